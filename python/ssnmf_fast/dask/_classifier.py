@@ -14,7 +14,6 @@ from distributed import Client
 
 from .. import estimators
 from .._common.arrays import Array
-from .._labels import Targets
 from .._models.factorize import Factorization
 from ..estimators import _class_topics
 from ..estimators._class_topics import LabeledSamples
@@ -85,7 +84,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         return self._fit_data(X, y, client, checkpoint, memory, X_weights=X_weights, **weights)
 
     def _samples(
-        self, X: Data, X_weights: Any, targets: Targets, label_weight: Any, sample_weight: Any
+        self, X: Data, X_weights: Any, targets: Any, label_weight: Any, sample_weight: Any
     ) -> LabeledBlocks:
         chosen = np.flatnonzero(targets.labeled)
         labels = labels_for_training(targets, label_weight, sample_weight, chosen)

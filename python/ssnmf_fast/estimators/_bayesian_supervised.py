@@ -14,7 +14,6 @@ from ._bayesian import BayesianBase
 from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
-from ._training_data import labels_for_training
 
 
 @complete_docstring
@@ -114,7 +113,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         self.label_rates_ = np.ascontiguousarray(rates[:k].T)
         self.n_labeled_ = len(labels.known)
         self.new_sample_rate_ = float(1 / self.representation_.mean(dtype=np.float64))
-        self._keep_predictions(X, None, labels_for_training(labels), labels.classes)
+        self._keep_predictions(X, None, labels)
 
     def _prior_of_new_samples(self) -> tuple[float, Any]:
         return 1.0, self.new_sample_rate_

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -14,14 +15,17 @@ from .._common.arrays import Array
 from .._data.border import CleanMatrix
 from .._data.checks import check_random_state
 from .._data.csr_file import CsrFile, chosen_rows
+from .._labels import labels_of
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._solver.weights import as_weights
 from .._topics import topic_shares
 from ._context import Context, row_sums, visible
+from ._conventions import require
 from ._neighbors import Graph
+from ._receipts import Restated
 from ._side import Tables
-from ._training_data import TrainingLabels, as_outer, with_sample_weight
+from ._training_data import TrainingLabels, as_outer, labels_for_training, with_sample_weight
 
 SUPPORTS = math.inf  # this supervision weight: labels decide which components may be used
 
@@ -253,6 +257,19 @@ def targets_of(labels: TrainingLabels, dtype: Any) -> tuple[Any, Any]:
     Y = np.where(weights > 0, labels.members, 0).astype(dtype)
     equal = (weights == weights[:, :1]).all()
     return Y, as_outer(weights[:, 0]) if equal else weights
+
+
+def restated_by_labels(model: Any, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+    """Tell the fit of a classifier again; with supports it needs no labels, but compares them."""
+    require(model, X, y)
+    weights = given.get("label_weight"), given.get("sample_weight")
+    labels = labels_for_training(labels_of(y, model.unlabeled), *weights)
+    told = {"X_weights": with_sample_weight(X, given.get("X_weights"), labels.sample_weight)}
+    others = {"y": labels.members, "label_weight": labels.entry_weights}
+    if model.receipt_.settings["supervision_weight"] is None:
+        return Restated(X, told, others, untold=("S_support",))
+    Y, Y_weights = targets_of(labels, X.dtype)
+    return Restated(X, {**told, "Y": Y, "Y_weights": Y_weights}, others)
 
 
 def support_of(members: Array, known: Array, owner: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -11,17 +10,16 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.checks import check_integer, check_option, check_real, require_memory
-from .._labels import ClassLabels, Indicators, Targets, labels_of
+from .._labels import ClassLabels, Indicators, labels_of
 from .._solver.starts import INITS
 from ._base import Self
 from ._batches import SupervisedBase, batch_classes
-from ._class_topics import SUPPORTS, LabeledSamples, targets_of
+from ._class_topics import SUPPORTS, LabeledSamples, restated_by_labels
 from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
-from ._receipts import Restated
-from ._training_data import TrainingLabels, label_weights, labels_for_training, with_sample_weight
+from ._training_data import TrainingLabels, label_weights, labels_for_training
 
 
 @complete_docstring
@@ -141,7 +139,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         count = int(labels.known.sum())
         self._keep(fit, supervision_weight_=fit.supervision_weight, n_labeled_=count)
         self._note_inputs(y=labels.members, label_weight=labels.entry_weights)
-        self._keep_predictions(samples.of_readout, X_weights, labels, targets.classes)
+        self._keep_predictions(samples.of_readout, X_weights, targets, labels=labels)
 
     def _checked_parameters(self, k: int) -> tuple[int, float | str]:
         """Return the rank and the weight of k classes."""
@@ -165,7 +163,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         return rank, weight
 
     def _samples(
-        self, X: Any, X_weights: Any, targets: Targets, label_weight: Any, sample_weight: Any
+        self, X: Any, X_weights: Any, targets: Any, label_weight: Any, sample_weight: Any
     ) -> LabeledSamples:
         labels = labels_for_training(targets, label_weight, sample_weight)
         given = {"X": X, "X_weights": X_weights, "labels": labels}
@@ -179,17 +177,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         elif self.readout == "refit":
             self._refit_components(S, labels)
 
-    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
-        """Tell the fit again; with supports it needs no labels, which are compared with y."""
-        require(self, X, y)
-        weights = given.get("label_weight"), given.get("sample_weight")
-        labels = labels_for_training(labels_of(y, self.unlabeled), *weights)
-        told = {"X_weights": with_sample_weight(X, given.get("X_weights"), labels.sample_weight)}
-        others = {"y": labels.members, "label_weight": labels.entry_weights}
-        if self.receipt_.settings["supervision_weight"] is None:
-            return Restated(X, told, others, untold=("S_support",))
-        Y, Y_weights = targets_of(labels, X.dtype)
-        return Restated(X, {**told, "Y": Y, "Y_weights": Y_weights}, others)
+    _restated = restated_by_labels
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)

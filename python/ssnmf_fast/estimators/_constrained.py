@@ -21,7 +21,6 @@ from ._docstrings import complete_docstring
 from ._named_topics import NamedTopics
 from ._predicting import ReadoutPredictions
 from ._receipts import Restated
-from ._training_data import labels_for_training
 
 
 @complete_docstring
@@ -113,7 +112,7 @@ class ConstrainedNMF(ReadoutPredictions):
             class_representation_=result.S[:k].copy(),
             n_labeled_=int(labels.labeled.sum()),
         )
-        self._keep_predictions(X, X_weights, labels_for_training(labels), labels.classes)
+        self._keep_predictions(X, X_weights, labels)
 
 
 def _groups(labels: ClassLabels) -> tuple[Array, int]:
@@ -226,7 +225,7 @@ class TopicSupervisedNMF(NamedTopics):
         result = self._factorize(X, **given, **self._arguments())
         self._keep(result, topic_names_=lists.names, n_labeled_=int(lists.labeled.sum()))
         X, lists = self._for_readout(X, lists)
-        self._keep_predictions(X, X_weights, labels_for_training(lists.targets()), lists.names)
+        self._keep_predictions(X, X_weights, lists.targets(), lists.names)
 
     def _known(self, X: Any, lists: LabelLists, X_weights: Any, rank: int) -> dict[str, Any]:
         """Return what labels say: how much samples weigh, and where S may be positive."""

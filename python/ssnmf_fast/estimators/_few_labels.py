@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -13,16 +12,15 @@ from .._common.saved import COUNT, Saved
 from .._data.checks import require_memory
 from .._labels import labels_of
 from ._base import Self
-from ._class_topics import LabeledSamples
+from ._class_topics import LabeledSamples, restated_by_labels
 from ._classifier_training import check_threshold, plan_of, prior_of, train
 from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 from ._readout import Readout
-from ._receipts import Restated
 from ._samples_seen import in_memory, with_context
 from ._side import tables_to_fit
-from ._training_data import labels_for_training, with_sample_weight
+from ._training_data import labels_for_training
 from ._validation import calibrated, validate
 
 _PARTS = ("scores", "accuracy", "interval", "proba", "predicted")
@@ -226,13 +224,7 @@ class FewLabelsClassifier(ReadoutPredictions):
         self._note_inputs(y=labels.members, label_weight=labels.entry_weights)
         validation.warn_if_poor()
 
-    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
-        require(self, X, y)
-        weights = given.get("label_weight"), given.get("sample_weight")
-        labels = labels_for_training(labels_of(y, self.unlabeled), *weights)
-        X_weights = with_sample_weight(X, given.get("X_weights"), labels.sample_weight)
-        others = {"y": labels.members, "label_weight": labels.entry_weights}
-        return Restated(X, {"X_weights": X_weights}, others, untold=("S_support",))
+    _restated = restated_by_labels
 
     def _limits(self, readout: Readout) -> Array | None:
         given = check_threshold(self.threshold) if self.multilabel_ else None

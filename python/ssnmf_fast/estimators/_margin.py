@@ -24,7 +24,6 @@ from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 from ._receipts import said_by
-from ._training_data import labels_for_training
 
 Task = tuple[Array, Array]  # rows on the positive side, rows on the negative one
 FEATURES = ("inner-product", "representation")
@@ -168,7 +167,7 @@ class MarginNMF(ReadoutPredictions):
         self._note_inputs(y=said_by(targets))
         self._drop_readout()
         if targets is not None:
-            self._keep_predictions(X, X_weights, labels_for_training(targets), targets.classes)
+            self._keep_predictions(X, X_weights, targets)
 
     def _features(self, X: Any, X_weights: Any, **known: Any) -> Array:
         check_option(self.features, "features", FEATURES)

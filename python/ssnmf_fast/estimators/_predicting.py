@@ -26,7 +26,7 @@ from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
 from ._side import Tables, tables_to_predict
 from ._side_members import with_tables
 from ._suggesting import suggest
-from ._training_data import TrainingLabels
+from ._training_data import TrainingLabels, labels_for_training
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _MANY_LABELS = 50  # labeled samples per class above which features predict better than topics
@@ -66,15 +66,18 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
         self,
         X: Any,
         X_weights: Any,
-        labels: TrainingLabels,
-        classes: Array,
+        targets: ClassLabels | Indicators,
+        names: Any = None,
+        labels: TrainingLabels | None = None,
     ) -> None:
-        """Fit the readout to checked data, and set what belongs to it."""
+        """Fit the readout to checked data, and set what belongs to it; `labels` have weights."""
         self._drop_readout()
-        self.multilabel_, self.classes_ = labels.several, classes
-        self.class_prior_ = labels.prior()
+        self.multilabel_ = isinstance(targets, Indicators)
+        self.classes_ = targets.classes if names is None else names
+        self.class_prior_ = targets.prior() if labels is None else labels.prior()
         if getattr(self, "readout", None) is None:
             return
+        labels = labels_for_training(targets) if labels is None else labels
         S = self._represent(X, X_weights)
         shares = topic_shares(S, self.components_)[labels.known]
         self.class_shares_ = labels.class_shares(shares)
