@@ -305,7 +305,7 @@ class TestErrors:
         assert main(["fit", str(tmp_path / "object.npy"), *out]) == 2
         assert "cannot be read" in error_line(capsys)
         labels.write_text("a\nb\n", encoding="utf-8")
-        assert main(["fit", str(X), "--labels", str(labels), *out]) == 2
+        assert main(["fit", str(X), "--labels", str(labels), *out[2:]]) == 2
         assert "has 2 lines; expected one for each of the 12 samples" in error_line(capsys)
 
     def test_bad_models(

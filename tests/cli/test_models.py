@@ -166,7 +166,7 @@ class TestOptionsOfOtherModels:
         ("model", "more", "users"),
         [
             ("ssnmf", ["--svm-c", "1"], "nmf-alpha"),
-            ("cnmf", ["--label-separator", ";"], "ssnmf, ts-nmf, nmf-alpha"),
+            ("cnmf", ["--label-separator", ";"], "few-labels, ssnmf, ts-nmf, nmf-alpha"),
             ("cnmf", ["--supervision-weight", "1"], "ssnmf, nmf-alpha"),
             ("ts-nmf", ["--supervision-loss", "frobenius"], "ssnmf"),
             ("ts-nmf", ["--self-training", "1"], "few-labels"),
@@ -179,7 +179,7 @@ class TestOptionsOfOtherModels:
             ("nmf-alpha", ["--labeled-weight", "1"], "ts-nmf"),
             ("nmf", ["--s-shape", "1"], "vbnmf"),
             ("vbnmf", ["--rate-shape", "1"], "supervised-vbnmf"),
-            ("vbnmf", ["--loss", "frobenius"], "ssnmf, nmf, ts-nmf"),
+            ("vbnmf", ["--loss", "frobenius"], "few-labels, ssnmf, nmf, ts-nmf"),
         ],
     )
     def test_named_in_one_line(

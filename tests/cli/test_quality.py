@@ -53,7 +53,7 @@ class TestDefault:
         found, model = metrics_of(tmp_path / "out"), sf.load(tmp_path / "out" / "model.npz")
         assert found["model"] == "few-labels"
         assert type(model) is sf.FewLabelsClassifier
-        assert (model.n_components_, model.max_iter) == (10, 200)
+        assert (model.n_components_, model.max_iter) == (4, 200)
         assert model.n_labeled_ == 40  # none is lost
         assert (found["held_out"], found["judged_by"], found["judged_samples"]) == (
             *(0, "validation"),
@@ -72,7 +72,7 @@ class TestDefault:
         assert [used.count(name) for name in ("training", "held out")] == [40, 0]
         page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
         assert "By validation on 40 labeled samples" in page
-        assert "10 (one per class)" in page
+        assert "4 (one per class)" in page
         assert "chosen by validation" not in page
 
     def test_too_few_labels(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,7 +143,7 @@ class TestDefault:
         assert main([*command[:2], *command[4:]]) == 2
         assert "--model nmf needs --rank, the number of topics" in capsys.readouterr().err
         assert main([*command, "--model", "cnmf"]) == 2
-        assert "the default with --labels, ssnmf, chooses it" in capsys.readouterr().err
+        assert "the default with --labels, few-labels, has topics for each class" in capsys.readouterr().err
         more = ["--model", "nmf-alpha", "--rank", "4", "--supervision-weight", "inf"]
         assert main([*command, *more]) == 2
         assert "--model nmf-alpha takes no --supervision-weight inf" in capsys.readouterr().err
