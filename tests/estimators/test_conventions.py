@@ -41,7 +41,7 @@ _NEGATIVE_DATA = {
     "SSNMFClassifier": {
         **_NEGATIVE_X,
     },
-    "Nested": {**_NEGATIVE_X, **_other_weights("samples are put into folds at random")},
+    "HierarchicalClassifier": _other_weights("samples are put into folds at random"),
     "TopicSupervisedNMF": _NEGATIVE_X,
     "MarginNMF": _NEGATIVE_X,
     "ConstrainedNMF": _NEGATIVE_X,
@@ -81,16 +81,6 @@ class Dated(sf.DynamicTopics):
         return super().partial_fit(X, months)
 
 
-class Nested(sf.HierarchicalClassifier):
-    """Its classifiers have no self-training, which takes most of the time of a fit."""
-
-    def _shared(self):
-        return super()._shared() | {"self_training": 0}
-
-
-SLOW = ["FewLabelsClassifier", "HierarchicalClassifier"]
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:.*optimality conditions:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Of the [0-9]+ components:UserWarning")
@@ -99,7 +89,12 @@ SLOW = ["FewLabelsClassifier", "HierarchicalClassifier"]
 @pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
 @parametrize_with_checks(
     [estimator() for estimator in ESTIMATORS + WHOLE if estimator is not sf.SSNMFClassifier]
-    + [sf.SSNMFClassifier(3, init="labels"), Nested(), sf.NonnegativeCP(2), Dated(2)],
+    + [
+        sf.SSNMFClassifier(3, init="labels"),
+        sf.HierarchicalClassifier(),
+        sf.NonnegativeCP(2),
+        Dated(2),
+    ],
     expected_failed_checks=lambda e: _FAILED.get(type(e).__name__, {}),
 )
 def test_conventions_of_scikit_learn(estimator, check):
@@ -110,7 +105,6 @@ def test_conventions_of_scikit_learn(estimator, check):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:By validation the accuracy:UserWarning")  # labels at random
 @pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
-@pytest.mark.parametrize("name", SLOW)
 @pytest.mark.parametrize(
     "check",
     [
@@ -120,8 +114,8 @@ def test_conventions_of_scikit_learn(estimator, check):
         estimator_checks.check_methods_sample_order_invariance,
     ],
 )
-def test_conventions_hold_for_a_committee(name, check):
-    check(name, getattr(sf, name)())
+def test_conventions_hold_for_a_committee(check):
+    check("FewLabelsClassifier", sf.FewLabelsClassifier())
 
 
 def test_decision_and_probability_rank_alike():
