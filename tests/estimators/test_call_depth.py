@@ -20,7 +20,7 @@ MODELS = {
 
 
 def frames_at(file, function, model):
-    """Fit, and return the frames above every call of a function, up to `fit`."""
+    """Fit, and return the frames above every call of a function, the last of which is `fit`."""
     found = []
 
     def note(frame, event, _):
@@ -28,7 +28,8 @@ def frames_at(file, function, model):
         if event != "call" or code.co_name != function or code.co_filename != str(PACKAGE / file):
             return
         above = [(code.co_name, frame.f_locals.get("name"))]
-        while (frame := frame.f_back) is not None and frame.f_code.co_name != "fit":
+        # `learn` is the wrapper of the estimator's `fit`; a `fit` further down is that of a start.
+        while (frame := frame.f_back) is not None and frame.f_code.co_name != "learn":
             if frame.f_code.co_filename.startswith(str(PACKAGE)):
                 above.append((Path(frame.f_code.co_filename).name, frame.f_code.co_name))
         found.append(above)

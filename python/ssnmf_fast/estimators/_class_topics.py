@@ -105,13 +105,12 @@ class LabeledSamples:
         """The samples that a readout is fitted to, those of the labels."""
         return self.X
 
-    def fit_topics_of_all(self, n_components: int) -> Factorization:
-        """Factorize all samples that these are a part of, with the labels that these have now."""
+    def joined(self) -> LabeledSamples:
+        """Return all samples that these are a part of, with the labels that these have now."""
         if self.whole is None:
-            return self.fit_topics(n_components, SUPPORTS)
+            return self
         whole, rows = self.whole
-        labels = whole.labels.with_part(rows, self.labels)
-        return replace(whole, labels=labels).fit_topics(n_components, SUPPORTS)
+        return replace(whole, labels=whole.labels.with_part(rows, self.labels))
 
     def of_all(self, values: Array, fill: float) -> Array:
         """Return values of these samples as values of all, others having a number to fill in."""

@@ -136,8 +136,10 @@ def _prior_of_X(samples: LabeledSamples) -> dict[str, float]:
     return prior
 
 
-def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
-    """Fit topics, with rounds of self-training, and members of a committee."""
+def self_trained(
+    samples: LabeledSamples, plan: Plan, names: set[str]
+) -> tuple[LabeledSamples, Array | None]:
+    """Return the samples with labels by self-training, and probabilities by neighbors, (n, k)."""
     context, given, labels = samples.context, samples, samples.labels
     spread, taught = None, None
     if plan.rounds:
@@ -159,8 +161,19 @@ def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
         if taught is not None:
             chance = probabilities(log_chances(chance) + taught, False)
         given = replace(given, labels=_add_predictions(labels, chance))
-    fit = given.fit_topics_of_all(plan.n_components)
-    rows = given.labels.known
+    return given, spread
+
+
+def train_members(
+    samples: LabeledSamples,
+    given: LabeledSamples,
+    fit: Factorization,
+    plan: Plan,
+    names: set[str],
+    spread: Array | None,
+) -> Trained:
+    """Fit members of a committee to a fit of the topics of samples, `given` after self-training."""
+    context, labels, rows = samples.context, samples.labels, given.labels.known
     shares, seen = samples.shares(fit.A, rows), context[labels.known]
     own = shares[labels.known[rows]]
     balance = plan.class_weight

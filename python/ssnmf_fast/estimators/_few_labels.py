@@ -12,8 +12,14 @@ from .._common.saved import COUNT, Saved
 from .._data.checks import require_memory
 from .._labels import labels_of
 from ._base import Self
-from ._class_topics import LabeledSamples, restated_by_labels
-from ._classifier_training import check_threshold, plan_of, prior_of, train
+from ._class_topics import SUPPORTS, LabeledSamples, restated_by_labels
+from ._classifier_training import (
+    check_threshold,
+    plan_of,
+    prior_of,
+    self_trained,
+    train_members,
+)
 from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
@@ -198,19 +204,22 @@ class FewLabelsClassifier(ReadoutPredictions):
         labels = labels_for_training(targets, label_weight, sample_weight)
         labels.require_two_classes()
         check_threshold(self.threshold)
-        given = {"X": X, "X_weights": X_weights, "labels": labels}
-        given["side"] = tables_to_fit(side, X.shape[0])
-        samples = LabeledSamples.of(self, sample_weight=labels.sample_weight, **given)
+        of_samples = {"X": X, "X_weights": X_weights, "labels": labels}
+        of_samples["side"] = tables_to_fit(side, X.shape[0])
+        samples = LabeledSamples.of(self, sample_weight=labels.sample_weight, **of_samples)
         samples = with_context(in_memory(samples))
         plan = plan_of(self, samples, labels, targets.classes)
         require_memory(plan.n_components, X.shape, X.dtype)
         validation = validate(samples, plan, prior_of(samples))
-        trained = train(samples, plan, {m for m, w in validation.weights.items() if w > 0})
+        names = {name for name, weight in validation.weights.items() if weight > 0}
+        given, spread = self_trained(samples, plan, names)
+        fit = given.joined().fit_topics(plan.n_components, SUPPORTS)
+        trained = train_members(samples, given, fit, plan, names, spread)
         readout, validation = calibrated(samples, plan, trained, validation)
         self._drop_readout()
         self.__dict__.pop("validation_predicted_", None)
         self._keep(
-            trained.fit,
+            fit,
             self_training_=plan.rounds,
             n_labeled_=int(labels.known.sum()),
             multilabel_=labels.several,

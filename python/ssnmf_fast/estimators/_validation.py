@@ -11,8 +11,15 @@ from scipy.stats import binomtest
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
-from ._class_topics import LabeledSamples
-from ._classifier_training import Plan, Trained, logits_without_labels, readout_of, train
+from ._class_topics import SUPPORTS, LabeledSamples
+from ._classifier_training import (
+    Plan,
+    Trained,
+    logits_without_labels,
+    readout_of,
+    self_trained,
+    train_members,
+)
 from ._committee import Truth, cross_fitted, fit_weights, probabilities
 from ._folds import folds_of
 from ._label_shift import log_ratio, shares_of_classes
@@ -234,7 +241,9 @@ def _predicted(
             seen_by_fit = samples.part(~hidden)
         else:
             seen_by_fit = replace(samples, labels=labels.only(~hidden))
-        trained = train(seen_by_fit, plan, set(names))
+        given, spread = self_trained(seen_by_fit, plan, set(names))
+        fit = given.fit_topics(plan.n_components, SUPPORTS)
+        trained = train_members(seen_by_fit, given, fit, plan, set(names), spread)
         shares = samples.shares(trained.fit.A, hidden)
         seen = context[hidden]
         for name, member in trained.members.items():
