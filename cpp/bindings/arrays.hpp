@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "../core/views.hpp"
+#include "../kernels/rank.hpp"
 #include "kernel_call.hpp"
 #include "threads.hpp"
 
@@ -113,6 +113,17 @@ Rows<T> writable_rows(py::handle argument, const char* name) {
   T* data = writable_data<T>(array, name);
   require_contiguous(array, name, 2);
   return {data, array.shape(0), array.shape(1)};
+}
+
+// For kernels that rely on the padding; other arguments must then have as many columns.
+template <class T>
+Factor<const T> const_factor(py::handle argument, const char* name) {
+  return {const_rows<T>(argument, name), name};
+}
+
+template <class T>
+Factor<T> writable_factor(py::handle argument, const char* name) {
+  return {writable_rows<T>(argument, name), name};
 }
 
 // A vector of a given length, or nothing for None.

@@ -21,7 +21,7 @@ void bind_residual_step(py::handle indptr, py::handle indices, py::handle values
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
     const auto f = const_rows<T>(F, "F");
-    const auto g = const_rows<T>(G, "G");
+    const auto g = const_factor<T>(G, "G");
     const auto to = writable_rows<T>(out, "out");
     const auto stored = writable_vector<T>(residuals, "residuals");
     require_equal(stored.size, Z->entries(), "length of residuals and of indices");
@@ -46,7 +46,7 @@ void bind_mapped_residuals(py::handle indptr, py::handle indices, py::handle val
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
     const auto f = const_rows<T>(F, "F");
-    const auto g = const_rows<T>(G, "G");
+    const auto g = const_factor<T>(G, "G");
     const auto shrinkage = shrinkage_of<T>(step, eps, q, proximal, floor);
     require_equal(f.rows, Z->rows, "rows of F and of the sparse matrix");
     require_equal(f.columns, g.columns, "columns of F and of G");
@@ -92,7 +92,7 @@ void bind_ridge_rows(py::handle indptr, py::handle indices, py::handle values, p
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
-    const auto g = const_rows<T>(G, "G");
+    const auto g = const_factor<T>(G, "G");
     const auto f = writable_rows<T>(F, "F");
     const auto delta = ridge_of(ridge, g.columns);
     require_equal(f.rows, Z->rows, "rows of F and of the sparse matrix");
@@ -111,7 +111,7 @@ void bind_structured_rows(py::handle indptr, py::handle indices, py::handle valu
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
-    const auto g = const_rows<T>(G, "G");
+    const auto g = const_factor<T>(G, "G");
     const auto x = writable_rows<T>(X, "X");
     const auto f = writable_rows<T>(F, "F");
     const auto delta = ridge_of(ridge, g.columns);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../kernels/rank.hpp"
 #include "arrays.hpp"
 #include "registry.hpp"
 
@@ -24,8 +23,8 @@ const std::int32_t* const_groups(py::handle groups, Size rows, Size count) {
 GammaRates const_rates(py::handle rates, py::handle groups, Size rows, Size columns, Size rank) {
   const auto r = const_rows<double>(rates, "rates");
   require_equal(r.columns, columns, "columns of rates and of E");
-  if (rank < 0 || rank > columns || columns % kNarrowestRank != 0 || r.rows < 1) {
-    throw bad("rank", "must be at most the columns of E, which are padded; rates need a row");
+  if (rank < 0 || rank > columns || r.rows < 1) {
+    throw bad("rank", "must be at most the columns of E; rates need a row");
   }
   for (Size group = 0; group < r.rows; ++group) {
     if (!std::all_of(r.row(group), r.row(group) + rank, [](double rate) { return rate > 0.0; })) {
@@ -46,7 +45,7 @@ double bind_gamma_update(py::handle F, py::handle P, double prior_shape, py::han
   require_shape_parameter(prior_shape);
   return visit_float(F, "F", [&](auto type) {
     using T = decltype(type);
-    const auto f = writable_rows<T>(F, "F");
+    const auto f = writable_factor<T>(F, "F");
     const auto p = const_rows<T>(P, "P");
     const auto e = writable_rows<T>(E, "E");
     require_same_shape(p, f, "P");
@@ -65,7 +64,7 @@ double bind_gamma_bound(py::handle E, double prior_shape, py::handle rates, py::
   require_shape_parameter(prior_shape);
   return visit_float(E, "E", [&](auto type) {
     using T = decltype(type);
-    const auto e = const_rows<T>(E, "E");
+    const auto e = const_factor<T>(E, "E");
     const GammaRates posterior = const_rates(rates, groups, e.rows, e.columns, rank);
     const KernelCall call;
     return gamma_bound<T>(e, prior_shape, posterior, rank, n_threads);

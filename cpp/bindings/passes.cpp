@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "../kernels/rank.hpp"
 #include "arrays.hpp"
 #include "operation_argument.hpp"
 #include "registry.hpp"
@@ -29,7 +28,7 @@ void bind_sparse(double exponent, py::handle indptr, py::handle indices, py::han
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
-    const auto g = const_rows<T>(G, "G");
+    const auto g = const_factor<T>(G, "G");
     const Target<T> to{writable_rows<T>(out, "out"), static_cast<T>(scale), accumulate};
     require_equal(to.out.rows, Z->rows, "rows of out and of the sparse matrix");
     require_equal(to.out.columns, g.columns, "columns of out and of G");
@@ -62,7 +61,7 @@ void bind_scatter(double exponent, py::handle indptr, py::handle indices, py::ha
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
-    const auto g = const_rows<T>(G, "G");
+    const auto g = const_factor<T>(G, "G");
     const auto to = writable_rows<T>(out, "out");
     require_equal(g.rows, Z->rows, "rows of G and of the sparse matrix");
     require_equal(to.columns, g.columns, "columns of out and of G");
@@ -74,9 +73,6 @@ void bind_scatter(double exponent, py::handle indptr, py::handle indices, py::ha
                                  {"G", G},
                                  {"bounds", bounds}});
     const auto ranges = column_ranges(bounds, to.rows);
-    if (g.columns != padded_rank(g.columns, static_cast<Size>(sizeof(T)))) {
-      throw bad("G", "has a number of columns that is not a padded rank");
-    }
     const KernelCall call;
     scatter_pass<T>(operation, *Z, f, g, ranges, static_cast<T>(scale), to, n_threads);
   });
@@ -90,7 +86,7 @@ void bind_panels(double exponent, py::handle indptr, py::handle indices, py::han
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
-    const auto g = const_rows<T>(G, "G");
+    const auto g = const_factor<T>(G, "G");
     const Target<T> to{writable_rows<T>(out, "out"), static_cast<T>(scale), accumulate};
     require_equal(to.out.columns, g.columns, "columns of out and of G");
     if (to.out.rows < 1 || Z->rows % to.out.rows != 0) {
@@ -137,7 +133,7 @@ double run_sparse_loss(EntryLoss loss, py::handle indptr, py::handle indices, py
     const CsrArgument<T> Z(indptr, indices, values);
     const auto w = optional_vector<T>(weights, "weights", Z->entries());
     const auto f = const_rows<T>(F, "F");
-    const auto g = const_rows<T>(G, "G");
+    const auto g = const_factor<T>(G, "G");
     require_equal(f.rows, Z->rows, "rows of F and of the sparse matrix");
     require_equal(f.columns, g.columns, "columns of F and of G");
     const KernelCall call;

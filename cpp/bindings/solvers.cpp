@@ -2,7 +2,6 @@
 #include "../kernels/kl_descent.hpp"
 #include "../kernels/kl_rows.hpp"
 #include "../kernels/nnls.hpp"
-#include "../kernels/rank.hpp"
 #include "arrays.hpp"
 #include "registry.hpp"
 
@@ -12,7 +11,7 @@ namespace {
 template <class T>
 Size run_nnls(const Rows<const T>& K, py::handle row_scale, const Csr<T>& weights, py::handle G,
               py::handle P, py::handle F, double tol, int max_sweeps, Threads n_threads) {
-  const auto g = const_rows<T>(G, "G");
+  const auto g = const_factor<T>(G, "G");
   const auto p = const_rows<T>(P, "P");
   const auto f = writable_rows<T>(F, "F");
   require_same_shape(p, f, "P");
@@ -50,14 +49,14 @@ Size bind_nnls(py::handle K, py::handle row_scale, py::handle indptr, py::handle
 template <class T>
 struct KlArguments {
   CsrArgument<T> X;
-  Rows<const T> G;
+  Factor<const T> G;
   Rows<const T> N;
   Rows<T> F;
 
   KlArguments(py::handle indptr, py::handle indices, py::handle values, py::handle g, py::handle n,
               py::handle f)
       : X(indptr, indices, values),
-        G(const_rows<T>(g, "G")),
+        G(const_factor<T>(g, "G")),
         N(const_rows<T>(n, "N")),
         F(writable_rows<T>(f, "F")) {
     require_equal(F.rows, X->rows, "rows of F and of the sparse matrix");
@@ -89,8 +88,6 @@ double bind_kl_descent(py::handle indptr, py::handle indices, py::handle values,
   return visit_float(F, "F", [&](auto type) {
     using T = decltype(type);
     const KlArguments<T> given(indptr, indices, values, G, N, F);
-    require_equal(padded_rank(given.F.columns, sizeof(T)), given.F.columns,
-                  "padded rank and columns of F");
     const Support mask = support_of(allowed, "allowed", given.F);
     require_apart({"F", F}, {{"allowed", allowed}});
     const KernelCall call;
@@ -124,11 +121,10 @@ void bind_coordinate_descent(py::handle grams, py::handle scales, py::handle ind
     using T = decltype(type);
     const auto f = writable_rows<T>(F, "F");
     const auto p = const_rows<T>(P, "P");
-    const auto g = const_rows<T>(G, "G");
+    const auto g = const_factor<T>(G, "G");
     const auto k = const_grams<T>(grams, scales, f);
     require_same_shape(p, f, "P");
     require_equal(g.columns, f.columns, "columns of G and of F");
-    require_equal(padded_rank(f.columns, sizeof(T)), f.columns, "padded rank and columns of F");
     const Support mask = support_of(allowed, "allowed", f);
     require_apart({"F", F}, {{"grams", grams},
                              {"scales", scales},

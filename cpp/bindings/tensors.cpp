@@ -1,6 +1,5 @@
 #include <utility>
 
-#include "../kernels/rank.hpp"
 #include "../kernels/tensor_pass.hpp"
 #include "arrays.hpp"
 #include "operation_argument.hpp"
@@ -33,11 +32,8 @@ class UnfoldedTensor {
       throw bad("factors", "is empty");
     }
     for (const py::handle factor : factors) {
-      others.push_back(const_rows<T>(factor, "factors"));
+      others.push_back(const_factor<T>(factor, "factors"));
       require_equal(others.back().columns, others.front().columns, "columns of the factors");
-    }
-    if (rank() != padded_rank(rank(), static_cast<Size>(sizeof(T)))) {
-      throw bad("factors", "have a number of columns that is not a padded rank");
     }
   }
 

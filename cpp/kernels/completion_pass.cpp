@@ -33,7 +33,7 @@ struct Residual : AnyOperation {
 }  // namespace
 
 template <class T>
-void residual_step(const Csr<T>& Z, const Rows<const T>& F, const Rows<const T>& G, T* residuals,
+void residual_step(const Csr<T>& Z, const Rows<const T>& F, const Factor<const T>& G, T* residuals,
                    const Rows<T>& out, int threads) {
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
@@ -67,7 +67,7 @@ SSNMF_FLATTEN void model_rows(const ColumnRows<T>& gather, const Csr<T>& Z, cons
 }  // namespace
 
 template <class T>
-void mapped_residuals(const Csr<T>& Z, const Rows<const T>& F, const Rows<const T>& G, T scale,
+void mapped_residuals(const Csr<T>& Z, const Rows<const T>& F, const Factor<const T>& G, T scale,
                       const Shrinkage<T>& shrinkage, T* out, int threads) {
   const Shrink<T> shrink{shrinkage};
   const ColumnRows<T> gather(Z, G);
@@ -117,10 +117,10 @@ void add_mapped_product(const Rows<const T>& F, const Rows<const T>& G, const Ro
 }
 
 #define SSNMF_INSTANTIATE(T)                                                                      \
-  template void residual_step<T>(const Csr<T>&, const Rows<const T>&, const Rows<const T>&, T*,   \
+  template void residual_step<T>(const Csr<T>&, const Rows<const T>&, const Factor<const T>&, T*, \
                                  const Rows<T>&, int);                                            \
-  template void mapped_residuals<T>(const Csr<T>&, const Rows<const T>&, const Rows<const T>&, T, \
-                                    const Shrinkage<T>&, T*, int);                                \
+  template void mapped_residuals<T>(const Csr<T>&, const Rows<const T>&, const Factor<const T>&,  \
+                                    T, const Shrinkage<T>&, T*, int);                             \
   template void add_mapped_product<T>(const Rows<const T>&, const Rows<const T>&,                 \
                                       const Rows<const T>&, const Shrinkage<T>&, const Rows<T>&,  \
                                       int);

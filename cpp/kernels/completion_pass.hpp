@@ -6,7 +6,7 @@
 // The last goes through tiles that stay in the L2 cache; nothing of size p x q is stored.
 #pragma once
 
-#include "../core/views.hpp"
+#include "rank.hpp"
 
 namespace ssnmf {
 
@@ -23,12 +23,12 @@ struct Shrinkage {
 
 // residuals has one value for each stored entry of Z; out must not overlap F.
 template <class T>
-void residual_step(const Csr<T>& Z, const Rows<const T>& F, const Rows<const T>& G, T* residuals,
+void residual_step(const Csr<T>& Z, const Rows<const T>& F, const Factor<const T>& G, T* residuals,
                    const Rows<T>& out, int threads);
 
 // out has one value for each stored entry of Z.
 template <class T>
-void mapped_residuals(const Csr<T>& Z, const Rows<const T>& F, const Rows<const T>& G, T scale,
+void mapped_residuals(const Csr<T>& Z, const Rows<const T>& F, const Factor<const T>& G, T scale,
                       const Shrinkage<T>& shrinkage, T* out, int threads);
 
 // out (p x C) += phi(F G^T) H, with H (q x C).

@@ -80,7 +80,7 @@ void by_tiles(const std::vector<Size>& rows, Size work_of_a_row, int threads,
 }  // namespace
 
 template <class T>
-void coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Rows<const T>& G,
+void coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Factor<const T>& G,
                         const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
                         int sweeps, int face_steps, int threads) {
   if (weights.indptr != nullptr) {
@@ -110,7 +110,7 @@ void coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Rows
 }
 
 #define SSNMF_INSTANTIATE(T)                                                                     \
-  template void coordinate_descent<T>(const Grams<T>&, const Csr<T>&, const Rows<const T>&,      \
+  template void coordinate_descent<T>(const Grams<T>&, const Csr<T>&, const Factor<const T>&,    \
                                       const Rows<const T>&, const Rows<T>&, const Support&, int, \
                                       int, int);
 SSNMF_INSTANTIATE(float)

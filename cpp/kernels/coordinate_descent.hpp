@@ -9,7 +9,7 @@
 // (descent_face.hpp).
 #pragma once
 
-#include "../core/views.hpp"
+#include "rank.hpp"
 
 namespace ssnmf {
 
@@ -29,7 +29,7 @@ struct Grams {
 // weights.indptr == nullptr: no row has weights of its own; else face_steps must be 0.  Entries
 // stay where they are not in `allowed`; rows with few that are take as much less time.
 template <class T>
-void coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Rows<const T>& G,
+void coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Factor<const T>& G,
                         const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
                         int sweeps, int face_steps, int threads);
 

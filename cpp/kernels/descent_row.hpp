@@ -36,7 +36,8 @@ class DescentRow {
     }
     using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
     f_ = Eigen::Map<const Vector>(f, rank_).template cast<double>();
-    gradient_ = -Eigen::Map<const Vector>(p, rank_).template cast<double>();
+    pull_ = Eigen::Map<const Vector>(p, rank_).template cast<double>();
+    gradient_ = -pull_;
     if (grams_.count > 0) {
       gradient_.noalias() += common_ * f_;
     }
@@ -112,15 +113,17 @@ class DescentRow {
     }
   }
 
-  // Moves f_k to its minimizer and returns by how much.
+  // Moves f_k to its minimizer and returns by how much.  Without curvature that is 0 where f_k is
+  // pulled down, and else anywhere.
   double step(Eigen::Index k, double curvature, double gradient, const std::uint8_t* allowed) {
-    if (!(curvature > least_(k) && curvature < kInfinity)) {
+    const bool curved = curvature > least_(k);
+    if (!(curved || pull_(k) < 0.0) || !(curvature < kInfinity)) {
       return 0.0;
     }
     if (!has(allowed, k)) {
       return 0.0;
     }
-    const double moved = std::max(0.0, f_(k) - gradient / curvature);
+    const double moved = curved ? std::max(0.0, f_(k) - gradient / curvature) : 0.0;
     const double change = moved - f_(k);
     f_(k) = moved;
     return change;
@@ -140,6 +143,7 @@ class DescentRow {
   Eigen::VectorXd least_;
   Eigen::MatrixXd K_;
   Eigen::VectorXd f_;
+  Eigen::VectorXd pull_;
   Eigen::VectorXd gradient_;
 };
 

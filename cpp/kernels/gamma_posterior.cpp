@@ -137,7 +137,7 @@ SSNMF_FLATTEN double gamma_bound_row(const T* expectation, double prior_shape, c
 }  // namespace
 
 template <class T>
-double gamma_update(const Rows<T>& F, const Rows<const T>& P, double prior_shape,
+double gamma_update(const Factor<T>& F, const Rows<const T>& P, double prior_shape,
                     const GammaRates& posterior, const Rows<T>& E, Size rank, bool logs,
                     int threads) {
   const GammaColumns columns(posterior.rates, rank);
@@ -159,7 +159,7 @@ double gamma_update(const Rows<T>& F, const Rows<const T>& P, double prior_shape
 }
 
 template <class T>
-double gamma_bound(const Rows<const T>& E, double prior_shape, const GammaRates& posterior,
+double gamma_bound(const Factor<const T>& E, double prior_shape, const GammaRates& posterior,
                    Size rank, int threads) {
   const GammaColumns columns(posterior.rates, rank);
   std::vector<double> log_rates(columns.inverse.size());
@@ -209,10 +209,10 @@ void group_sums(const Rows<const T>& E, const std::int32_t* groups, const Rows<d
   }
 }
 
-#define SSNMF_INSTANTIATE(T)                                                                       \
-  template double gamma_update<T>(const Rows<T>&, const Rows<const T>&, double, const GammaRates&, \
-                                  const Rows<T>&, Size, bool, int);                                \
-  template double gamma_bound<T>(const Rows<const T>&, double, const GammaRates&, Size, int);      \
+#define SSNMF_INSTANTIATE(T)                                                                    \
+  template double gamma_update<T>(const Factor<T>&, const Rows<const T>&, double,               \
+                                  const GammaRates&, const Rows<T>&, Size, bool, int);          \
+  template double gamma_bound<T>(const Factor<const T>&, double, const GammaRates&, Size, int); \
   template void group_sums<T>(const Rows<const T>&, const std::int32_t*, const Rows<double>&, int);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)

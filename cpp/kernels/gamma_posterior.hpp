@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "../core/views.hpp"
+#include "rank.hpp"
 
 namespace ssnmf {
 
@@ -27,14 +27,14 @@ struct GammaRates {
 // alpha = prior_shape + F .* P;  E <- alpha / rate;  F <- exp(psi(alpha)) / rate, at least tiny.
 // Padding becomes 0.  Returns the sum of all Lg if they are asked for, else 0.
 template <class T>
-double gamma_update(const Rows<T>& F, const Rows<const T>& P, double prior_shape,
+double gamma_update(const Factor<T>& F, const Rows<const T>& P, double prior_shape,
                     const GammaRates& posterior, const Rows<T>& E, Size rank, bool logs,
                     int threads);
 
 // Sum over the entries of (prior_shape - alpha) Lg - alpha log(rate) + alpha + log Gamma(alpha),
 // with alpha = E .* rate: what the bound has of them, but for the terms of the prior's rate.
 template <class T>
-double gamma_bound(const Rows<const T>& E, double prior_shape, const GammaRates& posterior,
+double gamma_bound(const Factor<const T>& E, double prior_shape, const GammaRates& posterior,
                    Size rank, int threads);
 
 // Sums of the rows of every group into out (groups x R).

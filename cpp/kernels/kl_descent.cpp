@@ -7,8 +7,9 @@
 namespace ssnmf {
 
 template <class T>
-double kl_descent(const Csr<T>& X, const Rows<const T>& G, const Rows<const T>& N, const Rows<T>& F,
-                  const Support& allowed, int sweeps, bool with_loss, int threads) {
+double kl_descent(const Csr<T>& X, const Factor<const T>& G, const Rows<const T>& N,
+                  const Rows<T>& F, const Support& allowed, int sweeps, bool with_loss,
+                  int threads) {
   const EqualWorkBlocks blocks(X.indptr, X.rows, kEntriesPerBlock / 4);
   const int team = useful_threads((X.entries() + X.rows) * G.columns * (1 + sweeps), threads);
   return ordered_sum(
@@ -24,8 +25,8 @@ double kl_descent(const Csr<T>& X, const Rows<const T>& G, const Rows<const T>& 
       });
 }
 
-#define SSNMF_INSTANTIATE(T)                                                               \
-  template double kl_descent<T>(const Csr<T>&, const Rows<const T>&, const Rows<const T>&, \
+#define SSNMF_INSTANTIATE(T)                                                                 \
+  template double kl_descent<T>(const Csr<T>&, const Factor<const T>&, const Rows<const T>&, \
                                 const Rows<T>&, const Support&, int, bool, int);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)

@@ -5,7 +5,7 @@
 // No step raises h_i; see KlDescentRow.
 #pragma once
 
-#include "../core/views.hpp"
+#include "rank.hpp"
 
 namespace ssnmf {
 
@@ -13,7 +13,8 @@ namespace ssnmf {
 // each row of F, or one for all; entries stay where they are not in `allowed`.  Some 10
 // multiplications and a division for every entry and component that is not zero, 2 for one that is.
 template <class T>
-double kl_descent(const Csr<T>& X, const Rows<const T>& G, const Rows<const T>& N, const Rows<T>& F,
-                  const Support& allowed, int sweeps, bool with_loss, int threads);
+double kl_descent(const Csr<T>& X, const Factor<const T>& G, const Rows<const T>& N,
+                  const Rows<T>& F, const Support& allowed, int sweeps, bool with_loss,
+                  int threads);
 
 }  // namespace ssnmf

@@ -167,8 +167,9 @@ class NnlsRow {
 }  // namespace
 
 template <class T>
-Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T>& weights, const Rows<const T>& G,
-          const Rows<const T>& P, const Rows<T>& F, double tol, int max_sweeps, int threads) {
+Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T>& weights,
+          const Factor<const T>& G, const Rows<const T>& P, const Rows<T>& F, double tol,
+          int max_sweeps, int threads) {
   struct Workspace {
     NnlsRow problem;
     Eigen::MatrixXd K;
@@ -188,7 +189,7 @@ Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T>& weights, con
     work.problem.set_matrix(common, work.least);
     return work;
   };
-  const InDouble<T> far(weights.indptr == nullptr ? Rows<const T>() : G);
+  const InDouble<T> far(weights.indptr == nullptr ? Factor<const T>() : G);
   const EvenBlocks blocks(F.rows, kSolvedRowsPerBlock);
   const double unsolved =
       ordered_sum(blocks.count(), threads, make_workspace, [&](Workspace& work, Size block) {
@@ -216,8 +217,8 @@ Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T>& weights, con
   return static_cast<Size>(unsolved);
 }
 
-#define SSNMF_INSTANTIATE(T)                                                                 \
-  template Size nnls<T>(const Rows<const T>&, const T*, const Csr<T>&, const Rows<const T>&, \
+#define SSNMF_INSTANTIATE(T)                                                                   \
+  template Size nnls<T>(const Rows<const T>&, const T*, const Csr<T>&, const Factor<const T>&, \
                         const Rows<const T>&, const Rows<T>&, double, int, int);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)

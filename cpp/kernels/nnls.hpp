@@ -10,7 +10,7 @@
 // nothing: other powers in the components give the same solution, bit by bit.
 #pragma once
 
-#include "../core/views.hpp"
+#include "rank.hpp"
 
 namespace ssnmf {
 
@@ -18,7 +18,8 @@ namespace ssnmf {
 // K.data == nullptr stands for zeros, row_scale == nullptr for ones, weights.indptr == nullptr for
 // no weights.
 template <class T>
-Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T>& weights, const Rows<const T>& G,
-          const Rows<const T>& P, const Rows<T>& F, double tol, int max_sweeps, int threads);
+Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T>& weights,
+          const Factor<const T>& G, const Rows<const T>& P, const Rows<T>& F, double tol,
+          int max_sweeps, int threads);
 
 }  // namespace ssnmf

@@ -11,7 +11,7 @@
 // written.  The result must not overlap F or G.
 #pragma once
 
-#include "../core/views.hpp"
+#include "rank.hpp"
 
 namespace ssnmf {
 
@@ -27,7 +27,7 @@ struct Operation {
 // rows of the result with few that are asked for, take as much less time.
 template <class T>
 void sparse_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
-                 const Rows<const T>& G, const Target<T>& to, int threads,
+                 const Factor<const T>& G, const Target<T>& to, int threads,
                  const Support& asked = {});
 
 // The pass for the factor of the columns, without a transposed copy of Z, whose rows are sorted:
@@ -36,7 +36,7 @@ void sparse_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
 // same bits for any ranges.
 template <class T>
 void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
-                  const Rows<const T>& G, const Span<const Size>& bounds, T scale,
+                  const Factor<const T>& G, const Span<const Size>& bounds, T scale,
                   const Rows<T>& out, int threads);
 
 // The pass over a matrix that is cut into panels of its columns: row k * F.rows + j of Z has the
@@ -45,7 +45,7 @@ void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
 // and the number of rows; the same bits for any ranges.
 template <class T>
 void panel_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
-                const Rows<const T>& G, const Span<const Size>& bounds, const Target<T>& to,
+                const Factor<const T>& G, const Span<const Size>& bounds, const Target<T>& to,
                 int threads, const Support& asked = {});
 
 // NaN entries are missing and count nothing; with `mask` the other entries are read as ones.
@@ -69,7 +69,7 @@ struct EntryLoss {
 // Over the stored entries; weights == nullptr stands for ones.
 template <class T>
 double sparse_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows<const T>& F,
-                   const Rows<const T>& G, int threads);
+                   const Factor<const T>& G, int threads);
 
 // Over the entries that are not NaN.
 template <class T>

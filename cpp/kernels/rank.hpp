@@ -67,6 +67,20 @@ inline Size padded_rank(Size rank, Size itemsize) {
   return (rank + step - 1) / step * step;
 }
 
+// The rows of a factor, whose rank is padded.  What relies on that takes no other rows.
+template <class T>
+struct Factor : Rows<T> {
+  Factor() = default;  // nothing
+  Factor(const Rows<T>& given, const std::string& name) : Rows<T>(given) {
+    const Size padded = padded_rank(given.columns, static_cast<Size>(sizeof(T)));
+    if (given.columns != padded) {
+      throw std::invalid_argument(
+          name + " has " + std::to_string(given.columns) +
+          " columns, which is not a padded rank: " + std::to_string(padded) + " would be the next");
+    }
+  }
+};
+
 template <int R>
 using FixedRank = std::integral_constant<int, R>;
 
@@ -103,14 +117,10 @@ void visit_from(Size rank, const Body& body) {
 
 }  // namespace detail
 
-// Calls body(FixedRank<R>) with the padded rank, or with FixedRank<0> where it is above
+// Calls body(FixedRank<R>) with the rank of a factor, or with FixedRank<0> where it is above
 // kLargestFixedRank.
 template <class T, class Body>
 void visit_rank(Size rank, const Body& body) {
-  if (rank != padded_rank(rank, static_cast<Size>(sizeof(T)))) {
-    throw std::invalid_argument("factors have " + std::to_string(rank) +
-                                " columns, which is not a padded rank");
-  }
   detail::visit_from<T, kNarrowestRank>(rank, body);
 }
 

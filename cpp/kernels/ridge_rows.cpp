@@ -56,7 +56,7 @@ class RidgeRow {
 }  // namespace
 
 template <class T>
-void ridge_rows(const Csr<T>& Z, const Rows<const T>& G, const Span<const double>& ridge,
+void ridge_rows(const Csr<T>& Z, const Factor<const T>& G, const Span<const double>& ridge,
                 const Rows<T>& F, int threads) {
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, 4096);
   const int team = useful_threads((Z.entries() + Z.rows) * ridge.size * ridge.size, threads);
@@ -73,7 +73,7 @@ void ridge_rows(const Csr<T>& Z, const Rows<const T>& G, const Span<const double
 }
 
 template <class T>
-void structured_rows(const Csr<T>& Z, const Rows<const T>& G, const Span<const double>& ridge,
+void structured_rows(const Csr<T>& Z, const Factor<const T>& G, const Span<const double>& ridge,
                      const MissingWeights<T>& weights, const Rows<T>& X, const Rows<T>& F,
                      int threads) {
   const EvenBlocks blocks(X.rows, kRidgeRowsPerBlock);
@@ -114,11 +114,12 @@ void structured_rows(const Csr<T>& Z, const Rows<const T>& G, const Span<const d
   });
 }
 
-#define SSNMF_INSTANTIATE(T)                                                                       \
-  template void ridge_rows<T>(const Csr<T>&, const Rows<const T>&, const Span<const double>&,      \
-                              const Rows<T>&, int);                                                \
-  template void structured_rows<T>(const Csr<T>&, const Rows<const T>&, const Span<const double>&, \
-                                   const MissingWeights<T>&, const Rows<T>&, const Rows<T>&, int);
+#define SSNMF_INSTANTIATE(T)                                                                    \
+  template void ridge_rows<T>(const Csr<T>&, const Factor<const T>&, const Span<const double>&, \
+                              const Rows<T>&, int);                                             \
+  template void structured_rows<T>(const Csr<T>&, const Factor<const T>&,                       \
+                                   const Span<const double>&, const MissingWeights<T>&,         \
+                                   const Rows<T>&, const Rows<T>&, int);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)
 #undef SSNMF_INSTANTIATE

@@ -9,13 +9,13 @@
 
 #include <cmath>
 
-#include "../core/views.hpp"
+#include "rank.hpp"
 
 namespace ssnmf {
 
 // `ridge` has as many values as there are columns in use; the padding of F is set to 0.
 template <class T>
-void ridge_rows(const Csr<T>& Z, const Rows<const T>& G, const Span<const double>& ridge,
+void ridge_rows(const Csr<T>& Z, const Factor<const T>& G, const Span<const double>& ridge,
                 const Rows<T>& F, int threads);
 
 // X (p x q) holds the missing entries of the last iterate and takes those of the next; its observed
@@ -35,7 +35,7 @@ struct MissingWeights {
 };
 
 template <class T>
-void structured_rows(const Csr<T>& Z, const Rows<const T>& G, const Span<const double>& ridge,
+void structured_rows(const Csr<T>& Z, const Factor<const T>& G, const Span<const double>& ridge,
                      const MissingWeights<T>& weights, const Rows<T>& X, const Rows<T>& F,
                      int threads);
 

@@ -115,7 +115,7 @@ SSNMF_FLATTEN void scatter_rows(const Csr<T>& Z, const Range& rows, const T* c,
 
 template <class T>
 void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
-                  const Rows<const T>& G, const Span<const Size>& bounds, T scale,
+                  const Factor<const T>& G, const Span<const Size>& bounds, T scale,
                   const Rows<T>& out, int threads) {
   const int team = useful_threads((Z.entries() + Z.rows) * out.columns, threads);
   const auto scatter = [&](auto fixed, const Range& rows, const T* coefficients) {
@@ -165,10 +165,10 @@ void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
   }
 }
 
-#define SSNMF_INSTANTIATE(T)                                                                      \
-  template void scatter_pass<T>(Operation, const Csr<T>&, const Rows<const T>&,                   \
-                                const Rows<const T>&, const Span<const Size>&, T, const Rows<T>&, \
-                                int);
+#define SSNMF_INSTANTIATE(T)                                                        \
+  template void scatter_pass<T>(Operation, const Csr<T>&, const Rows<const T>&,     \
+                                const Factor<const T>&, const Span<const Size>&, T, \
+                                const Rows<T>&, int);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)
 #undef SSNMF_INSTANTIATE

@@ -17,7 +17,7 @@ SSNMF_FLATTEN void models_of(const Csr<T>& Z, const T* f, const Rows<const T>& G
 
 template <class T>
 double sparse_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows<const T>& F,
-                   const Rows<const T>& G, int threads) {
+                   const Factor<const T>& G, int threads) {
   void (*find_models)(const Csr<T>&, const T*, const Rows<const T>&, Size, Size, T*) = nullptr;
   visit_rank<T>(G.columns,
                 [&find_models](auto rank) { find_models = &models_of<decltype(rank)::value, T>; });
@@ -31,7 +31,7 @@ double sparse_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows
 
 #define SSNMF_INSTANTIATE(T)                                                               \
   template double sparse_loss<T>(EntryLoss, const Csr<T>&, const T*, const Rows<const T>&, \
-                                 const Rows<const T>&, int);
+                                 const Factor<const T>&, int);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)
 #undef SSNMF_INSTANTIATE

@@ -16,7 +16,7 @@ namespace {
 // How to come to the rows of G, and the function that passes over a row of Z: body(gather,
 // row_pass).
 template <class Op, class T, class Body>
-void visit_gather(const Csr<T>& Z, const Rows<const T>& G, int threads, const Body& body) {
+void visit_gather(const Csr<T>& Z, const Factor<const T>& G, int threads, const Body& body) {
   const auto row_pass = choose_row_pass<Op, T, ColumnRows<T>>(G.columns);
   if constexpr (Op::known_ranks) {  // a power takes longer than a row
     if (MixedRows<T>::pay(Z, G)) {
@@ -56,7 +56,7 @@ class PanelOrder {
 
 template <class T>
 void sparse_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
-                 const Rows<const T>& G, const Target<T>& to, int threads, const Support& asked) {
+                 const Factor<const T>& G, const Target<T>& to, int threads, const Support& asked) {
   visit_operation(operation, [&](const auto& op) {
     using Op = std::decay_t<decltype(op)>;
     const NarrowRows<T> narrow(G, asked);
@@ -69,7 +69,7 @@ void sparse_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
 
 template <class T>
 void panel_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
-                const Rows<const T>& G, const Span<const Size>& bounds, const Target<T>& to,
+                const Factor<const T>& G, const Span<const Size>& bounds, const Target<T>& to,
                 int threads, const Support& asked) {
   const Size ranges = bounds.size - 1;
   const Size panels = to.out.rows == 0 ? 0 : Z.rows / to.out.rows;
@@ -101,12 +101,12 @@ void panel_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
   });
 }
 
-#define SSNMF_INSTANTIATE(T)                                                                   \
-  template void panel_pass<T>(Operation, const Csr<T>&, const Rows<const T>&,                  \
-                              const Rows<const T>&, const Span<const Size>&, const Target<T>&, \
-                              int, const Support&);                                            \
-  template void sparse_pass<T>(Operation, const Csr<T>&, const Rows<const T>&,                 \
-                               const Rows<const T>&, const Target<T>&, int, const Support&);
+#define SSNMF_INSTANTIATE(T)                                                                     \
+  template void panel_pass<T>(Operation, const Csr<T>&, const Rows<const T>&,                    \
+                              const Factor<const T>&, const Span<const Size>&, const Target<T>&, \
+                              int, const Support&);                                              \
+  template void sparse_pass<T>(Operation, const Csr<T>&, const Rows<const T>&,                   \
+                               const Factor<const T>&, const Target<T>&, int, const Support&);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)
 #undef SSNMF_INSTANTIATE

@@ -13,7 +13,7 @@
 namespace ssnmf {
 
 template <class T>
-using FactorList = std::vector<Rows<const T>>;
+using FactorList = std::vector<Factor<const T>>;
 
 // As sparse_pass, for the exponents 0, 1 and -1.
 template <class T>

@@ -25,6 +25,7 @@ from ._solver.block_problem import problem_of
 from ._solver.known import penalties_of_factor
 from ._solver.loop import FitLoop
 from ._solver.losses import Loss, register_loss
+from ._solver.penalties import Penalties, require_scale
 from ._solver.relations import Relation
 from ._solver.result import FitState
 from ._solver.terms import Term
@@ -142,8 +143,11 @@ def fit(
             f"which are {sorted(factors)}."
         )
     penalized = {
-        name: penalties_of_factor(one, name, len(factors[name])) for name, one in given.items()
+        name: Penalties(listed, rank)
+        for name, one in given.items()
+        if (listed := penalties_of_factor(one, name, len(factors[name])))
     }
+    require_scale(penalized, [r.names for r in relations if r.coefficient > 0])
     problem = problem_of(factors, relations, penalties=penalized)
 
     def shown() -> dict[str, Array]:

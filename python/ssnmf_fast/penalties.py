@@ -12,8 +12,8 @@ samples, as in scikit-learn: the same coefficient suits data of any size.  In it
         penalties = [L1(alpha * q), L2(alpha * (1 - q) / 2)]
 
 Components have no scale of their own: S could shrink while A grows, and a penalty of S alone would
-have no minimum.  So factors on both sides of a product need one, unless what is not penalized is
-fixed.
+have no minimum.  So as soon as one factor has a penalty, all factors need one that bounds the
+scale, which is L1 or L2, unless all components are given in one of the factors.
 """
 
 from __future__ import annotations

@@ -39,11 +39,16 @@ def test_of_a_file(cells, tmp_path):
     assert backed.obsm["X_nmf"].shape == (cells.n_obs, 4)
 
 
-def test_refused(cells):
+def test_refused(cells, tmp_path):
     with pytest.raises(TypeError, match="n_stars"):
         sfa.consensus(cells, 4, n_stars=5)
     with pytest.raises(TypeError, match="adata must be an AnnData"):
         sfa.consensus(cells.X, 4)
+    for name in ("../evil", "a/b", "/tmp/evil", "a\\b", "C:evil", "a\0b"):
+        with pytest.raises(ValueError, match=r"cnmf_name is the begin .*without separators"):
+            sfa.consensus(cells, 4, cnmf_folder=tmp_path / "in", cnmf_name=name)
+    with pytest.raises(TypeError, match="cnmf_name must be text"):
+        sfa.consensus(cells, 4, cnmf_folder=tmp_path / "in", cnmf_name=3)
     assert not cells.obsm.keys()
 
 

@@ -102,4 +102,9 @@ def test_refused(pair):
     table = pd.DataFrame(-old.varm["nmf"].T, columns=old.var_names)
     with pytest.raises(ValueError, match="programs of reference"):
         sfa.map_to(new, table)
+    table = pd.DataFrame(old.varm["nmf"].T, columns=old.var_names)
+    with pytest.raises(ValueError, match="all zero"):
+        sfa.map_to(new, 0 * table)
+    with pytest.raises(ValueError, match="programs with the same name"):
+        sfa.map_to(new, table.set_axis([1, "1", 2, 3]))
     assert not new.obsm.keys()

@@ -180,6 +180,25 @@ def test_gene_sets_that_share_names(cells):
         sfa.nmf(cells, 3, gene_sets={"a": ["gene1"], "b": ["gene2"]})
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_names_of_programs_are_distinct(cells, tmp_path):
+    given = {"use_highly_variable": False, "max_iter": 2}
+    for names in (("free1", "b"), ("free2", "free1"), ("b", "free3")):
+        sets = dict(zip(names, (["gene1"], ["gene2"]), strict=True))
+        sfa.nmf(cells, 5, gene_sets=sets, **given)
+        found = list(cells.varm["nmf"].columns)
+        assert found[:2] == list(names)
+        assert len(set(found)) == 5
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    for names in ((1, "1"), ("é", "e\u0301")):
+        sets = dict(zip(names, (["gene1"], ["gene2"]), strict=True))
+        with pytest.raises(ValueError, match=r"gene_sets names the program .* twice"):
+            sfa.nmf(cells, 4, gene_sets=sets, **given)
+    cells.obs["mixed"] = [1, "1"] * (cells.n_obs // 2)
+    with pytest.raises(ValueError, match="the same as text"):
+        sfa.nmf(cells, 2, batch_key="mixed", **given)
+
+
 def test_gene_sets_of_data_on_disk(cells, tmp_path):
     cells.write_h5ad(tmp_path / "cells.h5ad")
     adata = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")

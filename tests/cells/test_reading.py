@@ -5,6 +5,7 @@ from __future__ import annotations
 import anndata
 import h5py
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from stored import FORMS
@@ -109,3 +110,119 @@ def test_a_part_of_a_file_is_refused(cells, tmp_path):
             call(adata[:100])
     with pytest.raises(ValueError, match=r"copy=True.*to_memory"):
         sfa.nmf(adata, 3, copy=True)
+
+
+DTYPES = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "f2", "f4", "f8", "g"]
+FORMS_IN_MEMORY = {"dense": np.asarray, "csr": sp.csr_array, "csc": sp.csc_array}
+
+
+def little(dtype, form="dense"):
+    """A few cells; the numbers are whole and in the range of all dtypes."""
+    counts = np.random.default_rng(0).poisson(1.0, (30, 8)) + (np.arange(8) == 0)
+    X = np.minimum(counts, 1 if dtype == "?" else 100).astype(dtype)
+    return anndata.AnnData(FORMS_IN_MEMORY[form](X), obs={"b": ["x", "y"] * 15})
+
+
+EVERY = {"use_highly_variable": False, "max_iter": 3, "tol": 0}
+FEW = {"n_starts": 2, "density_threshold": 2, "random_state": 0}
+CALLS = {
+    "prepare": lambda a, layer: sfa.prepare(a, 8, layer=layer, empty_cells="keep"),
+    "nmf": lambda a, layer: sfa.nmf(a, 2, layer=layer, **EVERY),
+    "on disk": lambda a, layer: sfa.nmf(a, 2, layer=layer, memory=500, **EVERY),
+    "batches": lambda a, layer: sfa.nmf(a, 2, layer=layer, batch_key="b", **EVERY),
+    "sets": lambda a, layer: sfa.nmf(
+        a, 3, layer=layer, gene_sets={"a": ["1"], "b": ["2"]}, **EVERY
+    ),
+    "consensus": lambda a, layer: sfa.consensus(a, 2, layer=layer, **EVERY, **FEW),
+    "choose_rank": lambda a, layer: sfa.choose_rank(
+        a, [1, 2], layer=layer, n_splits=1, n_starts=1, **EVERY
+    ),
+    "map_to": lambda a, layer: sfa.map_to(a, of_programs(), layer=layer, key_added="m"),
+    "own scales": lambda a, layer: sfa.map_to(
+        a, of_programs(), layer=layer, scale="own", key_added="m"
+    ),
+}
+
+
+def of_programs():
+    table = np.random.default_rng(1).random((2, 8))
+    return pd.DataFrame(table, columns=list("01234567"), index=["p", "q"])
+
+
+def written(adata):
+    """All numbers that a call has left in an AnnData."""
+    parts = {**adata.obsm, **adata.varm, **{name: adata.var[name] for name in adata.var}}
+    found = [np.asarray(parts[name], float).ravel() for name in sorted(parts)]
+    return np.concatenate([*found, np.ravel(adata.uns.get("nmf_rank", {}).get("means", []))])
+
+
+STORAGES = ("memory", "file", "layer", "view")
+
+
+def stored_as(storage, adata, folder):
+    """Return the AnnData with its matrix elsewhere, and the layer that has it."""
+    if storage == "layer":
+        adata.layers["counts"], adata.X = adata.X, sp.csr_array(adata.shape, dtype=np.float32)
+        return adata, "counts"
+    if storage == "view":
+        return adata[:, :], None
+    if storage == "file":
+        path = folder / f"cells{len(list(folder.iterdir()))}.h5ad"  # the others are open
+        adata.write_h5ad(path)
+        return anndata.read_h5ad(path, backed="r"), None
+    return adata, None
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::anndata.ImplicitModificationWarning")
+@pytest.mark.parametrize("call", CALLS)
+def test_every_function_takes_every_dtype(call, tmp_path):
+    """The storages take turns, so that all meet all dtypes in some of the functions."""
+    turn, function = list(CALLS).index(call), CALLS[call]
+    for number, dtype in enumerate(DTYPES):
+        form = "dense" if dtype == "f2" else [*FORMS_IN_MEMORY][(number + turn) % 3]
+        storage = STORAGES[(number // 3 + turn) % 4]
+        expected = little("?" if dtype == "?" else "i8", form)
+        expected.X = expected.X.astype(np.float64 if dtype in ("f8", "g") else np.float32)
+        function(expected, None)
+        adata, layer = stored_as(storage, little(dtype, form), tmp_path)
+        function(adata, layer)
+        np.testing.assert_allclose(written(adata), written(expected), rtol=1e-3, atol=1e-5)
+
+
+def test_nan_has_one_answer():
+    """In genes that are read, in a masked array too; in others it does not matter."""
+    for call, function in CALLS.items():
+        if call == "map_to":  # of which all genes are used
+            continue
+        adata = little("f4")
+        adata.X[5, 3] = np.nan
+        with pytest.raises(ValueError, match=r"adata\.X contains NaN at \[5, 3\]"):
+            function(adata, None)
+        assert not adata.obsm.keys()
+        masked = little("f4")
+        masked.layers["l"] = np.ma.masked_values(masked.X, masked.X[5, 3])
+        with pytest.raises(ValueError, match=r"layers\['l'\] is a masked array"):
+            function(masked, "l")
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("form", FORMS_IN_MEMORY)
+def test_nan_of_genes_that_are_not_used(form, storage, tmp_path):
+    adata = little("f4")
+    adata.X[5, 3] = np.nan
+    adata.X = FORMS_IN_MEMORY[form](adata.X)
+    adata, layer = stored_as(storage, adata, tmp_path)
+    others = np.arange(8) != 3
+    sfa.nmf(adata.copy() if storage == "view" else adata, 2, layer=layer, mask_var=others)
+    with pytest.raises(ValueError, match="contains NaN"):  # scores are those of all genes
+        sfa.consensus(adata, 2, layer=layer, mask_var=others, key_added="c", **FEW)
+    assert "X_c" not in adata.obsm
+
+
+def test_advice_for_scaled_data():
+    for function in CALLS.values():
+        adata = little("f4")
+        adata.X -= 0.5
+        with pytest.raises(ValueError, match=r"look scaled\. Name the layer .*adata\.raw"):
+            function(adata, None)

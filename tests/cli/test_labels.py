@@ -56,6 +56,8 @@ def fit(
         (lambda k: ("Arts, Letters", "R&amp;D", "x")[k % 3], ""),
         (lambda k: ("a", "b", "NA")[k % 3], "give --unlabeled NA"),
         (lambda k: ("a", "b", "?")[k % 3], "give --unlabeled '?'"),
+        (lambda k: ("a", "b", "-1")[k % 3], "of the class '-1', which looks like a missing label"),
+        (lambda k: ("1", "-1", "-1.0")[k % 3], "give --unlabeled -1"),
         (lambda k: ("a", "b", "")[k % 3], ""),
     ],
 )
@@ -101,6 +103,22 @@ def test_unlabeled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["labeled"] == 24
     assert sf.load(tmp_path / "out" / "model.npz").classes_.tolist() == ["a", "b"]
+
+
+def test_minus_one_may_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--unlabeled", "-1,NON DE\u0301FINI")
+    label = ("a", "b", "-1", "NON D\u00c9FINI").__getitem__
+    assert fit(tmp_path, lambda k: label(k % 4), *given, capsys=capsys) == (0, "")
+    assert sf.load(tmp_path / "out" / "model.npz").classes_.tolist() == ["a", "b"]
+
+
+def test_two_forms_of_unicode_are_one_label(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    label = ("e\u0301", "b", "\u00e9", "e\u0301;b;\u00e9").__getitem__
+    given = ("--label-separator", ";")
+    assert fit(tmp_path, lambda k: label(k % 4), *given, capsys=capsys) == (0, "")
+    assert sf.load(tmp_path / "out" / "model.npz").classes_.tolist() == ["b", "e\u0301"]
 
 
 def test_unlabeled_needs_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
@@ -39,6 +40,19 @@ def test_vectorizer_gives_what_the_command_has_fitted(results):
 def test_other_files_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
         sf.load_vectorizer(tmp_path)
-    (tmp_path / "vectorizer.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(ValueError, match="is not a vectorizer"):
-        sf.load_vectorizer(tmp_path)
+    path = tmp_path / "vectorizer.json"
+    content = {
+        "format": "ssnmf-fast vectorizer", "version": 3, "column": "text", "token_pattern": "a+",
+        "ngram_range": [1, 1], "stop_words": [], "markup": "keep", "terms": ["a", "aa"],
+        "idf": [1.0, 2.0],
+    }  # fmt: skip
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert sf.load_vectorizer(path).transform(["a aa"]).shape == (1, 2)
+    wrong = [{**content, name: other} for name in content for other in (7, "(", None, [7], {})]
+    wrong += [{**content, "ngram_range": [2, 1]}, {**content, "idf": [1.0, float("nan")]}]
+    for other in ([], *wrong):
+        if other == {**content, "column": "("}:
+            continue
+        path.write_text(json.dumps(other), encoding="utf-8")
+        with pytest.raises(ValueError, match=r"vectorizer\.json is not a vectorizer"):
+            sf.load_vectorizer(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,25 @@ def test_pairs(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     np.testing.assert_allclose([float(r["predicted rating"]) for r in rows], expected, 1e-5)
     users = [row["user"] for row in rows_of(model / "users.csv")]
     assert users == list(fit.row_ids)
+
+
+def test_ids_of_other_kinds(model: Path, tmp_path: Path) -> None:
+    """Integers, as a model of Python may have them, are text in a table; accents are one thing."""
+    fit = sf.load(model / "model.npz")
+    items = [f"e\u0301{k}" for k in range(9)]
+    named = replace(fit, row_ids=np.arange(101, 113), column_ids=items)
+    sf.save(named, tmp_path / "model.npz")
+    data = pairs(tmp_path / "new.csv", "user,item\n103,\u00e92\n103,e\u03012\n")
+    assert predict(tmp_path / "model.npz", data) == 0
+    expected = replace(fit, row_ids=None, column_ids=None).predict([2, 2], [2, 2])
+    found = [float(row["predicted rating"]) for row in rows_of(tmp_path / "p.csv")]
+    np.testing.assert_allclose(found, expected, 1e-5)
+
+
+def test_users_in_two_forms_are_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = pairs(tmp_path / "a.csv", "user,item,rating\n\u00e9,i,1\ne\u0301,i,2\nu,j,3\n")
+    assert main(["complete", str(table), "--out", str(tmp_path / "out")]) == 2
+    assert "user '\u00e9' has more than one rating of item 'i'" in error_line(capsys)
 
 
 def test_by_place_and_from_json(model: Path, tmp_path: Path) -> None:

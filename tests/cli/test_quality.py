@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from internals import _class_scores, _quality
+from internals import _class_scores, _fit, _parser, _quality
 from outputs import rows_of
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
@@ -72,8 +72,13 @@ class TestDefault:
         assert [used.count(name) for name in ("training", "held out")] == [40, 0]
         page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
         assert "By validation on 40 labeled samples" in page
-        assert "4 (one per class)" in page
+        assert "4 (1 for each class)" in page
         assert "chosen by validation" not in page
+        assert "weights of the classifiers, found by validation" in page
+        new = r"accuracy by .*: [\d.]+% \(95% interval for new samples "
+        assert re.search(new, printed)
+        for words in ("three quarters", "the upper end is raised"):
+            assert words in page
 
     def test_too_few_labels(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(files(tmp_path, 2)) == 0
@@ -200,7 +205,74 @@ def scores(truth: Any, guess: Any) -> dict[str, Measure]:
     return {one.key: one for one in found}
 
 
+class TestSettingsThatTheFitSets:
+    @pytest.mark.parametrize(
+        ("given", "per_class", "wanted"),
+        [
+            ({}, 4, ("rank", "self-training", "found by validation")),
+            ({}, 2, ("rank", "self-training", "not validated")),
+            ({"self_training": 1}, 4, ("found by validation",)),
+            ({"several": True}, 5, ("rank", "self-training", "by validation")),
+        ],
+    )
+    def test_classifier(self, given: dict[str, Any], per_class: int, wanted: list[str]) -> None:
+        X, y = load_digits(n_class=3, return_X_y=True)
+        X, y = X[:60], y[:60].astype(object)
+        for name in range(3):
+            y[np.flatnonzero(y == name)[per_class:]] = None
+        if given.get("several"):
+            y = np.array([[np.nan] * 3 if one is None else np.eye(3)[one] for one in y])
+        params = {name: value for name, value in given.items() if name != "several"}
+        model = sf.FewLabelsClassifier(max_iter=5, tol=1, random_state=0, **params).fit(X, y)
+        found = dict(_fit._found(model))
+        for word in wanted:
+            assert any(word in name for name in found), (word, found)
+        by_rule = {name.partition(",")[0]: value for name, value in found.items()}
+        kinds = {"rank", "self-training"}
+        assert kinds & by_rule.keys() == {*wanted} & kinds
+        if "rank" in by_rule:
+            assert by_rule["rank"] == f"{len(model.components_)} (1 for each class)"
+            assert by_rule["self-training"].split()[0] == str(model.self_training_)
+        assert "weights of the classifiers" in by_rule
+
+    def test_of_other_models(self) -> None:
+        X, y = load_digits(n_class=3, return_X_y=True)
+        model = sf.MarginNMF(3, max_iter=2, tol=1, random_state=0).fit(X[:40], y[:40])
+        ((name, value),) = _fit._found(model)
+        assert name == "supervision weight, set by the fit"
+        assert float(value) == pytest.approx(model.supervision_weight_, rel=1e-5)
+        assert _fit._found(sf.NMF(3, max_iter=2, tol=1).fit(X[:40])) == []
+
+    def test_help_has_the_defaults_of_the_estimators(self) -> None:
+        helps = " ".join(_parser.build_parser().format_help().split())
+        assert "chosen by validation" not in helps
+        texts = {}
+        for command in ("fit", "choose-rank"):
+            actions = _parser.build_parser()._subparsers._group_actions[0].choices[command]._actions
+            texts[command] = {action.dest: action.help for action in actions}
+        defaults = sf.NMF().get_params()
+        assert f"(default: {defaults['max_iter']})" in texts["fit"]["max_iter"]
+        assert f"for bound {sf.BayesianNMF().max_iter})" in texts["choose-rank"]["max_iter"]
+
+
 class TestScores:
+    def test_classes_count_by_their_shares(self) -> None:
+        """Of labels that are more even than the classes, for every method."""
+        truth = np.array(["a", "a", "b", "b"])
+        guesses = {MODEL: np.array(["a", "a", "b", "a"]), LARGEST: np.array(["b"] * 4)}
+        judged = Judged(truth, guesses, ["a", "b"], True, weights=np.array([0.4, 0.4, 0.1, 0.1]))
+        found = {one.key: one for one in judged.measures()}
+        assert found["accuracy"].value == pytest.approx(0.9)
+        assert found["majority_accuracy"].value == pytest.approx(0.2)
+        assert "by its share of all samples" in found["accuracy"].meaning
+        assert "by its share" not in replace(judged, weights=None).measures()[0].meaning
+
+    def test_the_note_tells_of_labels_that_were_never_hidden(self) -> None:
+        truth = np.array(["a", "b"])
+        judged = Judged(truth, {MODEL: truth}, ["a", "b"], True, labeled=2)
+        assert "never hidden" not in judged.note
+        assert "The labels of the others were never hidden" in replace(judged, labeled=3).note
+
     def test_accuracy(self) -> None:
         score = scores([1, 1, 0, 0], [1, 1, 1, 0])["accuracy"]
         ends = binomtest(3, 4).proportion_ci(0.95, method="wilson")

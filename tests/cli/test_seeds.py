@@ -81,6 +81,10 @@ def test_yaml(
     assert run(single, SEEDS, tmp_path / "json", "--text", "text") == 0
     one, other = (sf.load(tmp_path / name / "model.npz") for name in ("yaml", "json"))
     assert np.array_equal(one.components_, other.components_)
+    for twice in ("pets: [cat]\npets: [dog]\n", "1: [cat]\n'1': [dog]\n"):
+        file.write_text(twice, encoding="utf-8")
+        assert main([*given, str(tmp_path / "no")]) == 2
+        assert "twice in one mapping; merge the two" in capsys.readouterr().err
     file.write_text("pets: [cat\n", encoding="utf-8")
     assert main([*given, str(tmp_path / "no")]) == 2
     assert "is no YAML" in capsys.readouterr().err
@@ -90,6 +94,9 @@ def test_yaml(
     ("seeds", "more", "message"),
     [
         ("{", (), "is no JSON"),
+        ('{"pets": ["cat"], "money": ["bank"], "pets": ["dog"]}', (), "has 'pets' twice"),
+        ('{"pets": {"cat": 2, "cat": 1}, "money": ["bank"]}', (), "has 'cat' twice"),
+        ('{"\u00e9": ["cat"], "e\u0301": ["bank"]}', (), "has '\u00e9' twice"),
         (["cat"], (), "holds no seeds"),
         ({"pets": "cat"}, (), "holds no seeds"),
         ({"pets": [1], "money": ["bank"]}, (), "holds no seeds"),

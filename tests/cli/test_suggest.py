@@ -160,6 +160,11 @@ class TestErrors:
             ([["sample", "kind"], ["x", "pets"]], "no sample whose sample is 'x'"),
             ([["id", "kind"], ["x", "pets"]], "no sample whose id is 'x'"),
             ([["sample", "body", "kind"], [20, "other", "pets"]], "the text is not that of sample"),
+            (
+                [["sample", "kind"], [20, "pets"], [21, ""], [20, "money"]],
+                "line 4: sample 20 has the label 'money', and 'pets' in",
+            ),
+            ([["sample", "kind"], ["x" * 5000, "pets"]], "no sample whose sample is 'xxx"),
         ],
     )
     def test_filled_tables(
@@ -174,8 +179,26 @@ class TestErrors:
         more = write(tmp_path / "todo.csv", filled)
         given = [data, "--text", "body", "--labels", "kind", "--more-labels", more]
         assert main(["fit", *given, "--out", str(tmp_path / "out")]) == 2
-        assert message in error_line(capsys)
+        line = error_line(capsys)
+        assert message in line
+        assert len(line) < 1000  # of which paths are a part, and no table
         assert not (tmp_path / "out").exists()
+
+    def test_two_tables_contradict_each_other(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        data = write(tmp_path / "a.csv", texts("kind"))
+        given = ["fit", data, "--text", "body", "--labels", "kind", "--label-separator", ";"]
+        first = write(
+            tmp_path / "1.csv", [["sample", "kind"], [20, "pets;caf\u00e9"], [21, "pets"]]
+        )
+        same = write(tmp_path / "2.csv", [["sample", "kind"], [20, "cafe\u0301; pets"], [21, ""]])
+        other = write(tmp_path / "3.csv", [["sample", "kind"], [21, "money"]])
+        quick = ["--rank", "2", "--supervision-weight", "1", "--max-iter", "2", "--quiet"]
+        more = ["--more-labels", first, "--more-labels", same]
+        assert main([*given, *quick, *more, "--out", str(tmp_path / "out")]) == 0
+        assert main([*given, *more, "--more-labels", other, "--out", str(tmp_path / "no")]) == 2
+        assert f"'pets' in {first}, line 3" in error_line(capsys)
 
     def test_places(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         data = write(tmp_path / "a.csv", texts("kind"))
@@ -220,7 +243,7 @@ class TestLearning:
         assert not _learning.Learning(0.80, 0.86, 0.07).helps
         assert not _learning.Learning(0.80, 0.805, 0.001).helps
         assert _learning.Learning(0.8, 0.86, 0.03).text == (
-            "more labels help: 80.0% with half of the labels, 86.0% with all"
+            "more labels help: 80.0% with half of the labels, 86.0% with most"
         )
 
     def test_scores(self) -> None:

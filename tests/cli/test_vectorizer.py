@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import html
 import json
+import pickle
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 from internals import _text
 from outputs import error_line
 
+import ssnmf_fast as sf
 from ssnmf_fast.cli import main
 
 TEXTS = [
@@ -223,3 +226,79 @@ def test_damaged_files_are_refused(
     )
     assert fit(table, tmp_path / "new", "--token-pattern", "[") == 2
     assert "no regular expression" in error_line(capsys)
+
+
+# Words of one syllable and of several, with marks that no letter has in the form NFC of Unicode.
+SCRIPTS = {
+    "Hindi": "अंतरिक्ष की",
+    "Bengali": "উপগ্রহ খেলোয়াড়",
+    "Tamil": "நிலவு",
+    "Arabic": "قَمَر مُباراة",
+    "Hebrew": "מִלָּה",
+    "Persian": "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+    "Thai": "ประเทศ ที่",
+    "French": "e\u0301toile plane\u0300te ete\u0301",
+    "Lithuanian": "ba\u0307\u0301ras",
+    "Turkish": "İstanbul",
+}
+
+
+def test_words_keep_their_marks(tmp_path: Path) -> None:
+    words = " ".join(SCRIPTS.values()).split()
+    table = written(tmp_path / "a.csv", [" ".join(words[k::3]) + " tail, x" for k in range(3)] * 4)
+    assert fit(table, tmp_path / "out", "--stop-words", "none", "--max-df", "1") == 0
+    composed = [unicodedata.normalize("NFC", word).lower() for word in words]
+    assert sorted(terms(tmp_path / "out")) == sorted([*composed, "tail"])
+    forms = [[unicodedata.normalize(form, " ".join(words[:5]))] for form in ("NFC", "NFD")]
+    one, other = (predicted(tmp_path / "out", texts) for texts in forms)
+    np.testing.assert_array_equal(one, other)
+    vectorizer = pickle.loads(pickle.dumps(sf.load_vectorizer(tmp_path / "out")))
+    one, other = (vectorizer.transform(texts).toarray() for texts in forms)
+    np.testing.assert_array_equal(one, other)
+    assert np.count_nonzero(one) == 5
+    words_file = tmp_path / "stop.txt"
+    words_file.write_text("\n".join(unicodedata.normalize("NFD", w) for w in words[1:]), "utf-8")
+    assert fit(table, tmp_path / "few", "--stop-words", str(words_file), "--max-df", "1") == 0
+    assert sorted(terms(tmp_path / "few")) == sorted([composed[0], "tail"])
+
+
+UNSPACED = {
+    "Chinese": "火箭 轨道 月球 发射 航天员",
+    "Japanese": "ロケット の 打ち上げ 月 を",
+    "Thai": "จรวด ดวงจันทร์ ที่ ปล่อย",
+    "Lao": "ຈະລວດ ດວງຈັນ ປ່ອຍ",
+    "Khmer": "រ៉ុកកែត ព្រះចន្ទ បាញ់",
+    "Burmese": "ဒုံးပျံ လ အာကာသ ယာဉ် ဂြိုဟ်",
+}
+
+
+@pytest.mark.parametrize("script", UNSPACED)
+def test_texts_without_spaces_are_told(script: str) -> None:
+    spaced, english = UNSPACED[script], "the rocket reached its orbit"
+    joined = spaced.replace(" ", "")
+    for texts in ([joined] * 6, [joined, english] * 3, [f"{joined} NASA 2024. {joined}"] * 6):
+        with pytest.warns(UserWarning, match="script without spaces between words.*by spaces"):
+            _text._warn_of_unspaced(texts, str.split)
+    for texts in ([spaced] * 6, [spaced, english] * 3, [english] * 40 + [joined]):
+        _text._warn_of_unspaced(texts, str.split)  # a warning would be an error
+
+
+def test_scripts_with_spaces_are_not_told() -> None:
+    korean = "로켓이 발사되었습니다"
+    katakana = "コンピューター"  # one long word
+    _text._warn_of_unspaced([*SCRIPTS.values()] * 2 + [korean, katakana, "ab"], str.split)
+
+
+def test_texts_without_spaces_of_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    joined = UNSPACED["Chinese"].replace(" ", "")
+    table = written(tmp_path / "a.csv", [f"{joined} {joined[::-1]}", joined] * 3)
+    assert fit(table, tmp_path / "out") == 0
+    assert "6 of 6 texts are in a script without spaces" in capsys.readouterr().err
+    table = written(tmp_path / "b.csv", [f"{k} {joined}{k}" for k in range(6)])
+    assert fit(table, tmp_path / "no", "--min-df", "2") == 2  # nothing is left, and why
+    assert "6 of 6 texts are in a script without spaces" in capsys.readouterr().err
+    given = ("--token-pattern", r"[^\W\d]", "--max-df", "1", "--stop-words", "none")
+    assert fit(table, tmp_path / "characters", *given) == 0
+    assert "without spaces" not in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -603,8 +604,11 @@ def test_saved_completion(easy, tmp_path):
     np.testing.assert_array_equal(loaded.to_dense(), fit.to_dense())
     assert loaded.history == fit.history
     assert loaded.lower == 0.0
-    with pytest.raises(ValueError, match="not saved"):
-        loaded.to_dense(keep_observed=True)
+    np.testing.assert_array_equal(
+        loaded.to_dense(keep_observed=True), fit.to_dense(keep_observed=True)
+    )
+    with pytest.raises(ValueError, match="no observed entries"):
+        replace(loaded, observed=None).to_dense(keep_observed=True)
 
 
 def test_svd_falls_back_on_plain_iteration(monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import unicodedata
 from dataclasses import replace
 
 import numpy as np
@@ -32,10 +34,12 @@ def test_ids_are_positions(holes, options, tmp_path):
     fit = named(holes, **options)
     sf.save(fit, tmp_path / "fit.npz")
     for model in (fit, sf.load(tmp_path / "fit.npz")):
-        expected = model.predict([29, 3], [2, 19])
+        expected = replace(model, row_ids=None, column_ids=None).predict([29, 3], [2, 19])
         np.testing.assert_array_equal(model.predict(USERS[[29, 3]], ITEMS[[2, 19]]), expected)
         objects = np.array(["u0", USERS[3]], object)
-        np.testing.assert_array_equal(model.predict(objects, [2, 19]), expected)
+        np.testing.assert_array_equal(model.predict(objects, ITEMS[[2, 19]].tolist()), expected)
+        half = replace(model, column_ids=None)
+        np.testing.assert_array_equal(half.predict(objects, [2, 19]), expected)
         np.testing.assert_array_equal(model.row_ids, USERS)
         np.testing.assert_array_equal(model.column_ids, ITEMS)
 
@@ -46,7 +50,7 @@ def test_unknown_ids(holes):
     with pytest.warns(UserWarning, match="1 of 2 rows are not in the model .*'zoe'") as caught:
         found = fit.predict(["zoe", "u0"], ITEMS[[5, 5]])
     assert caught[0].filename == __file__
-    expected = [fit.offset + fit.right[-1, 5], fit.predict([29], [5])[0]]
+    expected = [fit.offset + fit.right[-1, 5], fit.predict(["u0"], ["film 5"])[0]]
     np.testing.assert_allclose(found, expected)
     with pytest.warns(UserWarning, match="1 of 1 columns are not in the model"):
         found = fit.predict(["u0"], ["new"])
@@ -59,20 +63,80 @@ def test_unknown_ids(holes):
     np.testing.assert_allclose(found, exact.left.mean(axis=0) @ exact.right[:, 5])
 
 
+ACCENTS = [f"e\u0301{k}" for k in range(30)]  # decomposed
+KINDS = {
+    "list": USERS.tolist(),
+    "objects": USERS.astype(object),
+    "int64": np.arange(130, 100, -1),
+    "uint8": np.arange(30, dtype=np.uint8)[::-1],
+    "large": (np.arange(30) + 2**62).tolist(),
+    "objects of integers": np.arange(30).astype(object),
+    "accents": np.array(ACCENTS),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_ids_is_kept(kind, holes, tmp_path):
+    plain, ids = sf.complete(holes, rank=3, random_state=0), KINDS[kind]
+    fit = replace(plain, row_ids=ids)
+    sf.save(fit, tmp_path / "fit.npz")
+    expected = plain.predict([29, 3, 0], [2, 19, 0])
+    asked = [ids[29], ids[3], ids[0]]
+    for model in (fit, sf.load(tmp_path / "fit.npz"), pickle.loads(pickle.dumps(fit))):
+        for given in (asked, np.array(asked), np.array(asked, dtype=object)):
+            np.testing.assert_array_equal(model.predict(given, [2, 19, 0]), expected)
+        if kind == "accents":
+            composed = [unicodedata.normalize("NFC", one) for one in asked]
+            np.testing.assert_array_equal(model.predict(composed, [2, 19, 0]), expected)
+
+
+def test_columns_of_pandas_are_ids(holes):
+    pandas = pytest.importorskip("pandas")
+    users, _ = np.unique(pandas.Series(USERS, dtype=object), return_inverse=True)
+    plain = sf.complete(holes, rank=3, random_state=0)
+    for ids in (users, pandas.Index(users), pandas.Series(users, dtype="string")):
+        found = replace(plain, row_ids=ids).predict(pandas.Series(["u9", "u0"]), [0, 1])
+        np.testing.assert_array_equal(found, plain.predict([29, 0], [0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("ids", "error", "message"),
+    [
+        (USERS[:29], ValueError, r"row_ids has shape \(29,\); expected \(30,\)"),
+        (USERS[:, None], ValueError, r"row_ids has shape \(30, 1\)"),
+        ([*USERS[:29], "u29"], ValueError, "row_ids holds 'u29' more than once"),
+        ([7] * 30, ValueError, "row_ids holds 7 more than once"),
+        ([*ACCENTS[:29], "\u00e90"], ValueError, "row_ids holds '\u00e90' more than once"),
+        ([*USERS[:29], 3], TypeError, "row_ids must be ids, all text or all integers"),
+        ([*USERS[:29], None], TypeError, "row_ids must be ids, all text or all integers"),
+        (np.arange(30.0), TypeError, "row_ids must be .* got dtype float64. Convert them"),
+        (np.arange(30).astype("M8[D]"), TypeError, "row_ids must be .* got dtype datetime64"),
+        (np.arange(30) > 3, TypeError, "row_ids must be ids, .* got dtype bool"),
+    ],
+)
+def test_bad_ids_are_refused_when_they_are_set(ids, error, message, holes):
+    with pytest.raises(error, match=message):
+        replace(sf.complete(holes, rank=3, random_state=0), row_ids=ids)
+
+
 def test_what_are_no_ids(holes):
     fit = named(holes)
-    with pytest.raises(TypeError, match="rows must be integers, or text for ids"):
-        fit.predict([1.5], [0])
-    with pytest.raises(TypeError, match="columns must be integers, or text for ids"):
-        fit.predict([1], np.array(["film 1", None], object))
+    with pytest.raises(TypeError, match="rows must be ids of the completion, which are text"):
+        fit.predict([1], ["film 0"])
+    with pytest.raises(TypeError, match="rows must be ids, all text or all integers"):
+        fit.predict([1.5], ["film 0"])
+    with pytest.raises(TypeError, match="columns must be ids, all text or all integers"):
+        fit.predict(["u1"], np.array(["film 1", None], object))
+    with pytest.raises(TypeError, match="rows must be ids of the completion, which are integers"):
+        replace(fit, row_ids=np.arange(30)).predict(["1"], ["film 0"])
     with pytest.raises(ValueError, match="rows and columns must have one shape"):
-        fit.predict([0, 1], [0, 1, 2])
+        fit.predict(["u0", "u1"], ITEMS[:3])
     with pytest.raises(ValueError, match="rows has rows of different lengths"):
-        fit.predict([[0], [1, 2]], [0])
+        fit.predict([["u0"], ["u1", "u2"]], ["film 0"])
     with pytest.raises(IndexError, match="rows must be from 0 to 29; got -1"):
-        fit.predict([-1], [0])
+        replace(fit, row_ids=None).predict([-1], ["film 0"])
     with pytest.raises(TypeError, match="rows must be integers; got dtype <U2"):
-        replace(fit, row_ids=None).predict(["u1"], [0])
+        replace(fit, row_ids=None).predict(["u1"], ["film 0"])
 
 
 def test_bounds(holes, tmp_path):
@@ -82,4 +146,4 @@ def test_bounds(holes, tmp_path):
         dense = model.to_dense()
         assert (dense.min(), dense.max()) == (0.1, 0.2)
         rows, columns = np.indices(dense.shape)
-        np.testing.assert_allclose(model.predict(rows, columns), dense)
+        np.testing.assert_allclose(model.predict(USERS[rows], ITEMS[columns]), dense)

@@ -62,8 +62,8 @@ struct Problem {
 
   Csr<T> csr() const { return {indptr.data(), indices.data(), values.data(), p}; }
   Dense<T> dense() const { return {Z.data(), p, q, q, 1}; }
-  Rows<const T> f() const { return {F.data(), p, rank}; }
-  Rows<const T> g() const { return {G.data(), q, rank}; }
+  Factor<const T> f() const { return {{F.data(), p, rank}, "F"}; }
+  Factor<const T> g() const { return {{G.data(), q, rank}, "G"}; }
   Target<T> to() { return {{out.data(), p, rank}, T(1), false}; }
 
   // Whether out is start + scale sum_ij coefficient(z_ij, model_ij) g_j, by the definition.

@@ -97,7 +97,7 @@ void test_tensors(Size p, Size q, Size rank) {
   FactorList<T> others{a.g()};
   for (int modes = 3; modes <= 5; ++modes) {
     indices.resize(indices.size() + a.indices.size(), Index(0));
-    others.push_back({ones.data(), 1, a.rank});
+    others.push_back({{ones.data(), 1, a.rank}, "ones"});
     Csr<T> Z = a.csr();
     Z.indices = indices.data();
     tensor_pass<T>(Operation::kProduct, Z, Rows<const T>{}, others, a.to(), 2);
@@ -297,7 +297,7 @@ void test_gamma(Size p, Size width) {
   groups.back() = 1;
   std::vector<T> E(problem.F.size());
   const std::vector<T> before = problem.F;
-  const Rows<T> f{problem.F.data(), p, rank};
+  const Factor<T> f{{problem.F.data(), p, rank}, "F"};
   const Rows<T> e{E.data(), p, rank};
   const GammaRates posterior{{rates.data(), 2, rank}, groups.data()};
   const double logs =
@@ -319,7 +319,8 @@ void test_gamma(Size p, Size width) {
     total -= sum;
   }
   check(std::abs(total) < 1e-9 * double(p * rank), "sums by group");
-  check(std::isfinite(gamma_bound<T>({E.data(), p, rank}, 0.5, posterior, width, 2)), "bound");
+  check(std::isfinite(gamma_bound<T>({{E.data(), p, rank}, "E"}, 0.5, posterior, width, 2)),
+        "bound");
 }
 
 template <class T>

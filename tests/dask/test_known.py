@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from padding import watched_padding
 
 import ssnmf_fast as sf
 from ssnmf_fast import penalties
@@ -21,7 +22,11 @@ SEEDS[:2], SEEDS[2:4] = [1, 0], [0, 1]
 SMALL = penalties.L2(0.01)
 KNOWN = {
     "penalties": {"penalties": [penalties.L1(0.01), SMALL]},
-    "smooth": {"penalties": {"S": penalties.Orthogonal(0.01), "A": [SMALL, penalties.Temporal(1)]}},
+    "smooth": {
+        "penalties": {
+            "S": [SMALL, penalties.Orthogonal(0.01)], "A": [SMALL, penalties.Temporal(1)]
+        }
+    },
     "fixed": {"A_fixed": 100 * X[:2], "S_fixed": np.ones((N, 1))},
     "support": {"A_support": RNG.random((R, M)) < 0.7},
     "features": {"feature_labels": SEEDS, "feature_weight": "balanced"},
@@ -59,6 +64,33 @@ def test_an_estimator_of_a_cluster_takes_covariates(client):
 
 
 def test_differences_between_samples_are_refused(client):
-    given = {"S": penalties.Temporal(1.0), "A": SMALL}
+    given = {"S": [SMALL, penalties.Temporal(1.0)], "A": SMALL}
     with pytest.raises(ValueError, match="a penalty between samples"):
         sfd.factorize(da.from_array(X, chunks=(25, M)), n_components=R, penalties=given)
+
+
+@pytest.mark.parametrize("solver", ["auto", "hals", "mm"])
+def test_no_step_reaches_the_padding_of_blocks(threads, solver):
+    rng = np.random.default_rng(1)
+    sparse = (rng.random(X.shape) < 0.2) * X
+    given = [penalties.Orthogonal(1.0), penalties.L2(1e-4)]
+    options = {"n_components": R, "solver": solver, "random_state": 0, "max_iter": 15, "tol": 0}
+    with watched_padding(R):
+        blocks = da.from_array(sparse, chunks=(25, M))
+        fit = sfd.factorize(blocks, penalties=given, init="random", **options)
+    found = sf.objective(sparse, fit.S.compute(), fit.A, penalties=given)
+    np.testing.assert_allclose(fit.objective[-1][1], found, rtol=1e-9)
+
+
+def test_a_cluster_refuses_what_has_no_minimum(client):
+    blocks = da.from_array(X, chunks=(25, M))
+    labels = {"Y": da.from_array(Y, chunks=(25, 3)), "n_components": R, "max_iter": 1}
+    for free in (
+        {"S": penalties.Orthogonal(1.0), "A": SMALL, "B": SMALL},
+        {"S": SMALL, "A": SMALL},
+    ):
+        name = "S" if "B" in free else "B"
+        with pytest.raises(ValueError, match=f"can shrink while {name} grows"):
+            sfd.factorize(blocks, penalties=free, **labels)
+    given = {"S_fixed": np.ones((N, R)), "penalties": {"A": penalties.Temporal(1.0)}}
+    sfd.factorize(blocks, n_components=R, max_iter=1, **given)

@@ -82,10 +82,11 @@ TENSOR_START = [
 NEIGHBORS = np.diag(np.ones(11), 1) + np.diag(np.ones(11), -1)
 BETWEEN_ROWS = np.diag(np.ones(5), 1) + np.diag(np.ones(5), -1)
 SMALL = penalties.L2(0.1)
-OF_TENSORS = [Way(BETWEEN_ROWS, lambda Z: {0: penalties.Graph(0.1, Z), 1: SMALL, 2: SMALL})]
-PENALTIES = [
-    Way(NEIGHBORS, lambda Z: {"S": penalties.Graph(0.1, Z), "A": penalties.L2(0.1)}),
+OF_TENSORS = [
+    Way(BETWEEN_ROWS, lambda Z: {0: [SMALL, penalties.Graph(0.1, Z)], 1: SMALL, 2: SMALL})
 ]
+GUIDED = [Way(NEIGHBORS, lambda Z: {"S": [SMALL, penalties.Graph(0.1, Z)], "A": SMALL, "B": SMALL})]
+PENALTIES = [Way(NEIGHBORS, lambda Z: {"S": [SMALL, penalties.Graph(0.1, Z)], "A": SMALL})]
 ANSWERS = [Way(y.astype(float)), Way(Y)]  # classes, and several labels
 
 # Ways to every argument, by function or "*" for methods of estimators.
@@ -199,6 +200,7 @@ WAYS = {
         "penalties": PENALTIES,
         "side": [],  # of the committee, which these models have not: test_side.py
     },
+    "SSNMFRegressor": {"penalties": GUIDED},
     "inverse_transform": {"X": [Way(S)]},
     "NonnegativeCP": {
         "X": [Way(T)],

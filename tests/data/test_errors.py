@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
+from inspect import signature
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +13,64 @@ import scipy.sparse as sp
 import ssnmf_fast as sf
 
 GOOD = np.arange(20.0).reshape(5, 4)
+
+
+SECRETS = [f"secret{k}" for k in range(300)]
+
+
+@pytest.mark.parametrize("given", [SECRETS, dict.fromkeys(SECRETS, SECRETS[:9]), "secret " * 999])
+def test_messages_never_hold_the_data(given):
+    """Whatever is given in place of an argument, a message has a few entries of it at most."""
+    ratings = ([0, 1, 2], [0, 1, 2], [1.0, 2.0, 3.0])
+    calls = {
+        sf.factorize: {"X": GOOD, "n_components": 2, "max_iter": 1},
+        sf.complete: {"M": ratings, "rank": 1, "max_iter": 1},
+        sf.represent: {"X": GOOD, "A": np.ones((2, 4))},
+        sf.choose_rank: {"X": GOOD, "ranks": [1], "n_splits": 1, "n_starts": 1, "max_iter": 1},
+        sf.metrics.clustering_score: {"S": GOOD, "labels": [0, 1, 0, 1, 0]},
+        partial(fitted, sf.NMF): {"n_components": 2, "max_iter": 1},
+        partial(fitted, sf.SeededTopics): {"seeds": {"a": [0], "b": [1]}, "max_iter": 1},
+        partial(fitted, sf.ConstrainedNMF): {"n_components": 2, "max_iter": 1},
+        partial(fitted, sf.HierarchicalClassifier): {"max_iter": 1},
+    }
+    messages = []
+    for call, arguments in calls.items():
+        model = call.args[0] if isinstance(call, partial) else None
+        names = [*signature(call if model is None else model).parameters]
+        for name in [*names, *(("X", "y") if model else ())]:
+            if name in ("folder", "self"):
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    call(**{**arguments, name: given})
+                except (TypeError, ValueError) as error:
+                    messages.append((len(str(error)), str(error)[:200]))
+    assert len(messages) > 50
+    assert max(messages)[0] < 700, max(messages)
+
+
+def fitted(kind, *, X=GOOD, y=("a", "b", "a", "b", None), **parameters):
+    return kind(**parameters).fit(X, None if kind is sf.SeededTopics else y)
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [
+        ("SeededTopics", {"seeds": {"a": [0], "b": [1]}}),
+        ("MarginNMF", {}),
+        ("BayesianNMF", {}),
+        ("SupervisedBayesianNMF", {}),
+    ],
+)
+def test_models_of_complete_data_name_those_that_take_holes(kind, first):
+    model, y = getattr(sf, kind)(**first), [0, 1, 0, 1, -1]
+    for form in (np.asarray, sp.csr_array, sp.coo_array):
+        with pytest.raises(ValueError, match=rf"X contains NaN, and {kind} takes .* use NMF"):
+            model.fit(form(changed((2, 1), np.nan)), y)
+    texts = np.array([["a whole document " * 100] * 4] * 5, dtype=object)
+    with pytest.raises(ValueError, match=r"X must hold numbers: .* TfidfVectorizer"):
+        model.fit(texts, y)
 
 
 def changed(position, value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ CASES = [
     ([1, -1, 1], -1, [0, 1, 0]),
     ([1, -1, 1], None, [0, 0, 0]),
     ([1, 0, 0], 0, [0, 1, 1]),
-    (["a", "-1", "b"], "auto", [0, 0, 0]),
+    (["a", "-1", "b"], None, [0, 0, 0]),
     (["a", "?", None], "?", [0, 1, 1]),
     (["a", -1, "b"], "auto", [0, 1, 0]),
     (["auto", "b", "b"], "auto", [0, 0, 0]),
@@ -61,6 +62,68 @@ def test_all_readers_agree(labels, marker, absent):
     names = drawn(labels, marker)
     assert len(names) == len(set(known)) + unlabeled.any()
     assert not unlabeled.any() or names[-1] == f"(no label) ({unlabeled.sum()})"
+
+
+NONE = {
+    "None": None,
+    "float": NAN,
+    "float32": np.float32("nan"),
+    "Decimal": Decimal("nan"),
+    "signaling": Decimal("snan"),
+    "NaT": np.datetime64("NaT"),
+    "masked": np.ma.masked,
+}
+
+
+@pytest.mark.parametrize("kind", [*NONE, "pandas.NA", "pandas.NaT"])
+def test_what_is_no_label_anywhere(kind):
+    if kind.startswith("pandas"):
+        pandas = pytest.importorskip("pandas")
+        none = getattr(pandas, kind.removeprefix("pandas."))
+    else:
+        none = NONE[kind]
+    texts, numbers = ["a", none, "b", none, "a"], [0, none, 1, none, 0]
+    array = np.empty(5, dtype=object)
+    array[:] = texts
+    for labels in (texts, tuple(texts), array, *([] if kind == "NaT" else [numbers])):
+        for marker in ("auto", None, none):
+            if not isinstance(marker, np.ma.core.MaskedConstant):
+                assert fitted(labels, marker).n_labeled_ == 3
+        scored(labels, "auto")
+        assert labels is numbers or drawn(labels, "auto")[-1] == "(no label) (2)"
+    lists = fitted([["a", none], [none], none, ["b"], []], "auto")
+    assert lists.topic_names_.tolist() == ["a", "b"]
+    assert lists.n_labeled_ == 2
+    tree = {"a": "top", "b": "top", "top": none}
+    X = np.random.default_rng(0).random((5, 4))
+    options = {"n_components": 2, "max_iter": 1, "tol": 0}
+    model = sf.HierarchicalClassifier(tree, max_iter=1, tol=0, random_state=0).fit(X, texts)
+    assert [level.tolist() for level in model.levels_] == [["top"], ["a", "b"]]
+    model = sf.SSNMFClassifier(supervision_weight=1.0, readout="joint", **options)
+    model.partial_fit(X, array, classes=[none, "b", "a"])
+    assert (model.classes_.tolist(), model.n_labeled_) == (["a", "b"], 3)
+    if not isinstance(none, (np.datetime64, np.ma.core.MaskedConstant)):
+        indicator = np.array([[1, 0], [none, none], [0, 1], [none, none], [1, 0]], dtype=object)
+        assert model.fit(X, indicator).n_labeled_ == 3
+
+
+@pytest.mark.parametrize("text", ["-1", "-1.0", "\u22121", "--", " nan", "NaT", "<NA>", "None"])
+@pytest.mark.parametrize("marker", ["auto", -1])
+def test_texts_that_numpy_makes_of_no_label(text, marker):
+    with pytest.warns(UserWarning, match="looks like a missing label.* pass unlabeled=' ?"):
+        fitted(np.array(["a", text, "b"]), marker)
+    with pytest.warns(UserWarning, match="truth has the class .*looks like a missing label"):
+        scored(["a", text, "b"], marker)
+    with pytest.warns(UserWarning, match="looks like a missing label"):
+        fitted([["a"], ["b", text], None], marker)
+    assert fitted(np.array(["a", text, "b"]), text).n_labeled_ == 2
+    assert fitted(np.array(["a", text, "b"]), None).n_labeled_ == 3
+
+
+def test_numpy_makes_text_of_minus_one():
+    for number in (-1, -1.0):
+        with pytest.warns(UserWarning, match="has the class '-1"):
+            fitted(np.array(["a", "b", number]), "auto")
 
 
 @pytest.mark.parametrize("labels", [[1, -1, 1], [1.0, -1.0, NAN], [-1, None, 1]])

@@ -225,7 +225,13 @@ class TestErrors:
 
     def test_spoiled_statistics(self, tmp_path):
         model = learned(new().fit(X[EARLY], TIMES[EARLY]), months(30, 31))
-        model.stream_statistics_ = {**model.stream_statistics_, "b0": np.ones((3, 4))}
         sf.save(model, tmp_path / "model.npz")
+        with np.load(tmp_path / "model.npz") as archive:
+            arrays = dict(archive)
+        arrays["array/stream_statistics_/b0"] = np.ones((3, 4))
+        np.savez(tmp_path / "model.npz", **arrays)
         with pytest.raises(ValueError, match="do not have the shapes"):
             sf.load(tmp_path / "model.npz")
+        model.stream_statistics_ = {**model.stream_statistics_, "b0": np.ones((3, 4))}
+        with pytest.raises(ValueError, match=r"cannot be saved.*do not have the shapes"):
+            sf.save(model, tmp_path / "other.npz")

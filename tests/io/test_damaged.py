@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
+import tracemalloc
 import warnings
 import zipfile
 from contextlib import suppress
@@ -161,6 +163,172 @@ def test_spoiled_slices_are_refused(spoil, data, path):
     _rewrite(path, header, arrays)
     with pytest.raises(ValueError, match="is damaged, or is no model"):
         sf.load(path)
+
+
+def _leaves(values, path=()):
+    """Paths to everything in a header."""
+    yield path
+    if isinstance(values, (dict, list)):
+        for key in values if isinstance(values, dict) else range(min(len(values), 2)):
+            yield from _leaves(values[key], (*path, key))
+
+
+def _put(values, path, value):
+    """Return a copy with another value, or without this key."""
+    changed = copy.deepcopy(values)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    if value is None:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return changed
+
+
+X = np.random.default_rng(0).random((8, 6))
+FITS = {
+    "Factorization": lambda: (sf.factorize(X, np.eye(2)[np.arange(8) % 2], **parameters()), X),
+    "TensorFactorization": lambda: (
+        sf.factorize_tensor(X.reshape(2, 4, 6), labels={0: np.eye(2)}, **parameters()),
+        X.reshape(2, 4, 6),
+    ),
+    "Consensus": lambda: (
+        sf.consensus(X, 2, n_starts=3, density_threshold=2, random_state=0),
+        None,
+    ),
+    "Completion": lambda: (sf.complete(np.where(X < 0.2, np.nan, X), rank=1, max_iter=5), None),
+}
+OTHERS = (None, 7, "x", [1], {"kind": "dict", "values": {"a": 1}})
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", FITS)
+def test_headers_of_results_are_checked_when_they_are_read(name, path):
+    """What is read can be used: nothing ends in an error of Python later on."""
+    fit, data = FITS[name]()
+    sf.save(fit, path)
+    header, _ = _contents(path)
+    whole, refused = path.read_bytes(), 0
+    for place in _leaves(header["attributes"]):
+        for other in OTHERS:
+            if not place or (other is None and isinstance(place[-1], int)):
+                continue
+            changed = {**header, "attributes": _put(header["attributes"], place, other)}
+            path.write_bytes(_with_header(whole, changed))
+            try:
+                loaded = sf.load(path)
+            except ValueError as error:
+                assert str(path) in str(error)  # noqa: PT017
+                refused += 1
+                continue
+            assert repr(loaded)
+            if data is not None:
+                assert isinstance(sf.verify(loaded, data), sf.Verification)
+    assert refused > 20
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("settings", "values", "zeros_stay"), 7),
+        (("settings", "values", "loss"), ["frobenius"]),
+        (("settings", "values", "tol"), "small"),
+        (("settings", "values", "more"), 1),
+        (("settings", "values", "max_iter"), None),
+        (("residuals", "values", "S"), "x"),
+        (("residuals", "values"), []),
+        (("inputs", "values", "Y"), 5),
+        (("parts", "values", "S"), 5),
+        (("n_iter",), True),
+        (("n_iter",), 2.5),
+        (("converged",), 1),
+        (("objective",), "low"),
+        (("level",), None),
+        (("seal",), 5),
+        (("more",), 5),
+    ],
+)
+def test_receipts_are_checked_when_they_are_read(place, value, path):
+    for name in ("Factorization", "TensorFactorization"):
+        sf.save(FITS[name]()[0], path)
+        header, arrays = _contents(path)
+        receipt = header["attributes"]["receipt"]["values"]
+        header["attributes"]["receipt"]["values"] = _put(receipt, place, value)
+        if name == "TensorFactorization" and place[-1] in ("Y", "S"):
+            continue
+        _rewrite(path, header, arrays)
+        with pytest.raises(ValueError, match=f"{path} is damaged"):
+            sf.load(path)
+
+
+def _with_header(whole, header):
+    """Return the bytes of a file with another header; nothing else is packed anew."""
+    buffer, text = io.BytesIO(), io.BytesIO()
+    np.save(text, np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))
+    with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(buffer, "w") as new:
+        for one in old.infolist():
+            content = text.getvalue() if one.filename == "header.npy" else old.read(one)
+            new.writestr(one.filename, content)
+    return buffer.getvalue()
+
+
+def _with_member(whole, name, shape, written):
+    """Return the bytes of a file with one more array, of which only so many bytes are there."""
+    start = io.BytesIO()
+    about = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(start, about)
+    buffer = io.BytesIO(whole)
+    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, start.getvalue() + bytes(written))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["model", "start"])
+def test_unknown_arrays_are_not_unpacked(kind, kept, path, tmp_path):
+    size = 1 << 22
+    if kind == "start":
+        given = {"n_starts": 2, "random_state": 0, "density_threshold": 2, "folder": tmp_path}
+        sf.consensus(X, 2, **given)
+        path = tmp_path / "start.k_2.iter_0.npz"
+        known = "components"
+    else:
+        path.write_bytes(kept.read_bytes())
+        known = "array/validation_proba_"
+
+    def read():
+        return sf.load(path) if kind == "model" else sf.consensus(X, 2, **given)
+
+    whole = path.read_bytes()
+    read()
+    for name in ("more.npy", "array/more.npy", "array/A/b.npy", "more.txt", "../more.npy"):
+        path.write_bytes(_with_member(whole, name, (size // 8,), size))
+        assert path.stat().st_size < size / 50
+        tracemalloc.start()
+        with pytest.raises(ValueError, match="unknown array") as caught:
+            read()
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert most < size / 4
+        assert str(path) in str(caught.value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about a name that is there twice
+        path.write_bytes(_with_member(whole, f"{known}.npy", (2, 2), 32))
+    with pytest.raises(ValueError, match="an array twice") as caught:
+        read()
+
+
+def test_arrays_are_as_long_as_they_are_said_to_be(kept, path):
+    header, arrays = _contents(kept)
+    del arrays["array/representation_"]
+    _rewrite(path, header, arrays)
+    sf.load(path)
+    whole = path.read_bytes()
+    for shape, written in (((1 << 50, 4), 64), ((2, 4), 128), ((90, 4), 8)):
+        path.write_bytes(_with_member(whole, "array/representation_.npy", shape, written))
+        with pytest.raises(ValueError, match=r"is damaged.*representation_ has other than"):
+            sf.load(path)
 
 
 def test_newer_files_are_named(data, path):

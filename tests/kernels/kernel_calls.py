@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+RANK = 8  # the only axes of this length are those of components
+
 
 def _csr() -> dict[str, Any]:
     return {
@@ -16,7 +18,7 @@ def _csr() -> dict[str, Any]:
 
 
 def _factor() -> np.ndarray:
-    return np.ones((4, 8))
+    return np.ones((4, RANK))
 
 
 def _bits() -> np.ndarray:
@@ -33,6 +35,8 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
     weights = {**_csr(), "weights": np.ones(4)}
     del weights["values"]
     ridge = {"ridge": np.ones(3)}
+    tensor = {**_csr(), "indices": np.tile(_csr()["indices"], (2, 1)), "F": _factor()}
+    tensor["factors"] = [_factor(), _factor()]
     written: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         "sparse_pass": (("out",), {"exponent": -1.0, **_csr(), **model, **out, "asked": _bits()}),
         "scatter_pass": (("out",), {"exponent": -1.0, **_csr(), **model, **bounds}),
@@ -57,8 +61,14 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
             },
         ),
         "sparse_kl_loss": ((), {**_csr(), **model}),
+        "sparse_kl_unreached": ((), {**_csr(), **model}),
         "sparse_frobenius_loss": ((), {**_csr(), "weights": np.ones(4), **model}),
         "dense_kl_loss": ((), {"Z": np.ones((4, 4)), **model}),
+        "dense_kl_unreached": ((), {"Z": np.ones((4, 4)), **model}),
+        "tensor_pass": (("out",), {"exponent": -1.0, **tensor, **out}),
+        "tensor_kl_loss": ((), {**tensor}),
+        "tensor_kl_unreached": ((), {**tensor}),
+        "tensor_frobenius_loss": ((), {**tensor, "weights": np.ones(4)}),
         "dense_frobenius_loss": ((), {"Z": np.ones((4, 4)), **model}),
         "gram": (("out",), {"G": _factor(), "weights": np.ones(4), "out": np.ones((8, 8))}),
         "cross": (("out",), {**model, "out": np.ones((8, 8))}),
@@ -191,3 +201,18 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
 def arrays(name: str) -> list[str]:
     """Return the arguments of a kernel that are arrays."""
     return [key for key, given in calls()[name][1].items() if isinstance(given, np.ndarray)]
+
+
+def with_rank(value: Any, columns: int, dtype: Any) -> Any:
+    """Return an argument, or the arrays in it, of a factor with other columns and another dtype."""
+    if isinstance(value, list):
+        return [with_rank(one, columns, dtype) for one in value]
+    if not isinstance(value, np.ndarray):
+        return columns if type(value) is int and value == RANK else value
+    if value.dtype == np.uint8:
+        return np.full((len(value), (columns + 7) // 8), 255, np.uint8)
+    kind = dtype if value.dtype == np.float64 else value.dtype
+    if RANK not in value.shape:
+        return value.astype(kind)
+    shape = [columns if size == RANK else size for size in value.shape]
+    return (0.5 + np.random.default_rng(0).random(shape)).astype(kind)

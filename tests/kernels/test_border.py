@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_calls import arrays, calls
+from kernel_calls import RANK, arrays, calls, with_rank
 
 KERNELS = sorted(calls())
 ARRAYS = [(kernel, name) for kernel in KERNELS for name in arrays(kernel)]
@@ -127,6 +127,88 @@ def test_outputs_that_overlap_other_arrays_are_refused(kernels, kernel, name):
         given[other] = memory[start:].view(array.dtype).reshape(array.shape)
         with pytest.raises(ValueError, match=f"({name}|{other}) shares memory with"):
             getattr(kernels, kernel)(**given)
+
+
+def test_every_kernel_has_a_call(kernels):
+    functions = {name for name, value in vars(kernels).items() if callable(value)}
+    assert functions - {"build_info", "padded_rank", "tiny"} == set(KERNELS)
+
+
+DOUBLE = {"rates", "ridge", "group_sums out"}  # beside factors of any dtype
+
+
+NEED_PADDING = {
+    *("sparse_pass", "panel_pass", "scatter_pass", "sparse_kl_loss", "sparse_kl_unreached"),
+    *("sparse_frobenius_loss", "sparse_beta_loss", "tensor_pass", "tensor_kl_loss"),
+    *("tensor_kl_unreached", "tensor_frobenius_loss", "nnls", "kl_rows", "kl_descent"),
+    *("coordinate_descent", "residual_step", "mapped_residuals", "ridge_rows", "structured_rows"),
+    *("gamma_update", "gamma_bound"),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_factors_of_every_width(kernels, reference, kernel):
+    """Refused, or right: all arguments with columns of components have others, then each alone."""
+    run, given = getattr(kernels, kernel), calls()[kernel][1]
+
+    def of_rank(columns, dtype):
+        return {
+            name: with_rank(value, columns, float if DOUBLE & {name, f"{kernel} {name}"} else dtype)
+            for name, value in given.items()
+        }
+
+    for dtype in (np.float32, np.float64):
+        padded = of_rank(RANK, dtype)
+        for columns in range(1, 10):
+            ours, theirs = of_rank(columns, dtype), of_rank(columns, dtype)
+            changed = [name for name in ours if np.shape(ours[name]) != np.shape(padded[name])]
+            if kernel in NEED_PADDING:
+                if columns == RANK:
+                    continue
+                with pytest.raises(ValueError, match=f"{columns} columns, which is not a padded"):
+                    run(**ours)
+            elif "fingerprint" not in kernel and kernel != "tall_qr":  # which have no one result
+                found, wanted = run(**ours), getattr(reference, kernel)(**theirs)
+                for one, other in (
+                    (found, wanted),
+                    *((ours[k], theirs[k]) for k in arrays(kernel)),
+                ):
+                    if one is not None:
+                        np.testing.assert_allclose(one, other, rtol=1e-3, err_msg=kernel)
+            for name in changed:
+                if (kernel, name) != (
+                    "tall_qr",
+                    "A",
+                ) or columns < RANK:  # takes some of the columns
+                    with pytest.raises(ValueError, match=r"padded|disagree|has (length|more)|must"):
+                        run(**{**of_rank(RANK, dtype), name: ours[name]})
+
+
+# First axes that may be of any length; so may those of factors whose rows a sparse matrix names,
+# which does not tell how wide it is.
+FREE = {
+    *("scatter_pass bounds", "panel_pass bounds", "ridge_rows ridge", "structured_rows ridge"),
+    *("gamma_update rates", "gamma_bound rates", "group_sums out", "tall_qr A"),
+    *("transpose indptr", "transpose out_indptr", "sparse_fingerprint indptr"),
+}
+
+
+@pytest.mark.parametrize("kernel", sorted(set(KERNELS) - {"inspect_csr", "dense_fingerprint"}))
+def test_arrays_of_other_lengths_are_refused(kernels, kernel):
+    """The last of each axis comes twice."""
+    for name in arrays(kernel):
+        named_by_entries = name == "G" and kernel not in ("scatter_pass", "structured_rows")
+        for axis in range(calls()[kernel][1][name].ndim):
+            given = calls()[kernel][1]
+            given[name] = np.concatenate([given[name], np.take(given[name], [-1], axis)], axis)
+            free = f"{kernel} {name}" in FREE or (named_by_entries and "indptr" in given)
+            if free and axis == 0:
+                getattr(kernels, kernel)(**given)
+            elif (kernel, name) != ("tall_qr", "A"):
+                with pytest.raises(
+                    ValueError, match=r"disagree|padded|has (length|more|\d rows)|must|shape"
+                ):
+                    getattr(kernels, kernel)(**given)
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -119,9 +119,15 @@ def test_weights_of_any_size(kernels, reference):
     np.testing.assert_allclose(problem.run(kernels, 2), expected, rtol=1e-8, atol=1e-8)
 
 
-def test_components_that_the_entries_of_a_row_lack_stay(kernels):
-    problem = Listed(kernels, 40, np.float64, [20, 30], 60)
-    problem.G[problem.indices[:20], 13] = 0
+@pytest.mark.parametrize("rank", [8, 40])
+def test_components_that_the_entries_of_a_row_lack_stay_or_vanish(kernels, reference, rank):
+    problem = Listed(kernels, rank, np.float64, [20, 30], 60)
+    problem.G[problem.indices[:20], 5] = 0
+    problem.F[:, 5] = 0.5
     moved = problem.run(kernels, 2)
-    assert moved[0, 13] == problem.F[0, 13]
+    assert moved[0, 5] == problem.F[0, 5]
     assert np.any(moved[0] != problem.F[0])
+    problem.P[0, 5] = -1e-9
+    for kernel in (kernels, reference):
+        moved = problem.run(kernel, 2)
+        assert moved[0, 5] == 0 < moved[1, 5]

@@ -69,7 +69,8 @@ def honest_fits(folder: Path) -> dict[str, Fit]:
     }
     fits = {}
     for loss in ("frobenius", "kullback-leibler"):
-        smooth = {"S": [PENALTY.Temporal(0.01), PENALTY.L2(1e-3)], "A": PENALTY.Orthogonal(0.01)}
+        small = PENALTY.L2(1e-3)
+        smooth = {"S": [PENALTY.Temporal(0.01), small], "A": [PENALTY.Orthogonal(0.01), small]}
         given: dict[str, dict[str, Any]] = {
             "labels": {"Y": Y},
             "labels by mu": {"Y": Y, "supervision_loss": "frobenius", "solver": "mu"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -76,11 +77,97 @@ def test_equal_weights_are_the_same_settings(tmp_path):
         found(X, n_starts=2, folder=tmp_path, X_weights=sf.weights.outer(rows=np.arange(30.0)))
 
 
-def test_data_on_disk_have_the_starts_of_data_in_memory(tmp_path):
-    X = sp.csr_array(planted(n=30)[0])
-    sp.save_npz(tmp_path / "X.npz", X, compressed=False)
-    found(X, n_starts=2, folder=tmp_path / "starts")
-    found(sf.open_csr(tmp_path / "X.npz", memory=9000), n_starts=2, folder=tmp_path / "starts")
+def forms_of(X, folder):
+    """Return the same numbers in forms whose sums are rounded otherwise."""
+    rows = sp.csr_array(X)
+    backwards = rows.copy()
+    for part in (backwards.indices, backwards.data):
+        for first, last in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
+            part[first:last] = part[first:last][::-1].copy()
+    backwards.has_sorted_indices = False
+    zeros = sp.coo_array(np.ones(X.shape)).tocsr()
+    zeros.data[:] = X.ravel()
+    path = folder / "X.npz"
+    sp.save_npz(path, rows, compressed=False)
+    disk, parts = (sf.open_csr(path, **given) for given in ({}, {"memory": 5000}))
+    return {"dense": X, "rows": rows, "backwards": backwards, "zeros": zeros} | {
+        "disk": disk, "parts": parts,
+    }  # fmt: skip
+
+
+def test_the_folder_knows_the_form_of_its_data(tmp_path):
+    X = planted(n=30)[0]
+    forms = forms_of(X, tmp_path)
+    for form, data in forms.items():
+        folder = tmp_path / form
+        found(data, n_starts=2, folder=folder)
+        for other in forms.keys() - {form}:
+            with pytest.raises(ValueError, match=r"other data or settings: .* with form"):
+                found(forms[other], n_starts=2, folder=folder)
+    # None of these changes a bit of a start.
+    found(np.asfortranarray(X), n_starts=2, folder=tmp_path / "dense")
+    found(sp.csc_array(X), n_starts=2, folder=tmp_path / "rows")
+    found(sp.csr_array(X).astype(np.int64), n_starts=2, folder=tmp_path / "rows")
+
+
+def test_the_folder_knows_its_level(tmp_path, monkeypatch):
+    X, _ = planted(n=30)
+    found(X, n_starts=2, folder=tmp_path)
+    monkeypatch.setattr("ssnmf_fast._backend.dispatch.level", "other")
+    with pytest.raises(ValueError, match=r"other data or settings: .* with level"):
+        found(X, n_starts=2, folder=tmp_path)
+    with pytest.raises(ValueError, match=r"a worker has .* Set SSNMF_FAST_ISA"):
+        found(X, n_starts=2, folder=tmp_path / "of a worker")
+
+
+def _header(change):
+    def changed(parts):
+        header = json.loads(parts["header"].tobytes())
+        change(header)
+        return {**parts, "header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
+
+    return changed
+
+
+DAMAGES = {
+    "fewer components": lambda z: {**z, "components": z["components"][:2]},
+    "negative": lambda z: {**z, "components": -z["components"]},
+    "rescaled": lambda z: {**z, "components": 2 * z["components"]},
+    "NaN": lambda z: {**z, "components": z["components"] * np.nan},
+    "fewer features": lambda z: {**z, "components": z["components"][:, :10]},
+    "another dtype": lambda z: {**z, "components": z["components"].astype(np.float32)},
+    "out of range": lambda z: {**z, "assignments": z["assignments"] + 100},
+    "permuted": lambda z: {**z, "assignments": z["assignments"][::-1]},
+    "fewer samples": lambda z: {**z, "assignments": z["assignments"][:5]},
+    "reals": lambda z: {**z, "assignments": z["assignments"] / 1.0},
+    "an array more": lambda z: {**z, "more": np.ones(3)},
+    "an array less": lambda z: {name: z[name] for name in ("header", "components")},
+    "no header": lambda z: {name: z[name] for name in ("assignments", "components")},
+    "a header of ones": lambda z: {**z, "header": np.ones(3)},
+    "no key": _header(lambda h: h.pop("key")),
+    "a list for a key": _header(lambda h: h.update(key=[1])),
+    "a text for a key": _header(lambda h: h.update(key="x")),
+    "another objective": _header(lambda h: h.update(objective=h["objective"] / 2)),
+    "a text for an objective": _header(lambda h: h.update(objective="low")),
+    "no objective": _header(lambda h: h.pop("objective")),
+    "no seal": _header(lambda h: h.pop("seal")),
+}
+
+
+def test_a_start_that_was_changed_is_refused(tmp_path):
+    X, _ = planted(n=30)
+    expected = found(X, n_starts=2, folder=tmp_path)
+    path = tmp_path / "start.k_4.iter_1.npz"
+    whole = path.read_bytes()
+    with np.load(path) as archive:
+        parts = dict(archive)
+    for damage in DAMAGES.values():
+        np.savez(path, **damage(parts))
+        with pytest.raises(ValueError, match=r"no start that was kept.*Remove it") as caught:
+            found(X, n_starts=2, folder=tmp_path)
+        assert str(path) in str(caught.value)
+    path.write_bytes(whole)
+    assert same(found(X, n_starts=2, folder=tmp_path), expected)
 
 
 def test_a_folder_needs_a_seed(tmp_path):

@@ -2,80 +2,64 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import problems
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from penalized import KINDS, graph, made, sparse_problem, written_out
 from random_examples import examples
 
 import ssnmf_fast as sf
 from ssnmf_fast import extend, penalties
 
 N, M, R = 14, 11, 3
-KINDS = ("L1", "L2", "Orthogonal", "Graph", "Temporal")
 
 
-def graph(rng, n):
-    W = rng.random((n, n)) * (rng.random((n, n)) < 0.3)
-    W = W + W.T
-    np.fill_diagonal(W, 0)
-    return W
-
-
-def made(kind, coefficient, rng, n):
-    more = (graph(rng, n),) if kind == "Graph" else ()
-    return getattr(penalties, kind)(coefficient, *more)
-
-
-def written_out(kind, penalty, F):
-    """The value, from the formula of the docstring."""
-    pairs = F.T @ F
-    W = {"Graph": lambda: penalty.weights.toarray(), "Temporal": lambda: np.eye(len(F), k=1)}
-    edges = W[kind]() if kind in W else None
-    total = {
-        "L1": lambda: F.sum(),
-        "L2": lambda: (F**2).sum(),
-        "Orthogonal": lambda: pairs.sum() - np.trace(pairs),
-        "Graph": lambda: sum(
-            edges[i, j] * ((F[i] - F[j]) ** 2).sum() for i in range(len(F)) for j in range(i)
-        ),
-        "Temporal": lambda: sum(((F[i] - F[i + 1]) ** 2).sum() for i in range(len(F) - 1)),
-    }[kind]()
-    return penalty.coefficient * total
-
-
-def at(bound, F):
-    """The bound at a factor, but for its constant."""
-    value = bound.linear * F.sum()
+def parts_at(bound, F):
+    """What a bound adds and what it takes away at a factor, but for its constant."""
+    F = F.astype(np.longdouble)
+    added, taken = bound.linear * F.sum(), np.longdouble(0)
     if bound.gram is not None:
         rows = np.ones(len(F)) if bound.rows is None else bound.rows
-        value += np.sum(rows[:, None] * (F @ bound.gram) * F)
-    return value - (0 if bound.up is None else 2 * np.sum(bound.up * F))
+        added += np.sum(rows[:, None] * (F @ bound.gram) * F)
+    return added, taken if bound.up is None else 2 * np.sum(bound.up * F)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(seed=st.integers(0, 2**32 - 1))
+@given(seed=st.integers(0, 2**32 - 1), dtype=st.sampled_from([np.float32, np.float64]))
 @settings(max_examples=examples(60))
-def test_bounds_touch_their_penalty_and_lie_above_it(kind, seed):
+def test_values_are_exact_and_bounds_touch_them_and_lie_above(kind, seed, dtype):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 9))
-    here, there = rng.random((n, R)), rng.random((n, R)) * (rng.random((n, R)) < 0.7)
-    penalty = made(kind, rng.random(), rng, n)
-    np.testing.assert_allclose(
-        penalty.value(here), written_out(kind, penalty, here), rtol=1e-10, atol=1e-12
-    )
+    scales = 10.0 ** rng.uniform(-9, 9, (2, n, R))
+    here, there = (rng.random((2, n, R)) * scales ** rng.choice([0, 1])).astype(dtype)
+    there *= rng.random((n, R)) < 0.7
+    penalty = made(kind, 10.0 ** rng.uniform(-9, 9), rng, n)
+    for F in (here, there):
+        np.testing.assert_allclose(
+            penalty.value(F), float(written_out(kind, penalty, F)), rtol=1e-12
+        )
     bound = penalty.bound(here)
-    rise = at(bound, there) - at(bound, here)
-    if kind != "Orthogonal":  # which is its own bound
-        assert penalty.value(there) - penalty.value(here) <= rise + 1e-10
-    else:
-        np.testing.assert_allclose(penalty.value(there) - penalty.value(here), rise, atol=1e-10)
-    step = 1e-6 * (there - here)
-    slope = (penalty.value(here + step) - penalty.value(here - step)) / 2e-6
-    of_bound = (at(bound, here + step) - at(bound, here - step)) / 2e-6
-    np.testing.assert_allclose(slope, of_bound, rtol=1e-5, atol=1e-7)
+    here, there = here.astype(np.longdouble), there.astype(np.longdouble)
+
+    def value(F):
+        return written_out(kind, penalty, F)
+
+    def at(F):
+        added, taken = parts_at(bound, F)
+        return added - taken
+
+    rounding = 1e-13 * sum(parts_at(bound, here + there))
+    assert value(there) - value(here) <= at(there) - at(here) + rounding
+    if kind == "Orthogonal":  # which is its own bound
+        assert abs((value(there) - value(here)) - (at(there) - at(here))) <= rounding
+    step = there - here
+    slopes = [f(here + step) - f(here - step) for f in (value, at)]  # of quadratic functions
+    assert abs(slopes[0] - slopes[1]) <= 10 * rounding
 
 
 @pytest.mark.slow
@@ -218,7 +202,8 @@ def test_a_smooth_factor_changes_less_from_row_to_row():
     X = problems.data(np.random.default_rng(4), (60, 40), np.float64)
 
     def changes(coefficient):
-        given = {"S": [penalties.Temporal(coefficient)], "A": penalties.L2(1e-3)}
+        small = penalties.L2(1e-3)
+        given = {"S": [small, penalties.Temporal(coefficient)], "A": small}
         S = sf.factorize(X, n_components=4, penalties=given, random_state=0, max_iter=500).S
         return np.sum(np.diff(S, axis=0) ** 2) / np.sum(S**2)
 
@@ -244,14 +229,109 @@ def test_files_and_threads_do_not_matter(tmp_path):
         np.testing.assert_allclose(stored.S, fit.S, rtol=1e-6, atol=1e-8)
 
 
-def test_a_penalty_of_one_side_has_no_minimum():
-    X = np.ones((4, 3))
-    with pytest.raises(ValueError, match=r"S can shrink while A grows"):
-        sf.factorize(X, n_components=1, penalties={"S": penalties.L1(1.0)})
-    with pytest.raises(ValueError, match=r"A can shrink while S grows"):
-        sf.factorize(X, n_components=1, penalties={"A": penalties.L2(1.0)})
-    fixed = {"A_fixed": np.ones((1, 3)), "penalties": {"S": penalties.L1(0.1)}}
-    assert np.isfinite(sf.factorize(X, n_components=1, **fixed).S).all()
+@pytest.mark.parametrize("form", problems.FORMS)
+def test_products_of_components_do_not_make_steps_that_are_too_long(form):
+    """Data may have next to no curvature, and Orthogonal has none: rounding must not be divided."""
+    for dtype, solver, seed in itertools.product(
+        (np.float32, np.float64), ("hals", "auto"), range(6)
+    ):
+        X, X_weights, W = sparse_problem(seed, dtype, form)
+        rng = np.random.default_rng(seed)
+        A = rng.random((12, 15)) * (rng.random((12, 15)) < 0.3)
+        A = (A * 10.0 ** rng.uniform(-12, 0, (12, 1))).astype(dtype)
+        given = {"A_fixed": A, "penalties": {"S": penalties.Orthogonal(100.0)}, "tol": 0}
+        given |= {"X_weights": X_weights, "solver": solver, "max_iter": 12, "random_state": 0}
+        values = []
+        with problems.mock.patch.object(problems.loop, "CHECK_EVERY", 1):
+            fit = sf.factorize(
+                X, n_components=12, **given, callback=lambda s, to=values: to.append(s.objective)
+            )
+        precision = 1e-9 if dtype is np.float64 else 1e-4
+        assert np.all(np.diff(values) <= precision * values[0])
+        filled = problems.filled(X)
+        value = problems.dense_objective(filled, W, fit.S, A, "frobenius")
+        value += 15 * written_out("Orthogonal", penalties.Orthogonal(100.0), fit.S)
+        np.testing.assert_allclose(values[-1], float(value), atol=precision * values[0])
+
+
+@pytest.mark.parametrize("form", problems.FORMS)
+@pytest.mark.parametrize("solver", ["auto", "hals"])
+def test_entries_without_data_vanish_by_a_sum_of_entries(form, solver):
+    X, X_weights, _ = sparse_problem(0, np.float64, form)
+    if form == "nan":
+        X[0] = np.nan
+    elif form == "outer":
+        X_weights = sf.weights.outer(np.arange(20.0), None)
+    elif form == "dense":
+        X_weights[0] = 0
+    elif form in ("observed", "missing"):
+        pattern = np.full(X.shape, 1.0 * (form == "observed"))
+        pattern[0] = 1 - pattern[0]
+        X_weights = getattr(sf.weights, form)(sp.csr_array(pattern))
+    else:
+        X[0] = 0
+    given = {"S": penalties.L1(1e-3), "A": penalties.L2(1e-3)}
+    fit = sf.factorize(
+        X, n_components=5, X_weights=X_weights, penalties=given, solver=solver, random_state=0
+    )
+    np.testing.assert_array_equal(fit.S[0], 0)
+
+
+FREE = [penalties.Orthogonal(1.0), penalties.Temporal(1.0), penalties.Graph(1.0, np.eye(4)[::-1])]
+SMALL = penalties.L2(0.1)
+
+
+@pytest.mark.parametrize("free", [None, *FREE], ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_penalty_of_one_side_has_no_minimum(free, dtype):
+    """A factor may shrink while another one grows, unless all of them are bound."""
+    X, Y, Z = np.ones((4, 4), dtype), np.ones((4, 4)), np.ones((4, 4))
+    labeled = {"Y": Y, "feature_labels": Z}
+    bound = dict.fromkeys("SABC", SMALL)
+    models = [("SA", {}), ("SAB", {"Y": Y}), ("SAC", {"feature_labels": Z}), ("SABC", labeled)]
+    for (names, more), solver in itertools.product(models, ("auto", "hals", "mm", "mu")):
+        options = {"n_components": 2, "max_iter": 2, "solver": solver, "random_state": 0, **more}
+        for name in names:
+            given = {other: bound[other] for other in names if other != name}
+            given |= {} if free is None else {name: [free]}
+            message = rf"can shrink while {name} grows.*penalties=\{{'{name}'"
+            with pytest.raises(ValueError, match=message):
+                sf.factorize(X, **options, penalties=given)
+            with pytest.raises(ValueError, match=message):
+                sf.NMF(2, penalties=given).fit(X) if not more else sf.factorize(
+                    X, **options, penalties=given, n_starts=2
+                )
+            given[name] = [penalties.L1(0.1), *([] if free is None else given[name])]
+            sf.factorize(X, **options, penalties=given)
+    T = np.ones((4, 4, 4), dtype)
+    for key in (0, 1, 2, "B0"):
+        given = {other: SMALL for other in (0, 1, 2, "B0") if other != key}
+        given |= {} if free is None else {key: free}
+        name = key if key == "B0" else f"mode {key}"
+        with pytest.raises(ValueError, match=rf"can shrink while {name} grows"):
+            sf.factorize_tensor(T, n_components=2, labels={0: Y}, penalties=given)
+    model = [extend.relation("rows", "columns", X), extend.relation("others", "more", X)]
+    given = {"rows": SMALL} | ({} if free is None else {"columns": free})
+    with pytest.raises(ValueError, match="rows can shrink while columns grows"):
+        extend.fit(model, n_components=2, penalties=given)
+    extend.fit(model, n_components=2, penalties={"rows": SMALL, "columns": SMALL}, max_iter=1)
+
+
+def test_a_component_that_is_given_has_a_scale():
+    X, ones = np.ones((4, 3)), np.ones((2, 3))
+    for S_penalty in (penalties.L1(0.1), penalties.Orthogonal(0.1), penalties.Temporal(0.1)):
+        sides = {"n_components": 2, "penalties": {"S": S_penalty}}
+        for fixed in (
+            {"A_fixed": ones}, {"S_fixed": ones.T[:1].repeat(4, 0)},
+            {"A_fixed": ones[:1], "S_fixed": np.ones((4, 1))},
+        ):  # fmt: skip
+            assert np.isfinite(sf.factorize(X, **sides, **fixed).S).all()
+        with pytest.raises(ValueError, match="have no minimum"):
+            sf.factorize(X, **sides, A_fixed=ones[:1])
+    nothing = {"S": penalties.Orthogonal(0.0), "A": penalties.L2(0.0)}
+    assert np.isfinite(sf.factorize(X, n_components=2, penalties=nothing).S).all()
+    labels = {"Y": np.ones((4, 2)), "supervision_weight": 0.0}  # whose factor is of no effect
+    sf.factorize(X, n_components=2, penalties={"S": SMALL, "A": SMALL}, **labels)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +372,7 @@ def test_a_tensor_takes_penalties_of_its_modes():
         return np.sum(np.diff(fit.factors[2], axis=0) ** 2)
 
     assert roughness(1.0) < 0.5 * roughness(1e-6)
-    with pytest.raises(ValueError, match="penalties has none of mode 1"):
+    with pytest.raises(ValueError, match=r"mode 0 can shrink while mode 1 grows.*penalties=\{1: "):
         sf.factorize_tensor(X, n_components=2, penalties={0: small, 2: small})
 
 
@@ -309,3 +389,12 @@ def test_other_models_take_penalties_by_the_names_of_factors():
     )
     with pytest.raises(ValueError, match="expected names of factors"):
         extend.fit(model, n_components=2, penalties={"samples": penalties.L1(1.0)})
+
+
+def test_the_objective_takes_components_that_are_far_apart_in_scale():
+    rng = np.random.default_rng(8)
+    S, A = rng.random((6, 3)), rng.random((3, 5))
+    X, sizes = S @ A, 2.0 ** np.array([40, 0, -40])
+    given = {"S": penalties.L2(1e-12)}
+    found = sf.objective(X, S * sizes, A / sizes[:, None], penalties=given)
+    np.testing.assert_allclose(found, 5e-12 * np.sum((S * sizes) ** 2), rtol=1e-9)

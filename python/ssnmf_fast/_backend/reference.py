@@ -788,8 +788,9 @@ def coordinate_descent(
     row, which must have no weights of its own then.
 
     K_i = sum_t scales[t, i] * grams[t] + sum_j w_ij g_j g_j^T, with signed w in CSR form (or None);
-    ``scales=None`` stands for ones.  Entries without curvature (see :func:`nnls`) stay, and so do
-    those that are not in `allowed`.
+    ``scales=None`` stands for ones.  Entries without curvature (see :func:`nnls`) stay, but for
+    those with a negative P in rows with weights, which become 0; and so do those that are not in
+    `allowed`.
     """
     for i in range(len(F)):
         K = np.zeros((G.shape[1], G.shape[1]))
@@ -799,10 +800,13 @@ def coordinate_descent(
         if indptr is not None and indices is not None:
             least = np.maximum(least, _least_curvature(K, F.dtype))
             K += _weighted_gram(indptr, indices, weights, G, i)
-        moves = np.diag(K) > least
+        free = np.ones(len(K), bool)
         if allowed is not None:
-            moves &= mask_of(allowed[i : i + 1], F.shape[1])[0]
+            free = mask_of(allowed[i : i + 1], F.shape[1])[0]
+        moves = free & (np.diag(K) > least)
         f = F[i].astype(float)
+        if indptr is not None:
+            f[free & ~moves & (P[i] < 0)] = 0
         for sweep in range(sweeps):
             if face_steps and sweep == sweeps - 1:
                 f = _minimize_on_face(K, P[i].astype(float), f, moves, face_steps, F.dtype)

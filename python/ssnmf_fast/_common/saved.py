@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .declared import as_declared
+
 
 @dataclass(frozen=True)
 class Saved:
@@ -22,18 +24,21 @@ class Saved:
         Matrices are nonnegative unless `values` is "finite".  "" stands for a count or a flag, None
         for anything else.
     values : str
-        What holds besides: "number", "finite", "positive" (and finite), "whole" (integers of any
-        sign), "times" (datetime64), or "text".
+        What holds besides: "finite", "positive" (and finite), "whole" (integers of any sign),
+        "times" (datetime64), or "text".
     optional : bool
         Whether a fitted model may lack it: after ``partial_fit``, or without a readout.
     container : type or None
         list or dict for one of such arrays.
+    kind : type or None
+        Annotation of what is made of text and numbers.
     """
 
     axes: str | None = None
     values: str = ""
     optional: bool = False
     container: type[list[Any] | dict[Any, Any]] | None = None
+    kind: Any = None
 
     @property
     def of_numbers(self) -> bool:
@@ -43,6 +48,9 @@ class Saved:
 
     def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
         """Raise ValueError unless a value is of this kind; `sizes` of the axes are noted."""
+        if self.kind is not None:
+            as_declared(value, self.kind, name)
+            return
         if self.container is not None:
             if not isinstance(value, self.container):
                 kind = "mapping" if self.container is dict else "list"
@@ -56,8 +64,8 @@ class Saved:
                 raise ValueError(f"{name} is no count")
             return
         if self.axes is None:
-            if self.values and (isinstance(value, bool) or not isinstance(value, (int, float))):
-                raise ValueError(f"{name} is no number")
+            if self.values:
+                as_declared(value, float, name)
         else:
             array = isinstance(value, np.ndarray) or sp.issparse(value)
             if not array or value.ndim != len(self.axes):
@@ -71,7 +79,7 @@ class Saved:
 
     def restored(self, value: Any) -> Any:
         """Return the attribute, of the value of a file that was checked."""
-        return value
+        return value if self.kind is None or value is None else as_declared(value, self.kind, "")
 
     def _check_entries(self, name: str, value: Any) -> None:
         if self.values == "text" and value.dtype.kind != "U":
@@ -104,8 +112,8 @@ def arrays_of(value: Any) -> Any:
     return value.plain() if hasattr(value, "plain") else value
 
 
-COUNT, PLAIN = Saved(""), Saved()
-NUMBER, POSITIVE = Saved(values="number"), Saved(values="positive")
+COUNT, NUMBER, POSITIVE = Saved(""), Saved(kind=float), Saved(values="positive")
+LOSS, HISTORY = Saved(kind=str | float), Saved(kind=list[tuple[int, float]])
 _DICTIONARIES = ("A", "right", "components_", "factors", "factors_", "components")
 
 
@@ -115,7 +123,7 @@ def check_parts(values: dict[str, Any], table: Table) -> None:
     if "n_features_in_" in values:
         sizes["m"] = values["n_features_in_"]
     for name, saved in table.items():
-        if values.get(name) is not None:
+        if name in values and not (values[name] is None and saved.optional):
             saved.check(name, values[name], sizes)
     dictionary = next(name for name in _DICTIONARIES if name in table)
     found = values[dictionary]

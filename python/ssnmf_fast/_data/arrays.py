@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
+from .._common.listed import short
 from .csr import UNSORTED, UNSOUND, inspect_structure
 
 _MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
@@ -108,7 +109,7 @@ def check_dtype(dtype: Any, otherwise: Any = None) -> Any:
         if dtype is known.type or (isinstance(dtype, (str, np.dtype)) and dtype == known.name):
             return known
     wrong = ValueError if isinstance(dtype, (str, type, np.dtype)) else TypeError
-    raise wrong(f"dtype must be None, 'float32' or 'float64'; got {dtype!r}.")
+    raise wrong(f"dtype must be None, 'float32' or 'float64'; got {short(dtype)}.")
 
 
 def to_native(array: Array, target: Any = None) -> Array:

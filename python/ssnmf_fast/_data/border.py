@@ -33,6 +33,7 @@ HINT = (
     "Bring the data, their weights, supervision_weight and a given init nearer to 1, by constant "
     "factors, or use float64 data."
 )
+SHIFT = "shift or clip them"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +55,12 @@ def check_matrix(
     allow_negative: bool = False,
     limited: bool = True,
     n_threads: int = 1,
+    remedy: str = SHIFT,
 ) -> Any:
     """Return `X` as a float ndarray (2-D, any strides) or a CSR array with summed duplicates.
 
-    The rows of a CSR array need not be sorted.  Unless `limited`, any finite size will do.
+    The rows of a CSR array need not be sorted.  Unless `limited`, any finite size will do.  Errors
+    about negative entries end with a `remedy`.
 
     The result may share memory with `X` and must not be written to.
     """
@@ -65,7 +68,8 @@ def check_matrix(
         matrix, allow_nan = _check_sparse(X, name, dtype, n_threads), False
     else:
         matrix = _check_dense(as_array(X, name, allow_nan=allow_nan), name, dtype)
-    check_entries(matrix, name, allow_nan=allow_nan, allow_negative=allow_negative, limited=limited)
+    rules: dict[str, Any] = {"allow_nan": allow_nan, "allow_negative": allow_negative}
+    check_entries(matrix, name, limited=limited, remedy=remedy, **rules)
     return matrix
 
 
@@ -100,6 +104,7 @@ def check_entries(
     allow_nan: bool = False,
     allow_negative: bool = False,
     limited: bool = True,
+    remedy: str = SHIFT,
 ) -> None:
     """Raise ValueError for entries that are negative, infinite, NaN or too large."""
     values: Array = matrix.data if sp.issparse(matrix) else matrix
@@ -126,7 +131,7 @@ def check_entries(
         where = _position(matrix, lambda entries: entries < 0)
         raise ValueError(
             f"Negative values in data passed to {name}: the first is {name}{where}. Entries must "
-            "be nonnegative; shift or clip them."
+            f"be nonnegative; {remedy}."
         )
     if limited and max(high, -low) > LARGEST[values.dtype]:
         largest = high if high > -low else low

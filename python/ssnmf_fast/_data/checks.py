@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._common.warn import warn_user
 from .arrays import as_array, require_real
 from .border import check_entries, check_matrix
@@ -25,14 +26,14 @@ def check_option(value: Any, name: str, options: Sequence[str]) -> str:
     """Return `value` if it is one of the options, else raise ValueError that lists them."""
     if not isinstance(value, str) or value not in options:
         listed = ", ".join(repr(option) for option in options)
-        raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+        raise ValueError(f"{name} must be one of {listed}; got {short(value)}.")
     return value
 
 
 def check_integer(value: Any, name: str, minimum: int, maximum: int | None = None) -> int:
     """Return `value` as an int of at least `minimum`, and at most `maximum`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer; got {value!r} ({type(value).__name__}).")
+        raise TypeError(f"{name} must be an integer; got {short(value)} ({type(value).__name__}).")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}; got {value}.")
     if maximum is not None and int(value) > maximum:
@@ -49,7 +50,7 @@ def check_random_state(random_state: Any) -> np.random.Generator:
     except (TypeError, ValueError) as error:
         raise ValueError(
             "random_state must be None, a nonnegative integer, a numpy Generator or a RandomState; "
-            f"got {random_state!r}."
+            f"got {short(random_state)}."
         ) from error
 
 
@@ -57,21 +58,21 @@ def check_observers(callback: Any, verbose: Any) -> None:
     """Raise TypeError unless a callback can be called and `verbose` is a number."""
     if callback is not None and not callable(callback):
         raise TypeError(
-            f"callback must be a function of a state, or None; got {callback!r} "
+            f"callback must be a function of a state, or None; got {short(callback)} "
             f"({type(callback).__name__})."
         )
     if not isinstance(verbose, (numbers.Integral, np.bool_)):
-        raise TypeError(f"verbose must be 0 or 1; got {verbose!r} ({type(verbose).__name__}).")
+        raise TypeError(f"verbose must be 0 or 1; got {short(verbose)} ({type(verbose).__name__}).")
 
 
 def check_real(value: Any, name: str, *, allow_negative: bool = False) -> float:
     """Return `value` as a finite float, nonnegative unless any sign is allowed."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number; got {value!r} ({type(value).__name__}).")
+        raise TypeError(f"{name} must be a number; got {short(value)} ({type(value).__name__}).")
     number = float(value)
     if not np.isfinite(number) or (number < 0 and not allow_negative):
         bound = "" if allow_negative else " and at least 0"
-        raise ValueError(f"{name} must be finite{bound}; got {value!r}.")
+        raise ValueError(f"{name} must be finite{bound}; got {short(value)}.")
     return number
 
 

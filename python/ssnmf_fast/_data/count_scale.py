@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .checks import check_real
 from .csr import with_values
 
@@ -29,10 +30,10 @@ def check_count_scale(value: Any) -> float | None:
     if isinstance(value, str):
         if value == "auto":
             return None
-        raise ValueError(f"count_scale must be 'auto' or a number above 0; got {value!r}.")
+        raise ValueError(f"count_scale must be 'auto' or a number above 0; got {short(value)}.")
     number = check_real(value, "count_scale")
     if number <= 0:
-        raise ValueError(f"count_scale must be 'auto' or a number above 0; got {value!r}.")
+        raise ValueError(f"count_scale must be 'auto' or a number above 0; got {short(value)}.")
     return number
 
 

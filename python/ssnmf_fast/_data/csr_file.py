@@ -128,6 +128,11 @@ def row_counts(X: CsrFile) -> Array:
     return np.diff(X._indptr)
 
 
+def block_ends(X: CsrFile) -> list[int]:
+    """Return the rows at which the blocks end in which the file is read."""
+    return [rows.stop for rows in X._slices]
+
+
 def chosen_rows(X: CsrFile, rows: Array) -> sp.csr_array:
     """Read the rows where a boolean array, (n,), is true; they must fit into memory."""
     parts = [block[rows[place]] for place, block in X.blocks() if rows[place].any()]

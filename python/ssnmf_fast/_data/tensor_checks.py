@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .arrays import as_array, check_dtype, float_dtype, read_sparse, to_native, unmask
 from .border import check_entries
 from .checks import check_integer
@@ -69,7 +70,7 @@ def coordinate_parts(X: Any, name: str) -> tuple[Any, Any, Any] | None:
 def _check_sparse(coords: Any, values: Any, shape: Any, name: str, dtype: Any) -> SparseTensor:
     lengths = tuple(np.asarray(shape).tolist())
     if len(lengths) < 2 or not all(isinstance(n, int) for n in lengths):
-        raise ValueError(f"{name} must have a shape of two or more integers; got {shape!r}.")
+        raise ValueError(f"{name} must have a shape of two or more integers; got {short(shape)}.")
     _check_lengths(lengths, name)
     values = as_array(values, f"the values of {name}")
     target = check_dtype(dtype, float_dtype(values.dtype, f"the values of {name}"))

@@ -1,15 +1,19 @@
 """One class label for each sample, and what counts as no label.
 
-Always missing are None, NaN and pandas.NA.  So is what the caller names as `unlabeled`.  Where
+Always missing are None, NaN, NaT, pandas.NA and what is masked.  So is what the caller names as
+`unlabeled`.  Where
 that is "auto" it is -1, as in scikit-learn's semi-supervised estimators, with one exception: labels
 that are exactly -1 and 1 are two classes, as scikit-learn's checks of classifiers have them; since
-this may not be meant, a warning tells how to choose.  Another warns of labels such as "NA": they
-are classes, but look like the absence of one.
+this may not be meant, a warning tells how to choose.  Another warns of labels such as "NA" or the
+text "-1": they are classes, but look like the absence of one.
+
+Labels that are equal in the form NFC of Unicode are one class, which has the name given first.
 """
 
 from __future__ import annotations
 
 import numbers
+import re
 from collections.abc import Hashable, Iterable
 from functools import cached_property
 from typing import Any
@@ -18,13 +22,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.listed import short
+from .._common.unicode import as_first_given, nfc
 from .._common.warn import warn_user
 from .._data.arrays import as_array
 
 _MEAN_MISSING = frozenset(
-    {"", "-", "?", "<na>", "#n/a", "n/a", "na", "nan", "nat", "none", "null"}
+    {"", "-", "--", "?", "<na>", "#n/a", "#na", "n/a", "na", "nan", "-nan", "nat", "none", "null"}
     | {"missing", "unknown", "unlabeled", "unlabelled"}  # codespell:ignore unlabelled
 )
+_MINUS_ONE = re.compile(r"[-\u2212]1(\.0*)?")  # what NumPy makes of -1 beside text
 
 
 class Targets:
@@ -58,32 +65,22 @@ class ClassLabels(Targets):
     ) -> None:
         vector = label_vector(y, name, column=True)
         self.labeled = ~unlabeled_samples(vector, name, marker, known_classes)
-        self.known = plain_labels(vector[self.labeled], name)
+        self.known = _first_given(plain_labels(vector[self.labeled], name), known_classes)
         if self.known.dtype.kind == "S":
             raise TypeError(
                 f"{name} holds bytes; expected text or integers. Give {name}.astype(str)."
             )
         self.classes = np.unique(self.known) if known_classes is None else known_classes
-        if known_classes is None and isinstance(marker, str) and marker == "auto":
-            self._warn_of_missing_words(name)
-
-    def _warn_of_missing_words(self, name: str) -> None:
-        found = missing_words(self.classes.tolist()) if self.classes.dtype.kind in "UO" else []
-        if found:
-            warn_user(
-                f"{name} has the class {found[0]!r}, which looks like a missing label. If it is "
-                f"one, pass unlabeled={found[0]!r}, or None in its place; if it is a class, "
-                "unlabeled=None.",
-                UserWarning,
-            )
+        if known_classes is None:
+            warn_of_missing_words(self.classes.tolist(), marker, name)
 
     def check_fit(self) -> None:
         """Raise ValueError unless there are two classes."""
         super().check_fit()
         if len(self.classes) < 2:
             raise ValueError(
-                f"y has one class only, {self.classes.tolist()[0]!r}; expected labeled samples "
-                "of at least two classes. Label some of another class, or use NMF."
+                f"y has one class only, {short(self.classes.tolist()[0])}; expected labeled "
+                "samples of at least two classes. Label some of another class, or use NMF."
             )
 
     def prior(self) -> Array:
@@ -99,8 +96,8 @@ class ClassLabels(Targets):
         known = np.isin(self.known, self.classes) if comparable else np.zeros(len(self.known), bool)
         if not known.all():
             raise ValueError(
-                f"y holds {self.known[~known].tolist()[0]!r}, which is not one of the classes "
-                f"{self.classes.tolist()} of the first call."
+                f"y holds {short(self.known[~known].tolist()[0])}, which is not one of the classes "
+                f"{short(self.classes.tolist())} of the first call."
             )
         return np.searchsorted(self.classes, self.known)
 
@@ -156,6 +153,8 @@ def refuse_lists(labels: Any, name: str) -> None:
 
 def unmask_labels(labels: Any) -> Any:
     """Return a masked array as one of objects, with None where it is masked; all else as it is."""
+    if isinstance(labels, (list, tuple)):  # NumPy would warn of masked numbers
+        return [None if one is np.ma.masked else one for one in labels]
     if not isinstance(labels, np.ma.MaskedArray):
         return labels
     if not np.ma.is_masked(labels):
@@ -194,6 +193,23 @@ def plain_labels(known: Array, name: str) -> Array:
     return known
 
 
+def _first_given(labels: Array, classes: Array | None) -> Array:
+    """Return labels of text with one spelling for each that is the same in Unicode's form NFC.
+
+    It is that of the classes or, without them, the first.
+    """
+    texts, known = labels.tolist(), [] if classes is None else classes.tolist()
+    if labels.dtype.kind not in "UO" or all(_is_ascii(text) for text in (*texts, *known)):
+        return labels
+    spelling = as_first_given(texts, known)
+    found = [spelling[text] for text in texts]
+    return np.array(found, dtype=object if labels.dtype.kind == "O" else None)
+
+
+def _is_ascii(label: Any) -> bool:
+    return not isinstance(label, str) or label.isascii()
+
+
 def _kind(of: type) -> str | None:
     if issubclass(of, str):
         return "text"
@@ -210,18 +226,34 @@ def is_text(labels: Array) -> bool:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN or pandas.NA."""
-    if value is None:
+    """Return whether a value is None, NaN, NaT, pandas.NA or masked."""
+    if value is None or value is np.ma.masked:
         return True
     try:
         return bool(value != value)
+    except ArithmeticError:  # a signaling NaN of the module decimal
+        return True
     except (TypeError, ValueError):  # pandas.NA has no truth; arrays are refused later
         return not isinstance(value, np.ndarray)
 
 
+def warn_of_missing_words(classes: Iterable[Any], marker: Any, name: str = "y") -> None:
+    """Warn of a class that looks like the absence of a label, unless the marker settles it."""
+    settled = is_missing(marker) or (isinstance(marker, str) and marker != "auto")
+    found = [] if settled else missing_words(classes)
+    if found:
+        word = short(found[0])
+        warn_user(
+            f"{name} has the class {word}, which looks like a missing label. If it is one, pass "
+            f"unlabeled={word}, or None in its place; if it is a class, unlabeled=None.",
+            UserWarning,
+        )
+
+
 def missing_words(labels: Iterable[Any]) -> list[Any]:
-    """Return the labels that are text and look like the absence of a label, as "NA" or "?"."""
-    return [one for one in labels if isinstance(one, str) and one.strip().lower() in _MEAN_MISSING]
+    """Return the labels that are text and look like the absence of a label, as "NA" or "-1"."""
+    words = ((one, one.strip().lower()) for one in labels if isinstance(one, str))
+    return [one for one, word in words if word in _MEAN_MISSING or _MINUS_ONE.fullmatch(word)]
 
 
 def unlabeled_samples(
@@ -237,13 +269,13 @@ def unlabeled_samples(
         absent = np.isnan(labels)
     elif labels.dtype.kind == "O":
         absent = np.fromiter(map(is_missing, labels), dtype=bool, count=len(labels))
-    if unlabeled is None:
-        return absent
     if np.ndim(unlabeled) or not isinstance(unlabeled, Hashable):
         raise TypeError(
             'unlabeled must be "auto", None or a label (text or a number); got '
-            f"{unlabeled!r} ({type(unlabeled).__name__})."
+            f"{short(unlabeled)} ({type(unlabeled).__name__})."
         )
+    if is_missing(unlabeled):
+        return absent
     automatic = isinstance(unlabeled, str) and unlabeled == "auto"
     marked = _equal(labels, -1 if automatic else unlabeled) & ~absent
     if automatic and marked.any() and _is_class(labels[~marked & ~absent], name, known_classes):
@@ -267,8 +299,8 @@ def _is_class(rest: Array, name: str, known_classes: Array | None) -> bool:
 
 def _equal(labels: Array, marker: Any) -> Array:
     """Entrywise ``labels == marker``; what cannot be compared differs, and so do True and 1."""
-    if labels.dtype.kind == "O":
-        same = (_is_same(label, marker) for label in labels)
+    if labels.dtype.kind == "O" or not _is_ascii(marker):
+        same = (_is_same(label, marker) for label in labels.tolist())
         return np.fromiter(same, dtype=bool, count=len(labels))
     if (labels.dtype.kind in "UST") != isinstance(marker, str) or labels.dtype.kind == "b":
         return np.zeros(len(labels), dtype=bool)
@@ -278,4 +310,4 @@ def _equal(labels: Array, marker: Any) -> Array:
 def _is_same(label: Any, marker: Any) -> bool:
     if is_missing(label) or isinstance(label, (bool, np.bool_)) != isinstance(marker, bool):
         return False
-    return bool(label == marker)
+    return bool(nfc(label) == nfc(marker))

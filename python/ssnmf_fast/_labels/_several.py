@@ -10,8 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.listed import listed, short
+from .._common.unicode import as_first_given, nfc
 from .._data.arrays import as_array, read_csr
-from ._classes import ClassLabels, Targets, is_missing, refuse_lists, unmask_labels
+from ._classes import (
+    ClassLabels,
+    Targets,
+    is_missing,
+    refuse_lists,
+    unmask_labels,
+    warn_of_missing_words,
+)
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 
@@ -115,11 +124,11 @@ class LabelLists:
         self.multilabel = True
         if sp.issparse(y) or (len(shape) == 2 and shape[1] > 1):
             self._read_matrix(y, given)
-        elif getattr(y, "ndim", 1) == 1 and any(isinstance(entry, _LISTS) for entry in y):
-            self._read_lists(list(y), given)
+        elif getattr(y, "ndim", 1) == 1 and any(map(_is_list, y)):
+            self._read_lists(list(y), given, marker)
         else:
             self.multilabel = False
-            labels = ClassLabels(y, marker)
+            labels = ClassLabels(y, marker, given)
             lists = [[name] for name in labels.known.tolist()]
             self._name(lists, np.flatnonzero(labels.labeled), len(labels.labeled), given)
         self.labeled = self.members.sum(axis=1) > 0
@@ -147,32 +156,38 @@ class LabelLists:
             )
         self.members = sp.csr_array(matrix != 0)
 
-    def _read_lists(self, y: list[Any], given: Array | None) -> None:
+    def _read_lists(self, y: list[Any], given: Array | None, marker: Any) -> None:
         rows, lists = [], []
         for i, entry in enumerate(y):
-            if isinstance(entry, _LISTS):
+            if _is_list(entry):
                 rows.append(i)
-                lists.append([v.item() if isinstance(v, np.generic) else v for v in entry])
+                known = (v for v in entry if not is_missing(v))
+                lists.append([v.item() if isinstance(v, np.generic) else v for v in known])
             elif not is_missing(entry):
                 raise ValueError(
-                    f"y[{i}] is {entry!r} beside lists of topics; expected a list of topics, or "
-                    "an empty one or None for an unlabeled document."
+                    f"y[{i}] is {short(entry)} beside lists of topics; expected a list of topics, "
+                    "or an empty one or None for an unlabeled document."
                 )
         self._name(lists, np.array(rows, dtype=np.int64), len(y), given)
+        if given is None:
+            warn_of_missing_words(self.names.tolist(), marker)
 
     def _name(
         self, lists: Sequence[Sequence[Any]], rows: Array, n_documents: int, given: Array | None
     ) -> None:
         """Give every topic its column."""
-        found = {name for names in lists for name in names}
+        known = () if given is None else given.tolist()
+        spelling = as_first_given((name for names in lists for name in names), known)
+        found = set(spelling.values())
         self.names = _check_names(_sort_names(found)) if given is None else given
         place = {name: k for k, name in enumerate(self.names.tolist())}
         unknown = [name for name in found if name not in place]
         if unknown:
             raise ValueError(
-                f"y names the topic {unknown[0]!r}, which is not one of topic_names "
-                f"{self.names.tolist()}."
+                f"y names the topic {short(unknown[0])}, which is not one of topic_names: "
+                f"{listed(self.names.tolist())}."
             )
+        lists = [[spelling[name] for name in names] for names in lists]
         self.members = indicator_matrix(lists, place, rows, n_documents) != 0
 
     def part(self, rows: Any) -> LabelLists:
@@ -204,6 +219,10 @@ class LabelLists:
         if not free_in_labeled:
             T[self.labeled, k:] = 0
         return T
+
+
+def _is_list(entry: Any) -> bool:
+    return isinstance(entry, _LISTS) and entry is not np.ma.masked
 
 
 def indicator_matrix(
@@ -240,6 +259,9 @@ def _numbers(y: Any) -> Array:
     try:
         if array.dtype.kind in "cmM":
             raise TypeError(array.dtype)
+        if array.dtype.kind == "O":  # such as pandas.NA, which is no number for NumPy
+            found = [np.nan if is_missing(one) else float(one) for one in array.flat]
+            return np.array(found).reshape(array.shape)
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must hold numbers; got dtype {array.dtype}.") from error
@@ -280,9 +302,10 @@ def names_array(names: Any) -> Array:
 
 def _check_names(names: list[Any]) -> Array:
     """Return the names as an array of text, of numbers, or of objects."""
-    if len(set(names)) < len(names):
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"topic_names holds {repeated!r} twice.")
+    forms = [nfc(name) for name in names]
+    if len(set(forms)) < len(forms):
+        repeated = next(name for name in forms if forms.count(name) > 1)
+        raise ValueError(f"topic_names holds {short(repeated)} twice.")
     return names_array(names)
 
 

@@ -14,8 +14,9 @@ from .._data.checks import check_factor, check_real
 from .._solver.build import features_term, pad_factors, relation_of_features, relations, terms
 from .._solver.known import Known, check_penalties
 from .._solver.problem import Problem
-from .._solver.units import Units, order_of
+from .._solver.units import Units
 
+_LEAST = -(1 << 20)  # an order of magnitude below all numbers
 _AXES = {"A": "components x features", "B": "components x labels"}
 
 
@@ -59,8 +60,7 @@ def problem_at(
         for name in "SAB"
         if given[name] is not None
     ]
-    order, *others = (order_of(np.max(F, initial=0.0)) for F in checked)
-    orders = [order + other for other in others]
+    orders = [_order_of_model(S, F) for F in checked[1:]]
     X, data, labels, units = terms(
         *(X, Y, loss, supervision_loss, X_weights, Y_weights, threads),
         orders=(orders[0], orders[-1]),
@@ -89,6 +89,15 @@ def problem_at(
     if features is not None:
         related.append(relation_of_features(related[0], features, of_features, stored))
     lengths = {name: len(F) for name, F in stored.items()}
-    penalized = check_penalties(penalties, lengths, X.shape, None, rank, related[0].coefficient)
+    penalized = check_penalties(penalties, lengths, X.shape, rank, related[0].coefficient)
     moves = Known.of(X.shape, rank, X.dtype, **known).moves(stored)
     return AtFactors(Problem(stored, related, penalties=penalized), units, moves)
+
+
+def _order_of_model(S: Array, A: Array) -> int:
+    """Return a binary order of magnitude that no component of S A is above."""
+    if S.shape[1] != len(A):
+        return _LEAST  # which is refused later
+    here, there = S.max(axis=0, initial=0.0), A.max(axis=1, initial=0.0)
+    orders = np.frexp(here)[1] + np.frexp(there)[1]
+    return int(np.max(orders, where=(here > 0) & (there > 0), initial=_LEAST))

@@ -92,7 +92,8 @@ def factorize_tensor(
         Penalties of the factors of all modes, or a mapping from modes to them, such as
         ``{0: L2(1e-3), 1: L2(1e-3), 2: [L2(1e-3), Temporal(0.1)]}``; see
         :mod:`ssnmf_fast.penalties`.  One of a mode is multiplied by the product of the other
-        lengths.  Every mode needs one, since components have no scale of their own.
+        lengths.  Every mode needs L1 or L2, since components have no scale of their own; so do the
+        components of labels, which the mapping calls "B0" for mode 0.
     dtype : {"float32", "float64"}, optional
         Of the factors and of all that the fit works with, as in :func:`factorize`.  None: that of
         X, float64 for integers.

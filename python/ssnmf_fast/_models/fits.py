@@ -24,6 +24,7 @@ from .._solver.build import (
 from .._solver.known import Known, check_penalties
 from .._solver.loop import FitLoop, Run
 from .._solver.optimality import Optimality
+from .._solver.penalties import require_scale
 from .._solver.receipt import fingerprints
 from .._solver.relations import Relation
 from .._solver.result import Factorization
@@ -107,7 +108,9 @@ class Fits:
         kept |= {name: T & kept.get(name, T) for name, T in moves.items()}
         lengths = {name: len(F) for name, F in factors.items()}
         unit = related[0].coefficient
-        penalized = check_penalties(self.penalties, lengths, self.X.shape, known, rank, unit)
+        penalized = check_penalties(self.penalties, lengths, self.X.shape, rank, unit)
+        if known.n_given < rank:
+            require_scale(penalized, [r.names for r in related if r.coefficient > 0])
         problem = problem_of(factors, related, kept, penalties=penalized)
         steps, current = loop.steps(problem), view_factors(factors, rank, units)
         seen = Optimality(problem, moves, stay)

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from .._common.listed import short
 from .._data.border import CleanMatrix
 from .._data.checks import check_random_state
 from .._data.csr_file import CsrFile, check_data
@@ -141,7 +142,7 @@ def best_start_of_tensor(
 def check_starts(n_starts: int, init: Any, loop: FitLoop, drawn: Sequence[str] = _DRAWN) -> None:
     """Raise ValueError unless starts can differ, and nothing is meant for one fit alone."""
     if not isinstance(init, str) or init in ("nndsvda", "svd"):
-        given = "holds arrays" if not isinstance(init, str) else f"is {init!r}"
+        given = "holds arrays" if not isinstance(init, str) else f"is {short(init)}"
         raise ValueError(
             f"n_starts={n_starts} needs starts that differ, and init {given}; expected one of "
             f"{', '.join(map(repr, drawn))}, or n_starts=1."

@@ -10,6 +10,7 @@ import numpy as np
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
 from .._common.bits import mask_of
+from .._common.listed import short
 from .._data.checks import check_integer, check_random_state, check_real, warn_of_rank
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
@@ -104,7 +105,7 @@ class Online:
             if known != value:
                 raise ValueError(
                     f"{name} must stay {known!r}, with which the model has learned so far; got "
-                    f"{value!r}. Set it back, or make a new estimator, for example by "
+                    f"{short(value)}. Set it back, or make a new estimator, for example by "
                     "sklearn.base.clone."
                 )
 
@@ -222,7 +223,7 @@ def learn_batch(
     rank = check_integer(n_components, "n_components", 1)
     keep = check_real(forget_factor, "forget_factor")
     if keep > 1:
-        raise ValueError(f"forget_factor must be at most 1; got {forget_factor!r}.")
+        raise ValueError(f"forget_factor must be at most 1; got {short(forget_factor)}.")
     threads = resolve_threads(n_threads)
     weight = check_weight(supervision_weight)
     if online is not None:

@@ -19,7 +19,7 @@ from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named
 from .._solver.known import Known, penalties_of_rows
 from .._solver.known_rows import solve_known_rows
-from .._solver.penalties import Penalty
+from .._solver.penalties import Penalties
 from .._solver.terms import Term
 from .._solver.units import Units, exponent_of, scaled
 from .._solver.weights import build_tensor_term, build_term
@@ -77,7 +77,8 @@ def represent(
         The last columns of S, which are given, as in :func:`factorize`.
     penalties : optional
         Penalties of S, or a mapping with them, as in :func:`factorize`; those between samples
-        (graphs, smoothness over time) have no say here.
+        (graphs, smoothness over time) have no say here.  With ``Orthogonal`` the problem is not
+        convex, and the solution is a stationary point.
     dtype : {"float32", "float64"}, optional
         Of S, as in :func:`factorize`.  None: that of X.
 
@@ -114,7 +115,7 @@ def represent(
         return np.empty(shape, dtype=X.dtype)
     size = exponent_of(X, "X")
     known = Known.of(X.shape, rank, X.dtype, S_fixed=S_fixed)
-    own = penalties_of_rows(penalties, A.shape[1])
+    own = Penalties(penalties_of_rows(penalties, A.shape[1]), rank)
     if known or own:
         Units(size).require_trivial("fixed components and penalties")
     term = build_term(scaled(X, -size), X_weights, divergence, "X", threads)
@@ -133,7 +134,7 @@ def represent(
 
 
 def _solve_known(
-    term: Term, A: Array, init: Any, known: Known, penalties: Sequence[Penalty], tol: float
+    term: Term, A: Array, init: Any, known: Known, penalties: Penalties, tol: float
 ) -> Array:
     """Return the rows where some components are given, or penalties see the scale of S."""
     shape, dtype = (term.shape[0], len(A)), A.dtype

@@ -18,12 +18,13 @@ from .._solver.beta_divergences import loss_named
 from .._solver.known import penalties_of_factor
 from .._solver.loop import FitLoop, Run
 from .._solver.optimality import Optimality
-from .._solver.penalties import Penalty
+from .._solver.penalties import Penalties, require_scale
 from .._solver.problem import Problem
 from .._solver.receipt import fingerprints
 from .._solver.result import TensorFactorization, normalized
 from .._solver.starts import zeros_that_stay
-from .._solver.tensor_starts import mode_names, start_of_labels, start_tensor
+from .._solver.tensor_starts import start_of_labels, start_tensor
+from .._solver.terms import Term
 from .._solver.units import scaled
 from .receipts import receipt_of
 from .tensor_receipts import parts_of_tensor
@@ -60,9 +61,11 @@ class TensorFits:
         self.X, self.units, self.relations = given.X, given.units, given.relations
         self.labels, self.X_weights, self.init = given.labels, X_weights, init
         require_memory(self.rank, self.X.shape, self.X.dtype)
-        self.penalties = _penalties(penalties, self.X.shape)
+        modes = dict(zip(self.relations[0].names, range(len(self.X.shape)), strict=True))
+        self.penalties = _penalties(penalties, self.X.shape, modes, self.labels, self.rank)
         if self.penalties:
             self.units.require_trivial("penalties")
+        require_scale(self.penalties, [r.names for r in self.relations if r.coefficient > 0], modes)
         self.threads = threads
         self.settings = {
             "loss": loss,
@@ -143,23 +146,28 @@ class TensorFits:
         return replace(result, receipt=receipt)
 
 
-def _penalties(given: Any, shape: tuple[int, ...]) -> dict[str, tuple[Penalty, ...]]:
-    """Return the penalties of the factors by name, each times the entries that its rows meet."""
-    modes = range(len(shape))
+def _penalties(
+    given: Any,
+    shape: tuple[int, ...],
+    modes: Mapping[str, int],
+    labels: Mapping[int, Term],
+    rank: int,
+) -> dict[str, Penalties]:
+    """Return the penalties of the factors by name, each times the entries that its rows meet.
+
+    Factors of the data are given by their modes, and those of labels by their names.
+    """
+    size = prod(shape)
+    of_modes = {k: (name, shape[k], size // max(shape[k], 1)) for name, k in modes.items()}
+    of_labels = {f"B{k}": (f"B{k}", Y.shape[1], shape[k]) for k, Y in labels.items()}
+    known, found = of_modes | of_labels, {}
     given = {} if given is None else given
-    by_mode = given if isinstance(given, Mapping) else dict.fromkeys(modes, given)
-    by_mode = {check_mode(k, "a mode of penalties", len(shape)): one for k, one in by_mode.items()}
-    names, size = mode_names(len(shape)), prod(shape)
-    found = {}
-    for mode, each in by_mode.items():
-        meets = size // max(shape[mode], 1)
-        listed = penalties_of_factor(each, f"mode {mode}", shape[mode], meets)
+    by_key = given if isinstance(given, Mapping) else dict.fromkeys(known, given)
+    for key, each in by_key.items():
+        mode = key if key in of_labels else check_mode(key, "a mode of penalties", len(shape))
+        name, n_rows, meets = known[mode]
+        title = name if key in of_labels else f"mode {mode}"
+        listed = penalties_of_factor(each, title, n_rows, meets)
         if listed:
-            found[names[mode]] = listed
-    if found and len(found) < len(shape):
-        free = next(mode for mode in modes if names[mode] not in found)
-        raise ValueError(
-            f"penalties has none of mode {free}, whose factor can grow while others shrink; give "
-            f"it one, too, for example {{{free}: penalties.L2(1e-3)}}."
-        )
+            found[name] = Penalties(listed, rank)
     return found

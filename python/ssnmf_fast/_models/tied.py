@@ -19,6 +19,7 @@ from .folding import best_short_fit, means_of_slices, without_zeros
 # Prevalence is smooth but for events, and the noise of a slice is not.  The two are equal, as
 # components share their size between the factors; chosen on planted events.
 _SMOOTHING = 1e-4
+_SCALE = 1e-8  # of squares: a prevalence that is the same at all times has a scale, too
 
 
 class Tied(NamedTuple):
@@ -106,7 +107,7 @@ def _fit_squares(
     """
     after = (np.diff(at) == 1).astype(float)
     chain = sp.diags([after, after], [1, -1], shape=(len(at), len(at)), format="csr")
-    smooth = {"S": Graph(_SMOOTHING, chain), "A": L2(_SMOOTHING)}
+    smooth = {"S": [Graph(_SMOOTHING, chain), L2(_SCALE)], "A": L2(_SMOOTHING)}
     init = arguments["init"]
     if _is_default(init):
         settings = rng, arguments["n_threads"], smooth

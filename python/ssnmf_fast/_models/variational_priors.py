@@ -15,6 +15,7 @@ from scipy.special import gammaln, psi
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
+from .._common.listed import short
 from .._data.checks import check_real
 
 SHAPES = (1e-6, 1e6)  # range of given shapes
@@ -30,7 +31,7 @@ def check_prior(value: Any, name: str) -> float | None:
     number = -1.0 if isinstance(value, str) else check_real(value, name)
     if not least <= number <= most:
         raise ValueError(
-            f"{name} must be 'auto' or a number from {least:g} to {most:g}; got {value!r}."
+            f"{name} must be 'auto' or a number from {least:g} to {most:g}; got {short(value)}."
         )
     return number
 

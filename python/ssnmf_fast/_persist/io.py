@@ -8,63 +8,61 @@ class declares in `_saved`, and runs no code from the file.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
+from dataclasses import fields
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
-from .._common.arrays import Array
+from .._common.npz import HEADER, NpzReader, header_array
 from .._common.replacement import Replacement
-from .._common.saved import COUNT, NUMBER, PLAIN, Saved, Table, arrays_of, check_parts
+from .._common.saved import COUNT, Saved, Table, arrays_of, check_parts
 from .._data.arrays import check_dtype
 from .._models.factorize import Factorization
 from .._models.factorize_tensor import TensorFactorization
-from .._solver.receipt import RECEIPT
 from .._version import __version__
-from ..completion._result import Completion, CompletionState
-from .packing import SCALARS, packed, unpacked
+from ..completion._result import Completion
+from .packing import SCALARS, names_of_arrays, packed, unpacked
 
 Names = str | os.PathLike[str]
 
 FORMAT = "ssnmf_fast model"
 FORMAT_VERSION = 1
+_ARRAY = "array/"
+_OF_HEADER = ("class", "parameters", "attributes")
 
-_FIT: Table = {"objective": PLAIN, "n_iter": COUNT, "converged": COUNT, "receipt": RECEIPT}
+# What is not an array is what the class declares; see :func:`_table`.
 _RESULTS: dict[Any, Table] = {
     Factorization: {
         "S": Saved("nr"),
         "A": Saved("rm"),
-        "B": Saved("rk"),
-        "supervision_weight": PLAIN,
+        "B": Saved("rk", optional=True),
         "C": Saved("rg", optional=True),
-        "feature_weight": PLAIN,
-        **_FIT,
+        "n_iter": COUNT,
     },
     TensorFactorization: {
         "factors": Saved("?r", container=list),
         "weights": Saved("r", "finite"),
         "label_components": Saved("r?", container=dict),
-        **_FIT,
+        "n_iter": COUNT,
     },
     Completion: {
         "left": Saved("nc", "finite"),
         "right": Saved("cm", "finite"),
         "singular_values": Saved("r"),
-        "history": PLAIN,
-        **dict.fromkeys(("rank", "n_iter", "converged"), COUNT),
-        **dict.fromkeys(("offset", "scale", "gamma", "lower", "upper"), NUMBER),
-        "row_ids": Saved("n", "text", optional=True),
-        "column_ids": Saved("m", "text", optional=True),
+        **dict.fromkeys(("rank", "n_iter"), COUNT),
+        "row_ids": Saved("n", optional=True),
+        "column_ids": Saved("m", optional=True),
+        "observed": Saved("nm", "finite", optional=True),
+        "iterate": Saved("nm", "finite", optional=True),
     },
 }
 _FITTED = ("components_", "factors_")
 _OF_THE_COMMAND = "model.npz"
-_ZIP = b"PK"  # how .npz files begin
-_MISFITS = (TypeError, ValueError, RecursionError)
-_OF_CONTENTS = (None, errno.EINVAL)  # such as an offset before the start of the file
+_MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
 def save(model: Any, path: Names) -> None:
@@ -73,7 +71,7 @@ def save(model: Any, path: Names) -> None:
     Parameters
     ----------
     model : Factorization, TensorFactorization, Completion, Consensus or fitted estimator
-        What to save; the observed entries of a completion are not saved.
+        What to save, with all of its attributes.
     path : str or path-like
         The file, usually with the ending .npz; it is replaced as a whole or not at all.
 
@@ -82,7 +80,7 @@ def save(model: Any, path: Names) -> None:
     TypeError
         If the model is of another class, or its class labels are neither text nor numbers.
     ValueError
-        If the estimator is not fitted.
+        If the estimator is not fitted, or attributes were replaced by others that do not fit.
 
     Notes
     -----
@@ -109,16 +107,21 @@ def save(model: Any, path: Names) -> None:
     if _is_estimator(kind) and not any(name in values for name in _FITTED):
         raise ValueError(f"This {name} is not fitted; call fit before save.")
     arrays, plain = packed(values)
+    parameters = _parameters(model)
+    try:
+        _build(kind, parameters, unpacked(json.loads(json.dumps(plain)), arrays))
+    except _MISFITS as error:
+        raise ValueError(f"This {name} cannot be saved, nothing could load it: {error}.") from error
     header = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "ssnmf_fast": __version__,
         "class": name,
-        "parameters": _parameters(model),
+        "parameters": parameters,
         "attributes": plain,
     }
-    stored: dict[str, Any] = {f"array/{key}": array for key, array in arrays.items()}
-    stored["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    stored: dict[str, Any] = {f"{_ARRAY}{key}": array for key, array in arrays.items()}
+    stored[HEADER] = header_array(header)
     with Replacement() as files, files.path(Path(path)).open("wb") as file:
         np.savez_compressed(file, **stored)  # all are numeric: nothing is pickled
 
@@ -154,31 +157,39 @@ def load(path: Names) -> Any:
     path = Path(path)
     if path.is_dir():  # of the command
         path = path / _OF_THE_COMMAND
-    arrays = _read(path)
-    try:
-        header = json.loads(arrays.pop("header").tobytes().decode())
-        if header["format"] != FORMAT:
-            raise ValueError("another format")
-        version = header["format_version"]
-        name, parameters, values = (header[k] for k in ("class", "parameters", "attributes"))
-        well_formed = isinstance(parameters, dict) and isinstance(values, dict)
-        if not well_formed or not isinstance(version, int):
-            raise ValueError("a header of another shape")
-    except (AttributeError, LookupError, *_MISFITS) as error:
-        raise _damaged(path, "its header cannot be read") from error
-    if version > FORMAT_VERSION:
-        raise ValueError(
-            f"{path} has format version {version}; this version of ssnmf_fast reads up to "
-            f"{FORMAT_VERSION}. Update ssnmf_fast."
-        )
-    kind = _class_of(name)
-    if kind is None:
-        raise _damaged(path, f"it holds a {name!r}, not one of {_names()}")
-    try:
-        arrays = {key.removeprefix("array/"): array for key, array in arrays.items()}
-        return _build(kind, parameters, unpacked(values, arrays))
-    except (ArithmeticError, AttributeError, LookupError, *_MISFITS) as error:
-        raise _damaged(path, f"its contents do not fit together: {error}") from error
+    with path.open("rb") as file:
+        try:
+            archive = NpzReader(file)
+            header = archive.header()
+            version = _version_of(header)
+        except _MISFITS as error:
+            raise _damaged(path, f"its header cannot be read: {error}") from error
+        if version > FORMAT_VERSION:
+            raise ValueError(
+                f"{path} has format version {version}; this version of ssnmf_fast reads up to "
+                f"{FORMAT_VERSION}. Update ssnmf_fast."
+            )
+        kind, parameters, plain = (header[name] for name in _OF_HEADER)
+        kind = _class_of(kind)
+        if kind is None:
+            raise _damaged(path, f"it holds a {header['class']!r:.100}, not one of {_names()}")
+        try:
+            names = names_of_arrays(plain, _table(kind))
+            arrays = archive.arrays({f"{_ARRAY}{name}" for name in names})
+            arrays = {name.removeprefix(_ARRAY): array for name, array in arrays.items()}
+            return _build(kind, parameters, unpacked(plain, arrays))
+        except _MISFITS as error:
+            raise _damaged(path, f"its contents do not fit together: {error}") from error
+
+
+def _version_of(header: Any) -> int:
+    """Return the version of the format, of a header that is well formed."""
+    if header["format"] != FORMAT:
+        raise ValueError("another format")
+    version, (_, *mappings) = header["format_version"], [header[name] for name in _OF_HEADER]
+    if not all(isinstance(one, dict) for one in mappings) or not isinstance(version, int):
+        raise ValueError("another shape")
+    return version
 
 
 def _declaring() -> dict[str, Any]:
@@ -204,8 +215,14 @@ def _names() -> str:
     return ", ".join(sorted([*(kind.__name__ for kind in _RESULTS), *_declaring()]))
 
 
-def _table(kind: Any) -> Any:
-    return _RESULTS.get(kind) or kind._saved
+@cache
+def _table(kind: Any) -> Table:
+    """Return what is kept of a class: all fields of a result, as it declares them."""
+    declared: Table = _RESULTS.get(kind) or kind._saved
+    if _is_estimator(kind):
+        return declared
+    kinds = get_type_hints(kind)
+    return {one.name: declared.get(one.name, Saved(kind=kinds[one.name])) for one in fields(kind)}
 
 
 def _damaged(path: Path, why: str) -> ValueError:
@@ -225,39 +242,18 @@ def _parameters(model: Any) -> dict[str, Any]:
     return {key: value for key, value in plain.items() if isinstance(value, SCALARS)}
 
 
-def _read(path: Path) -> dict[str, Array]:
-    with path.open("rb") as file:
-        if file.read(len(_ZIP)) != _ZIP:
-            raise _damaged(path, "it is no .npz file")
-        file.seek(0)
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                return {key: archive[key] for key in archive.files}
-        except Exception as error:  # readers of zip and npy raise nearly anything on damaged bytes
-            if isinstance(error, OSError) and error.errno not in _OF_CONTENTS:
-                raise  # of the disk
-            raise _damaged(path, f"it cannot be read as .npz ({error})") from error
-
-
 def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any:
     table = _table(kind)
     unknown = set(values) - set(table)
     if unknown:
         raise ValueError(f"unknown entries {sorted(unknown)}")
     check_parts(values, table)
-    if kind is Completion:
-        history = [
-            CompletionState(int(iteration), float(change), float(residual), float(gamma), int(rank))
-            for iteration, change, residual, gamma, rank in values.pop("history")
-        ]
-        return Completion(history=history, **values)
-    for name in {"objective", "objective_"} & set(table):
-        values[name] = [(int(iteration), float(value)) for iteration, value in values[name]]
     if not _is_estimator(kind):
         return kind(**{name: table[name].restored(value) for name, value in values.items()})
     if not all(isinstance(value, SCALARS) for value in parameters.values()):
         raise ValueError("parameters are neither text nor numbers")
-    missing = {key for key, one in table.items() if not one.optional} - set(values)
+    given = {key for key, value in values.items() if value is not None}
+    missing = {key for key, one in table.items() if not one.optional or key in values} - given
     if missing:
         raise ValueError(f"{sorted(missing)} is missing")
     model = kind(**parameters)

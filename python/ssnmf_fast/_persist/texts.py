@@ -6,15 +6,32 @@ import html
 import json
 import os
 import re
+import unicodedata
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
+
+from .._common.declared import as_declared
+from .._common.unicode import nfc
 
 VECTORIZER_NAME = "vectorizer.json"
 _FORMAT = "ssnmf-fast vectorizer"
 _FORMAT_VERSION = 3
 _MARKUP = ("strip", "keep")  # what becomes of HTML, in the file
+
+
+class _Content(TypedDict):
+    format: str
+    version: int
+    column: str
+    token_pattern: str
+    ngram_range: tuple[int, int]
+    stop_words: list[str]
+    markup: str
+    terms: list[str]
+    idf: list[float]
 
 
 def load_vectorizer(path: str | os.PathLike[str]) -> Any:
@@ -28,8 +45,9 @@ def load_vectorizer(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     sklearn.feature_extraction.text.TfidfVectorizer
-        With the vocabulary and the inverse document frequencies of the fit.  It treats HTML as the
-        command did: tags and addresses of web pages go, unless it was told to keep them.
+        With the vocabulary and the inverse document frequencies of the fit.  It treats texts as
+        the command did: they get the form NFC of Unicode, and tags and addresses of web pages go,
+        unless it was told to keep them.
 
     Raises
     ------
@@ -51,12 +69,44 @@ def load_vectorizer(path: str | os.PathLike[str]) -> Any:
     """
     given = Path(path)
     _, tfidf, keep_markup = read_vectorizer(given / VECTORIZER_NAME if given.is_dir() else given)
-    return tfidf if keep_markup else tfidf.set_params(preprocessor=_preprocessed)
+    return tfidf.set_params(preprocessor=_lowered if keep_markup else _stripped)
 
 
-def _preprocessed(text: str) -> str:
+def _lowered(text: str) -> str:
     """Do what the command does to a text, and what the vectorizer does by default."""
-    return strip_markup(text).lower()
+    return str(nfc(text)).lower()
+
+
+def _stripped(text: str) -> str:
+    return _lowered(strip_markup(text))
+
+
+@cache
+def word_pattern() -> str:
+    """Return the regular expression of a word: two or more letters, digits or underscores.
+
+    As in scikit-learn, but with combining marks, which are no letters for Python: vowel signs of
+    Hindi, points of Hebrew, accents that no letter has in the form NFC.  Joiners may stand within.
+    """
+    part, joiners = rf"[\w{_combining_marks()}]+", "[\u200c\u200d]+"
+    return rf"\w{part}(?:{joiners}{part})*"
+
+
+def _combining_marks() -> str:
+    """Return the ranges of combining marks, for a class of a regular expression.
+
+    Letters and numbers between two marks are in the same range: they belong to words anyway.
+    """
+    ranges: list[list[str]] = []
+    between = False
+    for character in map(chr, (*range(0x20000), *range(0xE0100, 0xE01F0))):
+        kind = unicodedata.category(character)[0]
+        if kind == "M" and between:
+            ranges[-1][1] = character
+        elif kind == "M":
+            ranges.append([character, character])
+        between = kind in "MLN" and (between or kind == "M")
+    return "".join(f"{first}-{last}" for first, last in ranges)
 
 
 def write_vectorizer(path: Path, column: str, tfidf: Any, keep_markup: bool) -> None:
@@ -83,16 +133,19 @@ def read_vectorizer(path: Path) -> tuple[str, Any, bool]:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != _FORMAT or content["version"] != _FORMAT_VERSION:
             raise ValueError("another format or version")
+        content = as_declared(content, _Content, "it")
         re.compile(content["token_pattern"])
         low, high = content["ngram_range"]
         tfidf = TfidfVectorizer(
             vocabulary=content["terms"],
             token_pattern=content["token_pattern"],
-            ngram_range=(int(low), int(high)),
-            stop_words=list(content["stop_words"]) or None,
+            ngram_range=(low, high),
+            stop_words=content["stop_words"] or None,
         )
         tfidf.idf_ = np.asarray(content["idf"], dtype=np.float64)
-        return str(content["column"]), tfidf, bool(_MARKUP.index(content["markup"]))
+        if not 1 <= low <= high or not np.isfinite(tfidf.idf_).all():
+            raise ValueError("numbers out of range")
+        return content["column"], tfidf, bool(_MARKUP.index(content["markup"]))
     except (KeyError, TypeError, ValueError, RecursionError, re.error) as error:
         raise ValueError(f"{path} is not a vectorizer of `ssnmf-fast fit`: {error}") from error
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
+from .._common.listed import short
 from .._data.entries import Entries, Target, block_slices, row_slices
 from .._data.tensor_entries import full_columns
 from .._data.weight_forms import WeightForm
@@ -268,4 +269,6 @@ def loss_named(name: Any, argument: str) -> Loss:
     if number and 0 <= name <= 2:
         return _BY_BETA.get(float(name)) or BetaDivergence(float(name))
     listed = ", ".join(repr(known) for known in registry)
-    raise ValueError(f"{argument} must be one of {listed}, or a number from 0 to 2; got {name!r}.")
+    raise ValueError(
+        f"{argument} must be one of {listed}, or a number from 0 to 2; got {short(name)}."
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from .._common.arrays import Array
-from .penalties import Bound, Penalty
+from .penalties import Bound, Penalties
 from .problem import Ahead, Problem, Workspaces
 from .relations import Relation, Side, Solver, Statistics, curvatures
 
@@ -86,7 +86,7 @@ def problem_of(
     support: Mapping[str, Array] | None = None,
     workspaces: Workspaces | None = None,
     whole: bool = True,
-    penalties: Mapping[str, Sequence[Penalty]] | None = None,
+    penalties: Mapping[str, Penalties] | None = None,
     elsewhere: Sequence[bool] = (),
 ) -> Problem:
     """Return the problem of these relations, in blocks where their data are on disk."""

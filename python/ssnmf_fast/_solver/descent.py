@@ -48,14 +48,17 @@ def descend(
     have the same curvature but for a factor.  An entry of F must stay where `support`, as
     bits, has none.  What is lowered has the bounds of penalties beside it.
     """
-    P, parts = _penalized(P, parts, bounds)
+    convex = [_convex(bound, F) for bound in bounds]
+    if any(one is not bound for one, bound in zip(convex, bounds, strict=True)):
+        face_steps = 0  # of little use where products of components are to vanish
+    P, parts = _penalized(P, parts, convex)
     grams, scales = _grams(F, parts)
     patterns = [part for part in parts if part.quadratic.entries is not None]
     if not patterns:
         rest = None, None, None, np.empty((0, F.shape[1]), F.dtype), P, F, support
         kernels.coordinate_descent(grams, scales, *rest, sweeps, face_steps, threads)
         if any(bound.linear for bound in bounds):
-            _drop_unused(F, grams, support)
+            _drop_unused(F, P, grams, scales, support)
         return
     G = patterns[0].G if len(patterns) == 1 else np.concatenate([p.G for p in patterns])
     for rows in row_slices(len(F)):
@@ -86,11 +89,33 @@ def _penalized(
     return P, parts
 
 
-def _drop_unused(F: Array, grams: Array, support: Array | None) -> None:
-    """Set components to 0 that vanish on the far side: without curvature, descent leaves them."""
-    unused = ~(np.diagonal(grams, axis1=1, axis2=2) > 0).any(axis=0)
+def _convex(bound: Bound, F: Array) -> Bound:
+    """Return a bound for entry by entry: every entry has some curvature of its own.
+
+    Where only its products with others cost something, rounding errors of these, divided by next to
+    no curvature, would move it far away.  A small multiple of |F - F'|^2, where F' is F as it is
+    now, keeps their effect below rounding, and hardly shortens a step that data have a say in.
+    """
+    if bound.gram is None:
+        return bound
+    wanted = np.sqrt(np.finfo(F.dtype).eps) * bound.gram.max(axis=0)
+    more = np.maximum(wanted - np.diagonal(bound.gram), 0).astype(F.dtype)
+    if not more.any():
+        return bound
+    near = F * more if bound.rows is None else F * more * bound.rows[:, None]
+    up = near if bound.up is None else bound.up + near
+    return replace(bound, gram=bound.gram + np.diag(more), up=up)
+
+
+def _drop_unused(
+    F: Array, P: Array, grams: Array, scales: Array | None, support: Array | None
+) -> None:
+    """Set entries to 0 that are pulled down and have no curvature: descent leaves them."""
+    curvature = np.diagonal(grams, axis1=1, axis2=2)
+    curvature = curvature.sum(axis=0)[None] if scales is None else scales.T @ curvature
+    unused = (P < 0) & (curvature <= kernels.tiny(F.dtype))
     if unused.any():
-        F[:, unused] *= 0 if support is None else ~mask_of(support, F.shape[1])[:, unused]
+        F[unused if support is None else unused & mask_of(support, F.shape[1])] = 0
 
 
 def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from .._common.arrays import Array
 from .._common.bits import bits_of
+from .._common.listed import short
 from .._data.checks import check_factor, check_support
-from .penalties import L1, L2, Orthogonal, Penalty
+from .penalties import L1, L2, Orthogonal, Penalties, Penalty
 
 
 @dataclass(frozen=True)
@@ -19,10 +20,12 @@ class Known:
     """What is known of the factors by name; A is by columns here, (m x r), as it is stored.
 
     `support` tells where a factor may be positive, bool; `fixed` has columns, and what they are.
+    `n_given` components are fixed in one of the factors, which may be elsewhere.
     """
 
     support: Mapping[str, Array] = field(default_factory=dict)
     fixed: Mapping[str, tuple[slice, Array]] = field(default_factory=dict)
+    n_given: int = 0
 
     @classmethod
     def of(
@@ -61,14 +64,10 @@ class Known:
             of = "samples x fixed components"
             values = check_factor(S_fixed, "S_fixed", (n, last), dtype, of)
             fixed["S"] = slice(rank - last, rank), values
-        return cls(support, fixed)
+        return cls(support, fixed, first + last)
 
     def __bool__(self) -> bool:
         return bool(self.support or self.fixed)
-
-    def all_fixed(self, name: str, rank: int) -> bool:
-        """Return whether all components of a factor are given."""
-        return name in self.fixed and self.fixed[name][1].shape[1] == rank
 
     def within(self, name: str, F: Array) -> Array:
         """Return a factor that is 0 outside of its support, with the mean that it had."""
@@ -126,33 +125,29 @@ def check_penalties(
     given: Any,
     rows: Mapping[str, int],
     shape: tuple[int, int],
-    known: Known | None,
     rank: int,
     unit: float = 1.0,
-) -> dict[str, tuple[Penalty, ...]]:
+) -> dict[str, Penalties]:
     """Return the penalties of the factors, each times the number of entries that its rows meet.
 
     `rows` are the numbers of rows of the factors, as they are stored, and the objective is that of
-    the user times `unit`.  Raises ValueError where it has no minimum, because a component may
-    shrink on one side and grow on the other, unless it is not for a fit: nothing is `known` then.
+    the user times `unit`.
     """
     if given is None:
         return {}
     n, m = shape
     meets = {"S": m, "A": n, "B": n, "C": m}
     by_name = given if isinstance(given, Mapping) else dict.fromkeys(rows, given)
-    found: dict[str, tuple[Penalty, ...]] = {}
+    found: dict[str, Penalties] = {}
     for name, each in by_name.items():
         if name not in rows:
             raise ValueError(
-                f"penalties has {name!r}; expected {' or '.join(map(repr, rows))}, factors of this "
-                "fit."
+                f"penalties has {short(name)}; expected {' or '.join(map(repr, rows))}, factors of "
+                "this fit."
             )
         listed = penalties_of_factor(each, name, rows[name], meets[name] * unit)
         if listed:
-            found[name] = listed
-    if known is not None:
-        _require_scale(found, rows, known, rank)
+            found[name] = Penalties(listed, rank)
     return found
 
 
@@ -169,6 +164,14 @@ def plain_penalties(given: Any) -> dict[str, float]:
         name = type(penalty).__name__
         found[name] = found.get(name, 0.0) + penalty.coefficient
     return found
+
+
+class PlainPenalties(TypedDict, total=False):
+    """What :func:`plain_penalties` returns."""
+
+    L1: float
+    L2: float
+    Orthogonal: float
 
 
 def penalties_named(coefficients: Mapping[str, float]) -> list[Penalty]:
@@ -196,20 +199,3 @@ def _active(given: Any, meets: float) -> tuple[Penalty, ...]:
             f"mapping from factors to these; got {given!r:.100}."
         )
     return tuple(penalty.times(meets) for penalty in listed if penalty.coefficient > 0)
-
-
-_SIDES = ("S", "C"), ("A", "B")  # a component grows on one side as it shrinks on the other
-
-
-def _require_scale(
-    found: Mapping[str, Any], rows: Mapping[str, int], known: Known, rank: int
-) -> None:
-    for here, there in (_SIDES, _SIDES[::-1]):
-        free = [name for name in there if name in rows and not known.all_fixed(name, rank)]
-        penalized = [name for name in here if name in found]
-        if penalized and there[0] in free and not any(name in found for name in there):
-            raise ValueError(
-                f"the penalty of {penalized[0]} has no minimum: {penalized[0]} can shrink while "
-                f"{there[0]} grows. Give {there[0]} one, too, for example penalties={{"
-                f"{penalized[0]!r}: ..., {there[0]!r}: penalties.L2(1e-3)}}."
-            )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from .._common.arrays import Array
 from .._common.bits import mask_of
 from .._data.entries import Target
-from .penalties import Penalty, bounds_of
+from .penalties import Penalties
 from .problem import Problem
 from .relations import Relation
 from .terms import Term
@@ -23,7 +23,7 @@ def solve_known_rows(
     F: Array,
     G: Array,
     support: Mapping[str, Array],
-    penalties: Sequence[Penalty],
+    penalties: Penalties,
     tol: float,
     most: int,
 ) -> int:
@@ -49,13 +49,13 @@ def solve_known_rows(
     return unsolved
 
 
-def _residuals(term: Term, F: Array, G: Array, moves: Array, penalties: Sequence[Penalty]) -> Array:
+def _residuals(term: Term, F: Array, G: Array, moves: Array, penalties: Penalties) -> Array:
     """Return the largest residual of each row, as a share of what pulls it up or down."""
     P, N = np.empty_like(F), np.empty_like(F)
     term.P(F, G, Target(P))
     term.N(F, G, Target(N))
     up, down = term.loss.slope * P, term.loss.slope * N
-    for bound in bounds_of(penalties, F):
+    for bound in penalties.bounds(F):
         down += F.dtype.type(bound.linear)
         if bound.gram is not None:
             down += 2 * (F @ bound.gram)

@@ -22,7 +22,7 @@ from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .._common.bits import bits_of
 from .losses import added
-from .penalties import Bound, bounds_of
+from .penalties import NONE, Bound
 from .problem import Problem
 from .relations import Statistics
 
@@ -62,7 +62,7 @@ class Optimality:
         if name in self.stay:
             positive = bits_of(F > 0)
             moves = positive if moves is None else positive & moves
-        bounds = bounds_of(problem.penalties.get(name, ()), F)
+        bounds = problem.penalties.get(name, NONE).bounds(F)
         return measured(F, problem.statistics(name, False), bounds, moves, problem.threads)
 
 

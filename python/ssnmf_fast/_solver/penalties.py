@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from .._common.arrays import Array
 from .._data.border import check_matrix
 from .._data.checks import check_real
 from .._data.csr import entry_rows
+from .._data.entries import row_slices
 
 Self = TypeVar("Self", bound="Penalty")
 
@@ -23,7 +24,7 @@ class Bound:
     """What is at least a penalty, and equal to it at the factor for which it was made.
 
     ``linear * sum(F) + sum_i rows_i f_i gram f_i^T - 2 <up, F>`` and a constant; None drops a part,
-    and ``rows=None`` stands for ones.  `gram` and `up` have no negative entry.
+    and ``rows=None`` stands for ones.  `gram`, which is symmetric, and `up` have no negative entry.
     """
 
     linear: float = 0.0
@@ -36,13 +37,26 @@ class Bound:
         of_rows, up = (None if each is None else each[rows] for each in (self.rows, self.up))
         return replace(self, rows=of_rows, up=up)
 
+    def stored(self, F: Array) -> Bound:
+        """Return that of a factor as it is stored, of its type and with zeros for its padding."""
+        gram, up = (
+            None if part is None else _stored(part, length, F)
+            for part, length in ((self.gram, F.shape[1]), (self.up, len(F)))
+        )
+        rows = None if self.rows is None else np.asarray(self.rows, dtype=F.dtype)
+        return Bound(self.linear, gram, rows, up)
+
 
 @dataclass(frozen=True)
 class Penalty(ABC):
-    """A penalty of a factor, times a coefficient of at least 0."""
+    """A penalty of a factor, times a coefficient of at least 0.
+
+    The factors that `value` and `bound` are given have a column for each component.
+    """
 
     coefficient: float
 
+    bounds_scale = False  # whether it grows beyond all bounds with every entry
     linear = False  # whether it is a multiple of the sum of the entries
     by_rows = True  # whether it is a sum over rows
 
@@ -75,6 +89,7 @@ class L1(Penalty):
         At least 0.
     """
 
+    bounds_scale = True
     linear = True
 
     def value(self, F: Array) -> float:
@@ -94,19 +109,21 @@ class L2(Penalty):
         At least 0.
     """
 
+    bounds_scale = True
+
     def value(self, F: Array) -> float:
-        return self.coefficient * _squares(F)
+        return self.coefficient * float(np.einsum("ij,ij->", F, F, dtype=np.float64))
 
     def bound(self, F: Array) -> Bound:
-        return Bound(gram=np.asarray(self.coefficient * np.eye(F.shape[1]), dtype=F.dtype))
+        return Bound(gram=self.coefficient * np.eye(F.shape[1]))
 
 
 @dataclass(frozen=True)
 class Orthogonal(Penalty):
     """The products of different components, summed: rows belong to few components.
 
-    It is the sum of the entries of F^T F beside its diagonal, for a factor F with a column for each
-    component.
+    It is the sum of the entries of F^T F outside of its diagonal, for a factor F with a column for
+    each component.  It does not bound the scale: add L1 or L2.
 
     Parameters
     ----------
@@ -115,12 +132,16 @@ class Orthogonal(Penalty):
     """
 
     def value(self, F: Array) -> float:
-        whole = F.sum(axis=1, dtype=np.float64)
-        return self.coefficient * max(float(whole @ whole) - _squares(F), 0.0)
+        products = np.zeros((F.shape[1], F.shape[1]))
+        for rows in row_slices(len(F)):
+            part = F[rows].astype(np.float64, copy=False)
+            products += part.T @ part
+        # Pair by pair: the square of a sum less squares would cancel.
+        np.fill_diagonal(products, 0)
+        return self.coefficient * float(products.sum())
 
     def bound(self, F: Array) -> Bound:
-        others = 1 - np.eye(F.shape[1])
-        return Bound(gram=np.asarray(self.coefficient * others, dtype=F.dtype))
+        return Bound(gram=self.coefficient * (1 - np.eye(F.shape[1])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +149,7 @@ class Graph(Penalty):
     """Differences between rows that are neighbors in a graph: neighbors are alike.
 
     It is ``sum_(i < j) w_ij |f_i - f_j|^2``, the trace of F^T L F for the Laplacian L of the graph
-    [1]_.
+    [1]_.  It does not bound the scale: add L1 or L2.
 
     Parameters
     ----------
@@ -164,7 +185,7 @@ class Graph(Penalty):
             raise ValueError(
                 "weights of the graph are not symmetric; give (weights + weights.T) / 2."
             )
-        object.__setattr__(self, "weights", _without_loops(W))
+        object.__setattr__(self, "weights", _without_loops(sp.csr_array(W + W.T) / 2))
 
     def check(self, n_rows: int, name: str) -> None:
         if self.weights.shape[0] != n_rows:
@@ -184,7 +205,7 @@ class Graph(Penalty):
 class Temporal(Penalty):
     """Differences between a row and the next one: what follows in time is alike.
 
-    It is ``sum_t |f_t - f_(t + 1)|^2``.
+    It is ``sum_t |f_t - f_(t + 1)|^2``.  It does not bound the scale: add L1 or L2.
 
     Parameters
     ----------
@@ -204,8 +225,11 @@ class Temporal(Penalty):
 _EDGES_AT_ONCE = 1 << 16
 
 
-def _squares(F: Array) -> float:
-    return float(np.einsum("ij,ij->", F, F, dtype=np.float64))
+def _stored(part: Array, n_rows: int, F: Array) -> Array:
+    """Return rows of components with zeros for the padding of a factor, and below."""
+    found = np.zeros((n_rows, F.shape[1]), dtype=F.dtype)
+    found[: len(part), : part.shape[1]] = part
+    return found
 
 
 def _without_loops(W: sp.csr_array) -> sp.csr_array:
@@ -223,7 +247,7 @@ def _chain(n_rows: int) -> sp.csr_array:
 
 def _differences(W: sp.csr_array, F: Array) -> float:
     """Return the sum over edges of their weight times the squared difference of their rows."""
-    rows = entry_rows(W.indptr)
+    rows, F = entry_rows(W.indptr), np.ascontiguousarray(F)
     total = 0.0
     for begin in range(0, len(rows), _EDGES_AT_ONCE):
         edges = slice(begin, begin + _EDGES_AT_ONCE)
@@ -237,18 +261,75 @@ def _bound_of_differences(coefficient: float, W: sp.csr_array, F: Array) -> Boun
 
     L = D - W, and W + D has no negative eigenvalue: -f (W + D) f is below its tangent at f'.
     """
-    degrees = coefficient * np.asarray(W.sum(axis=1)).ravel()
-    up = np.asarray(coefficient * (W @ F) + degrees[:, None] * F, dtype=F.dtype)
-    rows = (2 * degrees).astype(F.dtype)
-    return Bound(gram=np.eye(F.shape[1], dtype=F.dtype), rows=rows, up=up)
+    degrees, F = coefficient * np.asarray(W.sum(axis=1)).ravel(), np.ascontiguousarray(F)
+    up = coefficient * (W @ F) + degrees[:, None] * F
+    return Bound(gram=np.eye(F.shape[1]), rows=2 * degrees, up=up)
 
 
-def value_of(penalties: Mapping[str, Sequence[Penalty]], factors: Mapping[str, Array]) -> float:
+@dataclass(frozen=True)
+class Penalties:
+    """The penalties of a factor of so many components, which is stored with padding after them."""
+
+    listed: tuple[Penalty, ...] = ()
+    rank: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.listed)
+
+    @property
+    def linear(self) -> bool:
+        """Whether all of them are multiples of the sum of the entries."""
+        return all(penalty.linear for penalty in self.listed)
+
+    @property
+    def bound_scale(self) -> bool:
+        """Whether one of them keeps the factor from growing."""
+        return any(penalty.bounds_scale for penalty in self.listed)
+
+    def value(self, F: Array) -> float:
+        """Return what they add to the objective."""
+        return sum(penalty.value(F[:, : self.rank]) for penalty in self.listed)
+
+    def bounds(self, F: Array) -> list[Bound]:
+        """Return their bounds at a factor, which leave its padding as it is."""
+        return [penalty.bound(F[:, : self.rank]).stored(F) for penalty in self.listed]
+
+
+NONE = Penalties()
+
+
+def value_of(penalties: Mapping[str, Penalties], factors: Mapping[str, Array]) -> float:
     """Return what the penalties of factors add to the objective."""
-    pairs = [(penalty, name) for name, listed in penalties.items() for penalty in listed]
-    return sum(penalty.value(factors[name]) for penalty, name in pairs)
+    return sum(each.value(factors[name]) for name, each in penalties.items() if each)
 
 
-def bounds_of(penalties: Sequence[Penalty], F: Array) -> list[Bound]:
-    """Return the bounds of penalties at a factor; those without an effect are left out."""
-    return [penalty.bound(F) for penalty in penalties if penalty.coefficient > 0]
+def require_scale(
+    penalties: Mapping[str, Penalties],
+    related: Iterable[Sequence[str]],
+    modes: Mapping[str, int] | None = None,
+) -> None:
+    """Raise ValueError where there is no minimum: a factor may grow while another one shrinks.
+
+    `related` has the names of factors whose components are multiplied with each other, and none of
+    these components is given; `modes` are what a user knows some factors by.
+    """
+    products, keys = list(related), modes or {}
+    met = set(penalties)
+    for _ in products:
+        met.update(*(names for names in products if met & set(names)))
+    names = dict.fromkeys(name for product in products for name in product if name in met)
+    free = [name for name in names if not penalties.get(name, NONE).bound_scale]
+    if free:
+        product = next(product for product in products if free[0] in product)
+        shrinks = next(name for name in product if name != free[0])
+        titles = {name: f"mode {keys[name]}" if name in keys else name for name in names}
+        added = "penalties.L2(1e-3)"
+        example = ", ".join(
+            f"{keys.get(name, name)!r}: {f'[..., {added}]' if name in penalties else added}"
+            for name in free
+        )
+        raise ValueError(
+            f"the penalties have no minimum: {titles[shrinks]} can shrink while {titles[free[0]]} "
+            f"grows. Add an L1 or L2 penalty of {' and '.join(titles[name] for name in free)}, "
+            f"which bounds the scale, for example penalties={{{example}, ...}}."
+        )

@@ -13,7 +13,7 @@ from .._common.bits import bits_of, mask_of
 from .._data.entries import Target
 from .descent import Part, descend
 from .losses import Loss, multiply
-from .penalties import Bound, Penalty, bounds_of, value_of
+from .penalties import NONE, Bound, Penalties, value_of
 from .relations import (
     Images,
     Relation,
@@ -68,7 +68,7 @@ class Problem(Rules):
         support: Mapping[str, Array] | None = None,
         workspaces: Workspaces | None = None,
         whole: bool = True,
-        penalties: Mapping[str, Sequence[Penalty]] | None = None,
+        penalties: Mapping[str, Penalties] | None = None,
         elsewhere: Sequence[bool] = (),
     ) -> None:
         super().__init__(factors, relations, penalties or {}, whole, elsewhere)
@@ -207,7 +207,7 @@ class Problem(Rules):
 
     def _bounds(self, name: str) -> list[Bound]:
         """Return the bounds of the penalties of a factor at where it is."""
-        return bounds_of(self.penalties.get(name, ()), self.factors[name])
+        return self.penalties.get(name, NONE).bounds(self.factors[name])
 
     def row_statistics(
         self, others: Mapping[str, bool], ahead: Ahead | None = None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, TypedDict
 
 from .._backend import dispatch
 from .._common.arrays import Array
@@ -12,10 +12,27 @@ from .._common.saved import Saved
 from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
 from .._version import __version__
 
-Settings = dict[str, Any]  # text and numbers
 History = Sequence[tuple[int, float]]
 
-_SCALARS = (str, int, float, type(None))
+
+class _Always(TypedDict):
+    loss: str | float
+    solver: str
+    init: str
+    n_components: int
+    max_iter: int
+    tol: float
+    random_state: str | int | bool | None
+    zeros_stay: str
+    supervision_weight: str | float | None
+
+
+class _Settings(_Always, total=False):
+    supervision_loss: str | float
+    feature_weight: str | float | None
+
+
+Settings = Annotated[dict[str, Any], _Settings]
 
 
 @dataclass(frozen=True)
@@ -86,29 +103,7 @@ class Receipt:
         return asdict(self)
 
 
-class SavedReceipt(Saved):
-    """A :class:`Receipt`, or None, saved as text and numbers."""
-
-    def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
-        """Raise ValueError unless a value has the fields of a receipt."""
-        del sizes
-        kinds = {one.name: one.type for one in fields(Receipt)}
-        if not isinstance(value, dict) or value.keys() != kinds.keys():
-            raise ValueError(f"{name} has not the fields of a receipt")
-        for field, one in value.items():
-            wanted = _KINDS.get(str(kinds[field]), dict)
-            if not isinstance(one, wanted) or (wanted is int and isinstance(one, bool)):
-                raise ValueError(f"{name}[{field!r}] is {one!r:.50}")
-            if isinstance(one, dict) and not all(isinstance(v, _SCALARS) for v in one.values()):
-                raise ValueError(f"{name}[{field!r}] has other than text and numbers")
-
-    def restored(self, value: Any) -> Receipt | None:
-        """Return the receipt of checked fields."""
-        return None if value is None else Receipt(**value)
-
-
-_KINDS = {"str": str, "int": int, "bool": bool, "float": float}  # by annotation
-RECEIPT = SavedReceipt(optional=True)
+RECEIPT = Saved(optional=True, kind=Receipt)
 
 
 def fingerprints(given: Mapping[str, Any]) -> dict[str, str]:

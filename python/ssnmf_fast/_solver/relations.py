@@ -16,7 +16,7 @@ from .._data.entries import SparseEntries, Target
 from .._data.tensor_entries import RowProducts, whole
 from .descent import Part
 from .losses import Loss, added
-from .penalties import Penalty
+from .penalties import NONE, Penalties
 from .terms import Term
 
 Solver = str  # one of SOLVERS
@@ -218,7 +218,7 @@ class Rules:
         self,
         factors: dict[str, Array],
         relations: Sequence[Relation],
-        penalties: Mapping[str, Sequence[Penalty]],
+        penalties: Mapping[str, Penalties],
         whole: bool,
         elsewhere: Sequence[bool] = (),
     ) -> None:
@@ -274,7 +274,7 @@ class Rules:
         return all(side.quadratic for side in self.sides(name)) or self._by_entries(name)
 
     def _by_entries(self, name: str) -> bool:
-        linear = all(penalty.linear for penalty in self.penalties.get(name, ()))
+        linear = self.penalties.get(name, NONE).linear
         return self._n_relations == 1 and linear and self.sides(name)[0].by_entries
 
     def refines(self) -> bool:

@@ -25,6 +25,11 @@ def batches_of(adata: Any, batch_key: str | None) -> pd.Categorical | None:
         raise ValueError(
             f"adata.obs[{batch_key!r}] has no value for {missing} cells; expected a batch for each."
         )
+    if len(set(map(str, found.categories))) < len(found.categories):
+        raise ValueError(
+            f"adata.obs[{batch_key!r}] has values that are the same as text, such as 1 and '1'. "
+            "Make them text, by astype(str)."
+        )
     if len(found.categories) < 2:
         raise ValueError(
             f"adata.obs[{batch_key!r}] has the same value for all cells; leave batch_key out."

@@ -13,7 +13,9 @@ from .._data.csr_file import CsrFile
 from ..selection import Consensus, RankChoice
 from ..selection import choose_rank as choose_rank_of
 from ..selection import consensus as consensus_of
+from ..selection._cnmf_files import check_file_name
 from ._data import Choice, gigabytes, open_data, said, write_programs
+from ._moments import factors_of_size
 from ._read import MEMORY, cells_of_size
 from ._source import require_annotated
 
@@ -51,7 +53,7 @@ def consensus(
         genes need them in memory: of more than `memory` bytes, tables have the genes that were
         used.
     cnmf_name : str
-        The begin of the names of these files.
+        The begin of the names of these files, without separators of folders.
     **options
         The other arguments of :func:`ssnmf_fast.consensus`: `n_starts`, `loss`, `folder` and so on.
 
@@ -87,7 +89,9 @@ def consensus(
     require_annotated(adata, "adata")
     rank = check_integer(n_components, "n_components", 1)
     choice = Choice(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
+    check_file_name(cnmf_name, "cnmf_name")
     with open_data(adata, choice) as data:
+        factors = factors_of_size(data.source)  # which reads all genes, and may refuse them
         found = consensus_of(data.X, rank, random_state=random_state, **options)
     write_programs(
         adata,
@@ -104,7 +108,7 @@ def consensus(
         stability=found.stability,
         error=found.error,
     )
-    with cells_of_size(data.source, memory, temporary_folder) as sized:
+    with cells_of_size(data.source, factors, memory, temporary_folder) as sized:
         scores = found.scores_of(sized)
         if cnmf_folder is not None:
             _write_files(found, adata, data.genes, sized, cnmf_folder, cnmf_name)

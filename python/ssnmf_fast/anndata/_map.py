@@ -173,11 +173,14 @@ def _checked(
     values: Any, genes: pd.Index, names: list[str], loss: Any, scales: Array | None = None
 ) -> Programs:
     """Return the programs of the genes that one of them has; the others do not matter."""
-    if len(genes) != len(set(genes)):
-        raise ValueError("reference has genes with the same name; make the names unique.")
+    for what, given in (("genes", genes), ("programs", names)):
+        if len(given) != len(set(given)):
+            raise ValueError(f"reference has {what} with the same name; make the names unique.")
     shape = len(values), len(genes)
     found = check_factor(values, "the programs of reference", shape, np.float64, "programs x genes")
     used = np.flatnonzero(found.any(axis=0))
+    if not len(used):
+        raise ValueError("the programs of reference are all zero; expected at least one gene.")
     own = None if scales is None else scales[used]
     return Programs(found[:, used], genes[used], names, loss, own)
 

@@ -9,7 +9,7 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.csr import scale_rows
-from ._source import Source
+from ._source import COUNTS, Source
 
 _TOTAL = 1e6  # counts of every cell, when genes are compared
 
@@ -51,8 +51,7 @@ def moments_of(source: Source) -> Moments:
         add_moments(moments.of_size, moments.squares_of_size, piece.genes, of_size)
     if not whole:
         warn_user(
-            f"{source.name} has numbers that are not whole, and prepare is for counts. Name the "
-            "layer that has the counts by layer.",
+            f"{source.name} has numbers that are not whole, and prepare is for counts. {COUNTS}.",
             UserWarning,
         )
     return moments

@@ -10,7 +10,7 @@ from ..estimators import NMF, SeededTopics
 from ._batches import batches_of, names_of_batches, usage_of_profiles
 from ._data import Choice, open_data, said, writable, write_programs
 from ._read import MEMORY
-from ._sets import fit_sets, genes_of, known_sets
+from ._sets import fit_sets, genes_of, known_sets, names_of_programs
 from ._source import require_annotated
 
 
@@ -60,7 +60,8 @@ def nmf(
         each of its cells has to the extent of its counts; the programs explain the rest.
     gene_sets : dict, optional
         Names of programs, and the genes that each is known by: lists, or dicts with strengths.
-        They are the first programs, and the others are free; see :class:`ssnmf_fast.SeededTopics`
+        They are the first programs, and the others are free ("free1", "free2", ... as far as no set
+        has such a name); see :class:`ssnmf_fast.SeededTopics`
         (`membership` "mixed").  Their genes are used even if they are not highly variable.
     key_added : str
         Name of the results.
@@ -130,7 +131,7 @@ def nmf(
                 data.X, S_fixed=known
             )
         else:
-            names = [*sets, *(f"free{number + 1}" for number in range(rank - len(sets)))]
+            names = names_of_programs(sets, rank)
             model = fit_sets(data, sets, rank, given)
     write_programs(
         adata,

@@ -12,11 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.border import check_matrix
 from .._data.checks import check_integer
 from .._data.csr import scale_rows, with_values
 from .._data.row_collector import RowCollector, bytes_of
-from ._moments import factors_of_size
 from ._source import Source
 
 MEMORY = 1 << 30
@@ -45,9 +43,8 @@ def read_matrix(
 
 
 @contextmanager
-def cells_of_size(source: Source, memory: int, folder: Any) -> Iterator[Any]:
-    """Give the matrix of all genes with rows of the same sum; else as :func:`read_matrix`."""
-    factors = factors_of_size(source)
+def cells_of_size(source: Source, factors: Array, memory: int, folder: Any) -> Iterator[Any]:
+    """Give the matrix of all genes times the factors of cells; else as :func:`read_matrix`."""
     with _collected(source, np.arange(source.shape[1]), memory, folder) as (rows, blocks):
         first = 0
         for block in blocks:
@@ -72,8 +69,7 @@ def _collected(
 
 
 def _chosen(source: Source, genes: Array, scales: Array | None) -> Any:
-    X = source.matrix if len(genes) == source.shape[1] else source.matrix[:, genes]
-    X = check_matrix(X, source.name, dtype=source.dtype)
+    X = source.checked(source.matrix, genes)
     if scales is None:
         return X
     return _divided(X, scales, X.dtype) if sp.issparse(X) else (X / scales).astype(X.dtype)

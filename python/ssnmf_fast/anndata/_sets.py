@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,7 @@ def known_sets(adata: Any, gene_sets: Any, rank: int) -> Sets:
             f"gene_sets has {len(gene_sets)} programs, and n_components is {rank}; expected two "
             "or more, and not more than n_components."
         )
-    sets = {}
+    sets: Sets = {}
     for name, genes in gene_sets.items():
         where = f"gene_sets[{name!r}]"
         known = gene_numbers(adata, genes, where)
@@ -38,13 +40,22 @@ def known_sets(adata: Any, gene_sets: Any, rank: int) -> Sets:
             if check_real(strength, f"{where}[{gene!r}]") == 0:
                 raise ValueError(f"{where}[{gene!r}] is 0; a strength is above 0. Leave it out.")
         names = adata.var_names[known]
-        sets[str(name)] = {int(k): strengths.get(g, 1.0) for k, g in zip(known, names, strict=True)}
+        text = unicodedata.normalize("NFC", str(name))
+        if text in sets:
+            raise ValueError(f"gene_sets names the program {text!r} twice; give distinct names.")
+        sets[text] = {int(k): strengths.get(g, 1.0) for k, g in zip(known, names, strict=True)}
     return sets
 
 
 def genes_of(sets: Sets) -> Array:
     """Return the numbers of all genes of the sets."""
     return np.array([gene for each in sets.values() for gene in each])
+
+
+def names_of_programs(sets: Sets, rank: int) -> list[str]:
+    """Return the names of the sets, and those of free programs, which no set has."""
+    free = (name for number in count(1) if (name := f"free{number}") not in sets)
+    return [*sets, *islice(free, rank - len(sets))]
 
 
 def fit_sets(chosen: Chosen, sets: Sets, rank: int, given: dict[str, Any]) -> SeededTopics:

@@ -11,11 +11,16 @@ import scipy.sparse as sp
 from anndata import AnnData
 
 from .._common.arrays import Array
-from .._data.arrays import read_csr, read_sparse
-from .._data.border import check_entries
+from .._data.arrays import read_sparse, require_real
+from .._data.border import check_matrix
 from .._data.csr_file import equal_blocks
 
 _PIECE = 1 << 24  # bytes of a piece in memory, at most
+_LONG = np.dtype(np.float64)
+COUNTS = (
+    "Name the layer that has the counts by layer, or take those of adata.raw, by "
+    "adata.raw.to_adata()"
+)
 
 
 class Piece(NamedTuple):
@@ -64,8 +69,9 @@ class Source:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """float64 for itself; float32 for all else, which is exact for counts up to 2^24."""
-        return np.dtype(np.float64 if self.matrix.dtype == np.float64 else np.float32)
+        """float64 for floats that long; float32 for all else, exact for counts up to 2^24."""
+        long = self.matrix.dtype.kind == "f" and self.matrix.dtype.itemsize >= _LONG.itemsize
+        return _LONG if long else np.dtype(np.float32)
 
     @property
     def in_memory(self) -> bool:
@@ -91,13 +97,12 @@ class Source:
         n = self.shape[0]
         if self.by_columns:
             for place in equal_blocks(self.ends(genes), self._entries):
-                part = self._checked(self.matrix[:, genes[place]], 0)
-                yield Piece(slice(0, n), place, part)
+                part = self.checked(self.matrix[:, genes[place]], genes[place])
+                yield Piece(slice(0, n), place, _canonical(part))
             return
-        whole = len(genes) == self.shape[1]
         for rows in equal_blocks(self.ends(np.arange(n)), self._entries):
-            part = self._checked(self.matrix[rows], rows.start)
-            yield Piece(rows, slice(0, len(genes)), part if whole else part[:, genes])
+            part = self.checked(self.matrix[rows], genes, rows.start)
+            yield Piece(rows, slice(0, len(genes)), _canonical(part))
 
     def most_entries(self, genes: Array) -> int:
         """Return how many entries some genes may have."""
@@ -124,20 +129,33 @@ class Source:
         lengths = np.diff(np.asarray(indptr).astype(np.int64))[lines]
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
-    def _checked(self, part: Any, first: int) -> sp.csr_array:
-        """Return a part, whose first row has this number, as a csr array."""
+    def checked(self, part: Any, genes: Array, first: int = 0) -> Any:
+        """Return some genes of a part, whose first row has this number, of the dtype to work in.
+
+        Every number that is read passes here.
+        """
         part = part.compute() if hasattr(part, "compute") else part  # of a dask array
         name = f"{self.name}[{first}:]" if first else self.name
-        block = read_csr(part, name) if sp.issparse(part) else sp.csr_array(np.asarray(part))
-        check_entries(block, name)
-        if not block.has_canonical_format:
-            block = block.copy()
-            block.sum_duplicates()
-        return block
+        if part.shape[1] != len(genes):
+            of_file = sp.issparse(part) and not self.in_memory
+            part = (read_sparse(part, name) if of_file else part)[:, genes]
+        return check_matrix(
+            part, name, dtype=self.dtype, allow_nan=False, remedy=f"the data look scaled. {COUNTS}"
+        )
+
+
+def _canonical(part: Any) -> sp.csr_array:
+    """Return a checked part as a csr array with sorted rows."""
+    block = sp.csr_array(part)
+    if not block.has_canonical_format:
+        block = block.copy()
+        block.sum_duplicates()
+    return block
 
 
 def _sound(matrix: Any, name: str) -> Any:
     """Return a sparse matrix in memory with parts that SciPy may follow, and others as they are."""
+    require_real(matrix.dtype, name)
     return read_sparse(matrix, name) if sp.issparse(matrix) else matrix
 
 

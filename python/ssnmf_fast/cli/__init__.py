@@ -22,6 +22,7 @@ __all__ = ["main"]
 
 _DIFFERENT, _BAD_INPUT = 1, 2
 _INTERRUPTED = 130
+_LONGEST = 1200  # characters of a message
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,7 +78,7 @@ def _run(arguments: Any, nowhere: TextIO) -> int:
         elif message is None:
             raise
         message = message or f"{type(error).__name__}: {error}"
-        print(f"ssnmf-fast: error: {' '.join(message.split())}", file=sys.stderr)
+        print(f"ssnmf-fast: error: {_line(message)}", file=sys.stderr)
         return _BAD_INPUT
     return 0 if (summary or {}).get("ok", True) else _DIFFERENT
 
@@ -117,4 +118,12 @@ def _message(error: Exception) -> str | None:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"ssnmf-fast: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    print(f"ssnmf-fast: warning: {_line(str(message))}", file=sys.stderr)
+
+
+def _line(message: str) -> str:
+    """Return a message as one line, without the middle where parts of the data make it long."""
+    line = " ".join(message.split())
+    return (
+        line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 4 :]}"
+    )

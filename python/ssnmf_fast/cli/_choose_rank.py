@@ -26,6 +26,9 @@ _FILES = {
     _METRICS: "the choice and its settings",
     _REPORT: "all of it on one page: open this first",
 }
+# Options that a criterion makes no use of.
+_UNUSED = {"stability": {"splits", "held_out", "only_nonzeros"}}
+_UNUSED["bound"] = {*_UNUSED["stability"], "rule"}
 # Options, and the parameters that they set.
 _PARAMETERS = {
     "criterion": "criterion",
@@ -84,7 +87,7 @@ def _write(
     settings = [
         (name.replace("_", " "), str(getattr(options, name)))
         for name in ("data", "ranks", "only_nonzeros", *_PARAMETERS)
-        if getattr(options, name) is not None
+        if getattr(options, name) is not None and name not in _UNUSED.get(choice.criterion, ())
     ]
     content = {
         "rank": choice.rank,
@@ -110,11 +113,13 @@ def _report(
 ) -> Report:
     n, m = X.shape
     size = f"{n} samples x {m} features" + (f", {X.nnz} nonzeros" if sp.issparse(X) else "")
-    caption = (
-        f"The {choice.label} of every number of topics, with one standard error where there is "
-        "one; points are single splits. "
-        f"{'Larger' if choice.larger_is_better else 'Smaller'} is better."
-    )
+    what = f"The {choice.label} of every number of topics"
+    if choice.criterion == "bound":
+        what += ": the largest of all starts; points are single starts"
+    elif choice.scores.shape[1] > 1:
+        what += ": means of the splits, with one standard error; points are single splits"
+    better = "Larger" if choice.larger_is_better else "Smaller"
+    caption = f"{what}. {better} is better."
     return Report(
         title="Number of topics",
         lead=f"{choice.rank} topics, of {len(choice.ranks)} numbers tried; {size}.",

@@ -30,6 +30,7 @@ LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6
 _REPORT, _PREDICTIONS, _BEST = "report.json", "predictions.csv", "recommendations.csv"
 _USERS, _ITEMS, _PICTURE = "users.csv", "items.csv", "singular_values.png"
 _DEFAULT_TOP = 10
+_NOT_KEPT: dict[str, Any] = {"observed": None, "iterate": None}  # of models in files
 
 
 def run(options: Any) -> dict[str, Any]:
@@ -124,8 +125,8 @@ def _write_ratings(out: Results, task: Task, ratings: Ratings, completion: Any, 
     best = recommendations(completion, matrix, top)
     heads = ("user", "rank", "item", "predicted rating")
     write(_BEST, heads, ((users[u], rank, items[i], value) for u, rank, i, value in best))
-    named = replace(completion, row_ids=np.array(users), column_ids=np.array(items))
-    save(named, out.path(MODEL_NAME))
+    ids = {"row_ids": np.array(users), "column_ids": np.array(items)}
+    save(replace(completion, **ids, **_NOT_KEPT), out.path(MODEL_NAME))
     # How many ratings each has; one of 0 counts as well.
     by_user = np.diff(matrix.indptr).tolist()
     by_item = np.bincount(matrix.indices, minlength=len(items)).tolist()
@@ -178,7 +179,7 @@ def _complete_matrix(given: Source, options: Any) -> dict[str, Any]:
         _warn(task, given, ("row", "column"))
         completion, summary = evaluate(task)
         if large:
-            save(completion, files.path(out))
+            save(replace(completion, **_NOT_KEPT), files.path(out))
         else:
             _write_dense(files.path(out), completion.to_dense(keep_observed=True))
     if large:

@@ -173,22 +173,31 @@ def train(model: Model, data: Data, options: Any) -> Fitted:
         seconds=time.perf_counter() - begin,
         settings=[
             *_settings(data, options),
-            *_choices(estimator),
+            *_found(estimator),
             *_seeds_of(estimator, data.terms),
         ],
     )
 
 
-def _choices(estimator: Any) -> list[tuple[str, str]]:
-    """Return the rank and the self-training of a classifier for few labels, for the report."""
-    if not hasattr(estimator, "self_training_"):
-        return []
-    rank, rounds = len(estimator.components_), int(estimator.self_training_)
-    each = rank // len(estimator.classes_)
-    return [
-        ("rank", f"{rank} ({'one' if each == 1 else each} per class)"),
-        ("rounds of self-training", str(rounds)),
-    ]
+def _found(estimator: Any) -> list[tuple[str, str]]:
+    """Return what the fit set itself, for the report."""
+    params, found = estimator.get_params(), {}
+    for name in ("supervision_weight", "rate_shape"):
+        if params.get(name) in ("auto", "balanced"):
+            found[name.replace("_", " ")] = f"{getattr(estimator, f'{name}_'):.6g}"
+    if params.get("self_training") == "auto":
+        rank, k = len(estimator.components_), len(estimator.classes_)
+        found["rank"] = f"{rank} ({rank // k} for each class)"
+        rounds = int(estimator.self_training_)
+        found["self-training"] = f"{rounds} round" + ("s" if rounds != 1 else "")
+    pairs = [(f"{name}, set by the fit", value) for name, value in found.items()]
+    committee = getattr(estimator, "committee_", {})
+    if len(committee) > 1:
+        weights = ", ".join(f"{name} {one['weight']:.2g}" for name, one in committee.items())
+        validated = (estimator.validation_folds_ >= 0).any()
+        how = "found by validation" if validated else "not validated, as labels are few"
+        pairs.append((f"weights of the classifiers, {how}", weights))
+    return pairs
 
 
 def _seeds_of(estimator: Any, terms: list[str] | None) -> list[tuple[str, str]]:

@@ -37,7 +37,7 @@ class Learning:
     def text(self) -> str:
         """What this says of more labels, in a line."""
         verdict = "more labels help" if self.helps else "more labels may help little"
-        return f"{verdict}: {self.half:.1%} with half of the labels, {self.full:.1%} with all"
+        return f"{verdict}: {self.half:.1%} with half of the labels, {self.full:.1%} with most"
 
     def content(self) -> dict[str, Any]:
         """Return the same for JSON."""

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .._common.listed import short
+from .._common.unicode import nfc
 from .._labels import is_missing
 from .._persist.texts import strip_markup
 from ._predictions import SAMPLE
 from ._read import Row, Table, check_cell, read_table
+from ._sample_labels import names_in
 from ._source import Source, UsageError, open_text, reporting, source
 from ._text import ids_of, text_column
 
@@ -34,10 +37,12 @@ def with_more_labels(
     """Return labels of the samples of `data`, with those that are filled in in place of others.
 
     And the samples of filled tables whose cells were left empty.  The samples are found by their
-    ids, where those of the data are all different, else by their numbers.
+    ids, where those of the data are all different, else by their numbers.  Two cells of one sample
+    must have the same labels.
     """
     merged, column = list(values), column_of_labels(options.labels)
     passed_over: set[int] = set()
+    places: dict[int, str] = {}
     for name in options.more_labels:
         table = _read_filled(name, column, options.encoding)
         samples, found = _Samples.of(data, table, options, len(merged)), False
@@ -48,10 +53,21 @@ def with_more_labels(
                 with suppress(UsageError):  # such as a row that has no cell at all
                     passed_over.add(samples.find(line, row))
                 continue
-            merged[samples.find(line, row)], found = value, True
+            sample, found, place = samples.find(line, row), True, f"{table.source}, line {line}"
+            if sample in places:
+                earlier, later = (
+                    {*map(nfc, names_in(one, options.label_separator))}
+                    for one in (merged[sample], value)
+                )
+                if earlier != later:
+                    raise UsageError(
+                        f"{place}: sample {sample} has the label {short(value)}, and "
+                        f"{short(merged[sample])} in {places[sample]}; leave one of them empty"
+                    )
+            merged[sample], places[sample] = value, place
         if not found:
             raise UsageError(f"{name}: no cell of column {column!r} is filled in")
-    return merged, passed_over
+    return merged, passed_over - places.keys()
 
 
 def _read_filled(name: str, column: str, encoding: str) -> Table:
@@ -88,7 +104,7 @@ class _Samples:
             column = text_column(data, options.text, *others)
             ids = ids_of(data, options.id, column, *others)
             if ids is not None and ids[0] in filled.columns:
-                places = {str(one): sample for sample, one in enumerate(ids[1])}
+                places = {nfc(str(one)): sample for sample, one in enumerate(ids[1])}
                 by_id = (ids[0], places) if len(places) == count else None
             if column in filled.columns:
                 texts = column, data.column(column)
@@ -97,14 +113,15 @@ class _Samples:
     def find(self, line: int, row: Row) -> int:
         """Return the number of the sample; raise UsageError if it is another one by its text."""
         name, places = self.by_id or (SAMPLE, None)
-        given = str(row.get(name, "")).strip()
+        given = nfc(str(row.get(name, "")).strip())
         if places is not None:
             sample = places.get(given)
         else:
             sample = int(given) if given.isdecimal() and int(given) < self.count else None
         if sample is None:
             raise UsageError(
-                f"{self.source}, line {line}: {self.data} has no sample whose {name} is {given!r}"
+                f"{self.source}, line {line}: {self.data} has no sample whose {name} is "
+                f"{short(given)}"
             )
         if self.texts is not None:
             column, texts = self.texts
@@ -119,4 +136,4 @@ class _Samples:
 
 def _letters(text: Any) -> str:
     """Return what programs leave as it is: ASCII letters and digits, of a bounded part."""
-    return re.sub(r"[^0-9A-Za-z]+", "", "" if text is None else str(text))[:_COMPARED]
+    return re.sub(r"[^0-9A-Za-z]+", "", "" if text is None else nfc(str(text)))[:_COMPARED]

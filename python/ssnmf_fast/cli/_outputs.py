@@ -34,7 +34,7 @@ FILES = {
     VECTORIZER_NAME: "vocabulary and idf, for `ssnmf-fast predict` and ssnmf_fast.load_vectorizer",
     _TOPICS: "top terms of every topic",
     _SHARES: "share of every class in a topic",
-    _EXAMPLES: "samples that every topic explains best",
+    _EXAMPLES: "samples that are typical of every topic",
     _PREDICTIONS: "one line per sample",
     _REPRESENTATION: "weights of the topics in every sample",
     METRICS_NAME: "sizes and measures",
@@ -46,7 +46,7 @@ FILES = {
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
 HARDER = (
     "labels of `suggest` are of samples that are harder than others: on all samples the accuracy "
-    "is higher than on the labeled ones"
+    "is usually higher than on the labeled ones"
 )
 _TERMS_PRINTED = 8
 _NAME_TERMS = 3  # in the name of a topic over time

@@ -15,7 +15,6 @@ from ._predictions import KINDS
 from ._ranks_parser import add_choose_rank
 from ._ratings import DUPLICATES, ROLES
 from ._source import TABLES
-from ._text import TOKENS
 
 _DATA = (
     "table with a text column (.csv, .tsv, .jsonl) or matrix (.npz, .npy, .mtx); .gz too; - for a "
@@ -131,8 +130,8 @@ _TEXT = {
     "place of the English ones, or english,FILE for both",
     "--ngram LOW,HIGH=1": "words in a term: 1,2 for single words and pairs; one number, as 2, for "
     "pairs alone",
-    f"--token-pattern REGEX={TOKENS}": "regular expression of a word; that of the default finds "
-    "two or more letters, digits or underscores",
+    "--token-pattern REGEX": "regular expression of a word (default: two or more letters, digits "
+    "or underscores, with their combining marks)",
     "--keep-markup": "keep HTML tags, entities such as &quot; and addresses of web pages, instead "
     "of removing tags and addresses, and replacing entities by their characters",
 }
@@ -206,8 +205,9 @@ def build_parser() -> argparse.ArgumentParser:
         "fit",
         help="fit a text table or a matrix; write model, tables and a report",
         description="Learn topics from DATA, steered by the labels of some samples.\n"
-        "With --labels and nothing else, several classifiers are weighted by cross-validation;\n"
-        "the expected accuracy is printed, and that of LinearSVC.\n\n"
+        "With --labels and nothing else, several classifiers are weighted by cross-validation,\n"
+        "and the expected accuracy is printed, with that of LinearSVC; both need three labels a\n"
+        "class.\n\n"
         "  ssnmf-fast fit posts.csv --text body --labels topic",
         usage="ssnmf-fast fit DATA [--text COLUMN] [--labels LABELS] [--rank COUNT] "
         "[--model MODEL] [--out DIR]\n                      [option ...]",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,8 @@ def _write_ratings(
     out: Output, model: Completion, path: Path, data: Source, options: Any
 ) -> dict[str, Any]:
     """Write the predicted rating of every pair in a table; return a summary."""
-    if model.row_ids is None or model.column_ids is None:
+    row_ids, column_ids = model.row_ids, model.column_ids
+    if row_ids is None or column_ids is None:
         raise UsageError(
             f"{path} holds a completion without ids of users and items, as of a matrix; "
             "ssnmf_fast.load(...).predict(rows, columns) takes positions"
@@ -111,8 +113,11 @@ def _write_ratings(
     _refuse(
         options, ("text", "id", "explain"), f"belongs to a model of `ssnmf-fast fit`; not {path}"
     )
+    # As tables have them, also where the model was saved in Python.
+    row_ids, column_ids = row_ids.astype(str), column_ids.astype(str)
+    model = replace(model, row_ids=row_ids, column_ids=column_ids)
     users, items = read_pairs(data, [options.user, options.item])
-    unknown = len(set(users) - set(model.row_ids)), len(set(items) - set(model.column_ids))
+    unknown = len(set(users) - set(row_ids)), len(set(items) - set(column_ids))
     if unknown == (len(set(users)), len(set(items))):
         raise UsageError(
             f"no user and no item of {data} is in {path} (the first are {users[0]!r} and "

@@ -49,10 +49,14 @@ def judge(fitted: Fitted) -> Judged | None:
     others = simple_guesses(features(fitted), truth, labels.known, folds)
     guesses = {MODEL: guessed, **others}
     labeled = int(fitted.training.sum())
-    by_validation, expected = not fitted.held_out.any(), None
+    by_validation, expected, weights = not fitted.held_out.any(), None, None
+    truth = truth[folds >= 0]
     if by_validation and not several:
         expected = Score(model.validation_accuracy_, *model.validation_interval_)
-    return Judged(truth[folds >= 0], guesses, classes, by_validation, labeled, expected)
+        if not np.isclose(expected.value, np.mean(guessed == truth)):
+            codes = np.searchsorted(model.classes_.astype(str), truth)
+            weights = model.class_prior_[codes] / np.bincount(codes)[codes]
+    return Judged(truth, guesses, classes, by_validation, labeled, expected, weights)
 
 
 def features(fitted: Fitted) -> Any:

@@ -18,13 +18,13 @@ _FIRST = {
     "--out DIR": "folder for the results (default: the name of DATA with -ranks)",
 }
 _HOW = {
-    "--rule one-se|best=one-se": "the smallest rank within one standard error of the best, or the "
-    "best",
-    "--splits COUNT=5": "how many times entries, or a block, are held out",
+    "--rule one-se|best=one-se": "the smallest rank within one standard error of the best (for "
+    "stability the largest that is about as stable), or the best; not for bound",
+    "--splits COUNT=5": "times that entries, or a block, are held out; not for bound, stability",
     "--starts COUNT": "starts of every rank in every split (default: 3, for stability 20)",
-    "--held-out SHARE=0.1": "share of the entries that are held out",
+    "--held-out SHARE=0.1": "share of the entries that are held out; not for bound, stability",
     "--only-nonzeros": "hold out no zeros: for data whose zeros stand for what is not known",
-    "--max-iter COUNT": "most iterations of a fit (default: 500)",
+    "--max-iter COUNT": "most iterations of a fit (default: 500, for bound 200)",
     "--tol FRACTION": "stop a fit when the objective falls by less per iteration, relative to its "
     "first value (default: 1e-6 for frobenius, else 1e-5)",
 }
@@ -35,8 +35,9 @@ def add_choose_rank(commands: Any, data: str, text: Mapping[str, str]) -> Any:
     parser = commands.add_parser(
         "choose-rank",
         help="choose the number of topics by what models predict",
-        description="Fit models with several numbers of topics to parts of DATA, and see how well\n"
-        "they predict the rest; a curve is in report.html.\n\n"
+        description="Fit models with several numbers of topics, and see which is best: unless\n"
+        "--criterion is given, how well those of parts of DATA predict the rest. A curve is in\n"
+        "report.html.\n\n"
         "  ssnmf-fast choose-rank posts.csv --text body --ranks 2:30:2",
         usage="ssnmf-fast choose-rank DATA [--ranks RANKS] [--criterion CRITERION] [--loss LOSS]\n"
         "                              [--text COLUMN] [--out DIR] [option ...]",

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.unicode import nfc
 from ._read import check_cell, delimiter_hint, no_column, read_rows
 from ._source import Source, UsageError
 
@@ -151,10 +152,10 @@ def choose_columns(
 def _read_id(row: dict[str, Any], name: str, source: Source, line: int) -> str:
     cell = row.get(name)
     check_cell(cell, name, source, line)
-    text = "" if cell is None else str(cell).strip()
+    text = nfc("" if cell is None else str(cell).strip())
     if not text:
         raise UsageError(f"{source}, line {line}: no value in column {name!r}")
-    return text
+    return str(text)
 
 
 def _read_rating(cell: Any, name: str, source: Source, line: int) -> float:

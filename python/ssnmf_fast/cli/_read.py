@@ -27,6 +27,9 @@ class Table:
     columns: list[str]
     rows: list[tuple[int, Row]]
 
+    def __repr__(self) -> str:
+        return str(self.source)
+
     def column(self, name: str, *, lists: bool = False) -> list[Any]:
         """Return the values of a column, None where a row lacks it; `lists` allows lists of them.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
+from .._common.unicode import as_first_given, nfc
 from .._labels import indicator_matrix, is_missing, missing_words
 from ._source import UsageError
 
@@ -108,22 +109,26 @@ def read_labels(
     """Return the labels in a column; raise UsageError if no sample is labeled.
 
     A value is a label, a list of labels, or nothing (None, NaN, an empty text or list, one of the
-    texts in `unlabeled`).  The separator stands between several labels in a text; None takes a
+    texts in `unlabeled`).  What is equal in the form NFC of Unicode is one label, named as given
+    first.  The separator stands between several labels in a text; None takes a
     text as one label.
     """
-    absent = {"", *unlabeled}
-    each = tuple(_names(value, separator, absent) for value in values)
+    absent = {"", *map(nfc, unlabeled)}
+    written = [names_in(value, separator, absent) for value in values]
+    spelling = as_first_given(name for names in written for name in names)
+    each = tuple(tuple(dict.fromkeys(spelling[name] for name in names)) for names in written)
     if not any(each):
         raise UsageError("all labels are empty; give at least two classes, or use --model nmf")
     return SampleLabels(each, any(len(names) > 1 for names in each))
 
 
-def _names(value: Any, separator: str | None, absent: set[str]) -> Names:
+def names_in(value: Any, separator: str | None, absent: Collection[str] = ()) -> list[str]:
+    """Return the labels of one sample, as they are written, but for those that mean none."""
     parts = value if isinstance(value, list) else [value]
     if separator is not None and isinstance(value, str):
         parts = value.split(separator)
     texts = [str(part).strip() for part in parts if not is_missing(part)]
-    return tuple(dict.fromkeys(text for text in texts if text not in absent))
+    return [text for text in texts if nfc(text) not in absent]
 
 
 def warn_of_labels(labels: SampleLabels, given: str, separator: str | None) -> None:

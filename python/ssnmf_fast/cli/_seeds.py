@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .._common.listed import short
 from .._common.optional import require_package
+from .._common.unicode import nfc
 from ._source import UsageError, open_text, reporting
 
 _YAML = (".yaml", ".yml")
@@ -28,9 +31,20 @@ def read_seeds(name: str, encoding: str) -> dict[str, Any]:
     return {str(topic): seeds for topic, seeds in content.items()}
 
 
+def _require_different(names: Iterable[str], path: Path) -> None:
+    """Raise UsageError for a name that a mapping has twice, of which readers take the last."""
+    for name, count in Counter(map(nfc, names)).items():
+        if count > 1:
+            raise UsageError(f"{path} has {short(name)} twice in one mapping; merge the two")
+
+
 def _of_json(text: str, path: Path) -> Any:
+    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        _require_different((name for name, _ in pairs), path)
+        return dict(pairs)
+
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=mapping)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no JSON ({error}); expected {_EXAMPLE}") from error
 
@@ -38,8 +52,14 @@ def _of_json(text: str, path: Path) -> Any:
 def _of_yaml(text: str, path: Path) -> Any:
     with require_package("PyYAML", _HINT):
         import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            _require_different((str(key.value) for key, _ in node.value), path)
+            return super().construct_mapping(node, deep)
+
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader)  # of a safe loader
     except (yaml.YAMLError, RecursionError) as error:
         raise UsageError(f"{path} is no YAML ({' '.join(str(error).split())})") from error
 

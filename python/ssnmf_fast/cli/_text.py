@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .._persist.texts import read_vectorizer, strip_markup, write_vectorizer
+from .._common.unicode import nfc
+from .._persist.texts import read_vectorizer, strip_markup, word_pattern, write_vectorizer
 from ._read import Table, likely_delimiter
 from ._source import UsageError, read_lines
 
-TOKENS = r"(?u)\b\w\w+\b"
 _DEFAULT_COLUMN = "text"
 _ID_COLUMN = "id"
 _ENGLISH, _NONE = "english", "none"
-# What TOKENS leaves of "don't" and "we'll"; the list of scikit-learn lacks it.
+# What the pattern of a word leaves of "don't" and "we'll"; the list of scikit-learn lacks it.
 _CONTRACTED = {
     *("ain", "aren", "couldn", "didn", "doesn", "don", "hadn", "hasn", "haven", "isn", "ll"),
     *("mustn", "needn", "shan", "shouldn", "ve", "wasn", "weren", "wouldn"),
 }
 _SHOWN = 5
+# Scripts without spaces between words, and from which length on, in letters, what stands between
+# spaces is no word: Chinese with Japanese; Thai, Lao, Burmese, Khmer and their neighbors.
+_UNSPACED = {
+    4: "[\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+",
+    8: "[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\uaa60-\uaadf]+",
+}
+_KATAKANA = re.compile("[\u30a0-\u30ff]+")  # of which even a long run is one word
+_SOME = 0.05  # share of the texts
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,7 @@ class Vectorizer:
 
     def transform(self, texts: list[str]) -> Any:
         """Return the TF-IDF matrix (csr) of what :func:`read_texts` returns."""
+        _warn_of_unspaced(texts, self.tfidf.build_tokenizer())
         with warnings.catch_warnings():  # of which the fit has warned
             warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
             return self.tfidf.transform(texts)
@@ -62,10 +73,11 @@ def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectori
         min_df=options.min_df,
         max_df=options.max_df,
         stop_words=_stop_words(options.stop_words, options.encoding),
-        token_pattern=options.token_pattern,
+        token_pattern=options.token_pattern or word_pattern(),
         ngram_range=options.ngram,
         norm=None,
     )
+    _warn_of_unspaced(texts, tfidf.build_tokenizer())
     try:
         X = tfidf.fit_transform(texts)
     except ValueError as error:
@@ -73,7 +85,7 @@ def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectori
             f"no terms are left of the {len(texts)} texts in column {column!r} with "
             f"--min-df {options.min_df}, --max-df {options.max_df}, --stop-words "
             f"{options.stop_words}, --ngram {','.join(map(str, options.ngram))} and "
-            f"--token-pattern {options.token_pattern} ({error})"
+            f"--token-pattern {options.token_pattern or '(its default)'} ({error})"
         ) from error
     # Lengths are then sums in the order in which `transform` takes them: it gives the same bits.
     X.sort_indices()
@@ -81,6 +93,27 @@ def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectori
     tfidf.norm = "l2"
     warn_of_empty(X, "nothing is learnt from them; see --min-df, --max-df and --stop-words")
     return Vectorizer(column, tfidf, options.keep_markup), X
+
+
+def _warn_of_unspaced(texts: list[str], tokenize: Callable[[str], list[str]]) -> None:
+    """Warn of texts in scripts without spaces whose words were not separated before."""
+    n_written = n_unspaced = 0
+    for text in texts:
+        if text.isascii():
+            continue
+        words = " ".join(tokenize(text))
+        for longest, script in _UNSPACED.items():
+            runs = [run for run in re.findall(script, words) if not _KATAKANA.fullmatch(run)]
+            letters = sum(len(re.sub(r"\W", "", run)) for run in runs)
+            n_written += bool(runs)
+            n_unspaced += letters >= longest * max(len(runs), 1)
+    if n_unspaced > max(_SOME * len(texts), n_written / 4):
+        warnings.warn(
+            f"{n_unspaced} of {len(texts)} texts are in a script without spaces between words, and "
+            "whole phrases are taken for words. Separate the words by spaces first, with a program "
+            "that segments (tokenizes) the language, such as jieba, MeCab or PyThaiNLP",
+            stacklevel=2,
+        )
 
 
 def warn_of_empty(X: Any, consequence: str) -> None:
@@ -128,9 +161,9 @@ def text_column(table: Table, given: str | None, *taken: str | None) -> str:
 
 
 def read_texts(table: Table, column: str, *, keep_markup: bool) -> list[str]:
-    """Return the texts of a column; a missing one is empty."""
+    """Return the texts of a column in the form NFC of Unicode; a missing one is empty."""
     texts = ["" if value is None else str(value) for value in table.column(column)]
-    return texts if keep_markup else [strip_markup(text) for text in texts]
+    return [str(nfc(text if keep_markup else strip_markup(text))) for text in texts]
 
 
 def ids_of(table: Table, given: str | None, *others: str | None) -> tuple[str, list[Any]] | None:
@@ -161,5 +194,5 @@ def _stop_words(option: str, encoding: str) -> list[str] | None:
         if part == _ENGLISH:
             words |= ENGLISH_STOP_WORDS | _CONTRACTED
         else:
-            words |= {word.lower() for word in read_lines(Path(part), encoding) if word}
+            words |= {nfc(word).lower() for word in read_lines(Path(part), encoding) if word}
     return sorted(words)

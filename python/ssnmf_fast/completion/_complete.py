@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._data.arrays import as_array
 from .._data.border import LARGEST, check_matrix, require_finite
 from .._data.checks import (
@@ -173,7 +174,7 @@ def complete(
     if biases and not noisy:
         raise ValueError(
             "biases=True needs gamma_min (a number or 'validate') and method 'auto', 'sirls' or "
-            f"'irls'; got gamma_min={gamma_min!r} and {type(chosen).__name__}."
+            f"'irls'; got gamma_min={short(gamma_min)} and {type(chosen).__name__}."
         )
     if biases and fill_value != 0:
         raise ValueError("fill_value belongs to a fit without biases; leave it at 0.")
@@ -182,7 +183,7 @@ def complete(
     if abs(fill_value) > LARGEST[entries.dtype]:
         raise ValueError(
             f"fill_value must be at most {LARGEST[entries.dtype]:g} in size for M of dtype "
-            f"{entries.dtype}; got {fill_value!r}."
+            f"{entries.dtype}; got {short(fill_value)}."
         )
     warn_of_uninformed(entries, fill_value, biases=biases)
     if rank is not None and rank > min(entries.shape):
@@ -250,7 +251,7 @@ def _check_together(method: Method, noisy: bool, given: dict[str, Any]) -> None:
 
 def _check_flag(value: Any, name: str) -> bool:
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be True or False; got {value!r}.")
+        raise TypeError(f"{name} must be True or False; got {short(value)}.")
     return bool(value)
 
 
@@ -260,7 +261,7 @@ def _check_gamma_min(value: Any) -> float | Literal["validate"] | None:
     if isinstance(value, str) and value == "validate":
         return "validate"
     if isinstance(value, str):
-        raise ValueError(f"gamma_min must be a number, 'validate' or None; got {value!r}.")
+        raise ValueError(f"gamma_min must be a number, 'validate' or None; got {short(value)}.")
     number = check_real(value, "gamma_min")
     if number == 0:
         raise ValueError("gamma_min must be above 0; None lets the regularizer vanish.")

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
+from .._common.listed import short
 from .._common.warn import UNINFORMED, is_quiet, warn_user
 from .._data.arrays import as_array, check_dtype, inspect_csr, read_sparse
 from .._data.border import check_matrix, read_pattern
@@ -38,7 +39,7 @@ def read_observed(
         matrix = _from_sparse(M, observed, n_threads)
     else:
         matrix = _from_dense(M, observed)
-    signs = {"allow_nan": False, "allow_negative": True}
+    signs: dict[str, Any] = {"allow_nan": False, "allow_negative": True}
     matrix = check_matrix(matrix, "M", dtype=check_dtype(dtype), **signs, n_threads=n_threads)
     if matrix.nnz == 0:
         raise ValueError("M has no observed entry; at least one is needed.")
@@ -72,7 +73,7 @@ def _from_triplets(M: tuple[Any, ...], shape: Any) -> sp.csr_array:
     elif isinstance(shape, (tuple, list)) and len(shape) == 2:
         shape = tuple(check_integer(size, f"shape[{k}]", 1) for k, size in enumerate(shape))
     else:
-        raise ValueError(f"shape must be (rows, columns); got {shape!r}.")
+        raise ValueError(f"shape must be (rows, columns); got {short(shape)}.")
     if least[0] > shape[0] or least[1] > shape[1]:
         raise ValueError(f"M has entries beyond shape {shape}; expected at least {least}.")
     if values.dtype.kind not in "biuf":
@@ -162,7 +163,7 @@ def _numbers(M: Any) -> Any:
 
 def _refuse(value: Any, name: str) -> NoReturn:
     raise TypeError(
-        f"{name} is {value!r}, not a number. M must be a matrix, with NaN where an entry is "
+        f"{name} is {short(value)}, not a number. M must be a matrix, with NaN where an entry is "
         "missing; for a table with one entry on a line, such as user, item and rating, give "
         f"(rows, columns, values). {_IDS}"
     )

@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.listed import short
+from .._common.unicode import nfc
 from .._common.warn import UNINFORMED, is_quiet, warn_user
 from .._data.arrays import as_array
 from .._data.csr import entry_rows
@@ -80,17 +82,17 @@ class Completion:
     lower, upper : float
         Bounds of a completed entry, -inf and inf for none; `lower` is 0 with `nonnegative`.  Others
         are set by ``dataclasses.replace(completion, lower=1.0, upper=5.0)``.
-    row_ids, column_ids : ndarray of str, shapes (n,) and (m,), or None
-        Ids of the rows and of the columns that :meth:`predict` takes in place of positions: users
-        and items in a model of ``ssnmf-fast complete``.
+    row_ids, column_ids : ndarray of str or int, shapes (n,) and (m,), or None
+        Ids of the rows and of the columns, all different, that :meth:`predict` takes in place of
+        positions: users and items in a model of ``ssnmf-fast complete``.  Others are set by
+        ``dataclasses.replace(completion, row_ids=users)``; text is in the form NFC of Unicode.
     observed : scipy.sparse.csr_array or None
-        The observed entries; None in a loaded completion.
+        The observed entries; None in a model of ``ssnmf-fast complete``.
     iterate : ndarray, shape (n, m), or None
         With method "structured-irls" the iterate X of the thesis' Algorithm 1, with the observed
         entries as they were.  Its missing entries have their own weights, so it is not of low rank;
         ``offset + left @ right`` is its low-rank part, usually closer to the truth.  None with
-        other methods, whose iterate is ``to_dense(keep_observed=True)``, and in a loaded
-        completion.
+        other methods, whose iterate is ``to_dense(keep_observed=True)``.
     """
 
     left: Array
@@ -109,6 +111,12 @@ class Completion:
     column_ids: Array | None = field(default=None, repr=False)
     observed: sp.csr_array | None = field(default=None, repr=False)
     iterate: Array | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, size in zip(("row_ids", "column_ids"), self.shape, strict=True):
+            ids = getattr(self, name)
+            if ids is not None:
+                object.__setattr__(self, name, _checked_ids(ids, name, size))
 
     def __repr__(self) -> str:
         n, m = self.shape
@@ -129,7 +137,8 @@ class Completion:
         Parameters
         ----------
         rows, columns : array_like of int or str, one shape
-            Positions, from 0; or ids, as text, if the completion has ids.
+            Ids where the completion has ids (of the rows, or of the columns); else positions,
+            integers from 0.
 
         Returns
         -------
@@ -147,7 +156,7 @@ class Completion:
         IndexError
             If a position is outside the matrix; negative ones do not count from the end.
         TypeError
-            If positions are not integers.
+            If positions are not integers, or ids not of the kind of those of the completion.
         """
         left = self._vectors(rows, 0)
         right = self._vectors(columns, 1)
@@ -171,10 +180,10 @@ class Completion:
         if unknown.any():
             count = int(np.count_nonzero(unknown))
             if not is_quiet(UNINFORMED):
-                first = np.asarray(given)[unknown].flat[0]
+                first = np.asarray(given)[unknown][:1].tolist()[0]
                 warn_user(
                     f"{count} of {unknown.size} {name} are not in the model (the first is "
-                    f"{str(first)!r}); they are predicted by means.",
+                    f"{short(first)}); they are predicted by means.",
                     UserWarning,
                 )
             if self.has_biases:
@@ -201,7 +210,7 @@ class Completion:
         np.clip(dense, self.lower, self.upper, out=dense)
         if keep_observed:
             if self.observed is None:
-                raise ValueError("The observed entries were not saved with this completion.")
+                raise ValueError("This completion has no observed entries.")
             rows = entry_rows(self.observed.indptr)
             dense[rows, self.observed.indices] = self.observed.data
         return dense
@@ -212,16 +221,52 @@ def _places(given: Any, name: str, count: int, ids: Array | None) -> Array:
     places = as_array(given, name)
     if places.size == 0:
         return places.astype(np.intp)
-    if places.dtype.kind == "O" and all(isinstance(one, str) for one in places.flat):
-        places = places.astype(str)
-    if places.dtype.kind == "U" and ids is not None:
+    if ids is not None:
+        wanted = _as_ids(given, name)
+        if (wanted.dtype.kind == "U") != (ids.dtype.kind == "U"):
+            kind = "text" if ids.dtype.kind == "U" else "integers"
+            raise TypeError(
+                f"{name} must be ids of the completion, which are {kind}; got dtype {places.dtype}."
+                " Positions are for completions without ids."
+            )
         order = np.argsort(ids)
-        found = order[np.minimum(np.searchsorted(ids, places, sorter=order), count - 1)]
-        return np.where(ids[found] == places, found, -1)
+        found = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), count - 1)]
+        return np.where(ids[found] == wanted, found, -1)
     if places.dtype.kind not in "iu":
-        kinds = "integers" if ids is None else "integers, or text for ids"
-        raise TypeError(f"{name} must be {kinds}; got dtype {places.dtype}.")
+        raise TypeError(f"{name} must be integers; got dtype {places.dtype}.")
     low, high = int(places.min()), int(places.max())
     if low < 0 or high >= count:
         raise IndexError(f"{name} must be from 0 to {count - 1}; got {low if low < 0 else high}.")
     return places
+
+
+def _as_ids(given: Any, name: str) -> Array:
+    """Return ids as an array of integers, or of text in the form NFC."""
+    ids = as_array(given, name)
+    if ids.dtype.kind in "OUT":
+        listed = np.asarray(given, dtype=object) if isinstance(given, (list, tuple)) else ids
+        values = [nfc(one) for one in listed.ravel().tolist()]
+        alike = len({isinstance(one, str) for one in values}) < 2
+        ids = np.array(values, dtype=None if alike else object).reshape(ids.shape)
+    if ids.dtype.kind in "iu" and ids.max(initial=0) <= np.iinfo(np.int64).max:
+        ids = ids.astype(np.int64)  # beside which uint64 would be rounded
+    if ids.dtype.kind not in "iU":
+        raise TypeError(
+            f"{name} must be ids, all text or all integers; got dtype {ids.dtype}. Convert them, "
+            f"for example with [str(one) for one in {name}]."
+        )
+    return ids
+
+
+def _checked_ids(given: Any, name: str, size: int) -> Array:
+    """Return the ids of all rows or columns; raise unless there is one for each, all different."""
+    ids = _as_ids(given, name)
+    if ids.shape != (size,):
+        raise ValueError(
+            f"{name} has shape {ids.shape}; expected ({size},), an id for each of them."
+        )
+    values, counts = np.unique(ids, return_counts=True)
+    if len(values) < size:
+        twice = values[counts > 1][0].item()
+        raise ValueError(f"{name} holds {short(twice)} more than once; ids must be different.")
+    return ids

@@ -13,7 +13,7 @@ from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array
 from .._common.bits import mask_of
 from .._solver.block_problem import problem_of
-from .._solver.penalties import Penalty, value_of
+from .._solver.penalties import Penalties, value_of
 from .._solver.problem import Ahead, Problem
 from .._solver.relations import Relation, Solver, Statistics, unreached, value
 from ._rows import BlockStatistics, OnePickle, Order, Rows, kept
@@ -37,7 +37,7 @@ class Block(OnePickle):
     start: Array | None  # rows that were given
     fixed: Array | None = None  # the last components of S, which are given
     # Those of S; other factors that have some are here by their names.
-    penalties: Mapping[str, tuple[Penalty, ...]] = field(default_factory=dict)
+    penalties: Mapping[str, Penalties] = field(default_factory=dict)
     elsewhere: tuple[bool, ...] = ()  # see `Rules`
 
     @property

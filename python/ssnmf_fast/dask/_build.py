@@ -20,7 +20,7 @@ from .._solver.beta_divergences import FROBENIUS
 from .._solver.build import sparse_labels
 from .._solver.known import Known
 from .._solver.losses import Loss
-from .._solver.penalties import Penalty
+from .._solver.penalties import Penalties
 from .._solver.relations import Relation
 from .._solver.units import exponent_of
 from .._solver.weights import build_term
@@ -64,7 +64,7 @@ class Plan:
     lengths: tuple[tuple[int, ...], tuple[int, ...]]
     threads: int
     of_roots: bool = False
-    penalties: Mapping[str, tuple[Penalty, ...]] = field(default_factory=dict)  # here of S alone
+    penalties: Mapping[str, Penalties] = field(default_factory=dict)  # here of S alone
     elsewhere: tuple[bool, ...] = ()  # of labels of features, see `Rules`
 
 

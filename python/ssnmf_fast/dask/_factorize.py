@@ -24,7 +24,7 @@ from .._solver.build import (
 )
 from .._solver.known import Known, check_penalties
 from .._solver.loop import FitLoop
-from .._solver.penalties import Penalty
+from .._solver.penalties import NONE, Penalties, require_scale
 from .._solver.relations import Relation, value
 from .._solver.result import Factorization, FitState
 from .._solver.starts import start_B as start_of_labels
@@ -166,10 +166,15 @@ def factorize(
     fixed = {"A_support": A_support, "A_fixed": A_fixed, "n_fixed": data.n_fixed}
     known = Known.of(data.shape, rank, data.dtype, **fixed)
     features = features_term(feature_labels, data, supervision_loss, threads)
-    penalized = _penalties(penalties, data, features, known, rank)
+    penalized = _penalties(penalties, data, features, rank)
+    if known.n_given < rank:
+        pairs = [("S", "A")]
+        pairs += [("S", "B")] if data.n_labels is not None and weight != 0 else []
+        pairs += [("A", "C")] if features is not None and of_features != 0 else []
+        require_scale(penalized, pairs)
     plan = Plan(rank, losses, 1.0 if weight is None else weight, data.lengths, threads)
     elsewhere = () if features is None else (features.gram,)
-    in_blocks = {name: each if name == "S" else () for name, each in penalized.items()}
+    in_blocks = {name: each if name == "S" else NONE for name, each in penalized.items()}
     plan = replace(plan, penalties=in_blocks, elsewhere=elsewhere)
     with ClusterFit(data, plan) as fit:
         if given is None:
@@ -222,15 +227,13 @@ def _as_known(
     return A, means * level_of_S, scales * level_of_S
 
 
-def _penalties(
-    given: Any, data: Data, features: Term | None, known: Known, rank: int
-) -> dict[str, tuple[Penalty, ...]]:
+def _penalties(given: Any, data: Data, features: Term | None, rank: int) -> dict[str, Penalties]:
     """Return the penalties of the factors, those of S without any between its rows."""
     rows = {"S": data.shape[0], "A": data.n_columns}
     rows |= {} if data.n_labels is None else {"B": data.n_labels}
     rows |= {} if features is None else {"C": features.shape[1]}
-    found = check_penalties(given, rows, data.shape, known, rank)
-    if not all(penalty.by_rows for penalty in found.get("S", ())):
+    found = check_penalties(given, rows, data.shape, rank)
+    if not all(penalty.by_rows for penalty in found.get("S", NONE).listed):
         raise ValueError(
             "S has a penalty between samples, and their rows are on different workers; leave it "
             "out, or fit in memory."

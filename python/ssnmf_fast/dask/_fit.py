@@ -17,7 +17,7 @@ from .._data.threads import resolve_threads
 from .._solver import starts
 from .._solver.build import even_weight, pad_factors
 from .._solver.loop import Current
-from .._solver.penalties import Penalty
+from .._solver.penalties import Penalties
 from .._solver.problem import Ahead, Problem
 from .._solver.relations import Relation, Side, Solver, Statistics, unreached, value
 from . import _block, _build
@@ -46,7 +46,7 @@ class ClusterProblem(Problem):
         factors: dict[str, Array],
         support: Mapping[str, Array],
         local: Sequence[Relation] = (),
-        penalties: Mapping[str, Sequence[Penalty]] | None = None,
+        penalties: Mapping[str, Penalties] | None = None,
     ) -> None:
         self._fit, self._has_data = fit, fit.totals["data"] > 0
         self._changes: list[Callable[[Rows], None]] = []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -11,14 +12,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._common.arrays import Array
-from .._common.saved import COUNT, PLAIN, Saved
+from .._common.saved import COUNT, HISTORY, Saved
 from .._data.arrays import check_dtype
 from .._data.border import CleanMatrix, check_matrix, readable, require_finite
 from .._data.csr_file import CsrFile, check_data
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
-from .._solver.known import penalties_named, plain_penalties
+from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.receipt import RECEIPT
 from .._topics import Topics, make_topics, names_of, topic_shares
 from ._conventions import DTYPES, IterativeEstimator
@@ -46,6 +47,20 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return found
 
 
+@contextmanager
+def _of_numbers() -> Iterator[None]:
+    """Cut what NumPy says of a text in place of a number: it may be a whole document."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(
+            f"X must hold numbers: {error!s:.100}. Texts become numbers by TfidfVectorizer of "
+            "scikit-learn."
+        ) from None
+
+
 class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
     """A dictionary learned from X, over which samples are represented."""
 
@@ -56,10 +71,10 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         "components_": Saved("rm"),
         "representation_": Saved("nr", optional=True),
         "n_iter_": COUNT,
-        "objective_": PLAIN,
+        "objective_": HISTORY,
         "n_features_in_": COUNT,
         "feature_names_in_": Saved("m", optional=True),
-        "sample_penalties_": Saved(optional=True),
+        "sample_penalties_": Saved(optional=True, kind=PlainPenalties),
         "n_fixed_": Saved("", optional=True),
         "receipt_": RECEIPT,
     }
@@ -81,17 +96,29 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
             return validate_data(self, X, reset=reset, skip_check_array=True)
         sparse, allow_nan = sp.issparse(X), self._allow_nan
         if sparse:  # nothing else may see its parts before they are inspected
+            self._refuse_nan(getattr(X, "data", None))
             X = check_data(X, resolve_threads(self.n_threads), self.dtype)
-        with np.errstate(over="ignore"):  # infinity is refused
+        with np.errstate(over="ignore"), _of_numbers():  # infinity is refused
             X = validate_data(
                 self,
                 X if sparse else readable(X, "X", allow_nan),
                 reset=reset,
                 dtype=check_dtype(self.dtype, DTYPES),
                 accept_sparse="csr",
-                ensure_all_finite="allow-nan" if allow_nan else True,
+                ensure_all_finite="allow-nan",
             )
-        return X if sparse else check_matrix(X, "X", allow_nan=allow_nan)
+        self._refuse_nan(X)
+        return X if sparse else check_matrix(X, "X")
+
+    def _refuse_nan(self, values: Any) -> None:
+        """Raise ValueError for NaN in an array where the model takes none."""
+        numbers = isinstance(values, np.ndarray) and values.dtype.kind == "f"
+        if not self._allow_nan and numbers and np.isnan(values).any():
+            raise ValueError(
+                f"X contains NaN, and {type(self).__name__} takes no missing entries. Fill them, "
+                "for example with LowRankImputer, or use NMF or SSNMFClassifier, which leave out "
+                "NaN in dense data, and take weights.missing for sparse ones."
+            )
 
     def _refuse_weights(self, X_weights: Any) -> None:
         if X_weights is not None:
@@ -220,7 +247,8 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
     def _checked_features(self, X: Any) -> Array:
         """Return what :meth:`transform` returned, checked."""
         check_is_fitted(self)
-        S: Array = check_array(readable(X, "X"), dtype=check_dtype(self.dtype, DTYPES))
+        with _of_numbers():
+            S: Array = check_array(readable(X, "X"), dtype=check_dtype(self.dtype, DTYPES))
         if S.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has shape {S.shape}; expected one column for each of the "

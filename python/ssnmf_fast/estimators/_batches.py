@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._common.saved import Saved
 from .._common.warn import warn_user
 from .._data.checks import check_option
-from .._labels import Targets, is_indicator
+from .._labels import ClassLabels, Targets, is_indicator
 from .._models.online import Online, learn_batch
 from .._models.represent import represent
 from ._base import FactorizationBase, Self
@@ -175,10 +176,11 @@ class SupervisedBase(BatchLearner):
 def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
     """Return whether there are several labels per sample, and the classes."""
     if hasattr(model, "classes_"):
-        if classes is not None and not np.array_equal(np.unique(classes), model.classes_):
+        known = model.classes_
+        if classes is not None and not np.array_equal(_different(classes, known), known):
             raise ValueError(
-                f"classes={classes!r} differ from those of the first call, "
-                f"{model.classes_.tolist()}; leave them out, or start anew."
+                f"classes={short(classes)} differ from those of the first call, "
+                f"{short(known.tolist())}; leave them out, or start anew."
             )
         return model.multilabel_, model.classes_
     if is_indicator(y):
@@ -188,7 +190,12 @@ def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
             "classes must be passed on the first call to partial_fit: all classes that any batch "
             "will hold."
         )
-    classes = np.unique(classes)
+    classes = _different(classes)
     if len(classes) < 2:
         raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
     return False, classes
+
+
+def _different(classes: Any, known: Array | None = None) -> Array:
+    """Return the different classes, sorted."""
+    return np.unique(ClassLabels(classes, None, known, "classes").known)

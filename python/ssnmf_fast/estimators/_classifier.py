@@ -109,7 +109,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     _saved: ClassVar = {
         "refitted_label_components_": Saved("rk", optional=True),
         "n_labeled_": COUNT,
-        "supervision_weight_": Saved(optional=True),
+        "supervision_weight_": Saved(optional=True, kind=float),
     }
     _readouts: ClassVar[tuple[str, ...]] = ("logistic", "refit", "joint")
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
+from .._common.listed import short
+from .._common.unicode import nfc
 from .._data.checks import check_integer, check_option, check_real
 from .._models.factorize import Factorization
 from .._topics import topic_shares
@@ -78,12 +80,14 @@ def _by_number(class_weight: Any, classes: list[Any]) -> Any:
     if class_weight is None or isinstance(class_weight, str):
         balanced = check_option(class_weight or "auto", "class_weight", ("auto", "balanced"))
         return class_weight if balanced == "balanced" else None
-    if not isinstance(class_weight, dict) or any(name not in classes for name in class_weight):
+    weights = class_weight if isinstance(class_weight, dict) else {None: 0}
+    weights = {nfc(name): weight for name, weight in weights.items()}
+    if not set(weights) <= set(map(nfc, classes)):
         raise ValueError(
             f"class_weight must be 'auto', None, 'balanced' or a dict of weights for some of "
-            f"{classes}; got {class_weight!r}."
+            f"{short(classes)}; got {short(class_weight)}."
         )
-    given = [class_weight.get(name, 1.0) for name in classes]
+    given = [weights.get(nfc(name), 1.0) for name in classes]
     pairs = zip(given, classes, strict=True)
     return dict(enumerate(check_real(w, f"class_weight[{name!r}]") for w, name in pairs))
 
@@ -93,7 +97,7 @@ def check_threshold(threshold: Any) -> float | None:
     if not isinstance(threshold, str):
         return check_real(threshold, "threshold", allow_negative=True)
     if threshold != "auto":
-        raise ValueError(f"threshold must be 'auto' or a number; got {threshold!r}.")
+        raise ValueError(f"threshold must be 'auto' or a number; got {short(threshold)}.")
     return None
 
 

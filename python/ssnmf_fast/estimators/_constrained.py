@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._common.saved import COUNT, Saved
 from .._data.checks import check_integer, check_real
 from .._data.csr_file import CsrFile
@@ -259,6 +260,6 @@ class TopicSupervisedNMF(NamedTopics):
             return check_real(weight, "labeled_weight")
         if weight != "inverse-rate":
             raise ValueError(
-                f"labeled_weight must be 'inverse-rate' or a number >= 0; got {weight!r}."
+                f"labeled_weight must be 'inverse-rate' or a number >= 0; got {short(weight)}."
             )
         return float(len(labeled) / labeled.sum())

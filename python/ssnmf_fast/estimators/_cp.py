@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._common.saved import COUNT, PLAIN, Saved
+from .._common.saved import COUNT, HISTORY, LOSS, Saved
 from .._data.tensor_checks import check_mode, check_tensor
 from .._data.tensors import SparseTensor
 from .._models.factorize_tensor import factorize_tensor
@@ -122,9 +122,9 @@ class NonnegativeCP(RowsOfTensors, SliceLearner):
         "factors_": Saved("?r", container=list),
         "weights_": Saved("r", "finite"),
         "label_components_": Saved("r?", container=dict, optional=True),
-        "objective_": PLAIN,
+        "objective_": HISTORY,
         "n_iter_": COUNT,
-        "loss_": PLAIN,
+        "loss_": LOSS,
         "stream_mode_": Saved("", optional=True),
         "stream_statistics_": Saved("??", container=dict, optional=True),
         "receipt_": RECEIPT,

@@ -55,10 +55,11 @@ penalties : optional
     Penalties of the factors; see :mod:`ssnmf_fast.penalties`.  Representations of new samples have
     those of S, but for penalties between samples.
 unlabeled : "auto", None or a label
-    What marks an unlabeled sample in `y`, besides None and NaN, which always do.  "auto" takes
-    -1, as scikit-learn's semi-supervised estimators do, unless the labels are exactly -1 and 1:
-    then both are classes, as its other classifiers have them, with a warning.  Give -1 to have
-    -1 always mean unlabeled, None for no marker.
+    What marks an unlabeled sample in `y`, besides None, NaN, NaT, pandas.NA and masked values,
+    which always do.  "auto" takes -1, as scikit-learn's semi-supervised estimators do, unless the
+    labels are exactly -1 and 1: then both are classes, as its other classifiers have them, with a
+    warning.  Give -1 to have -1 always mean unlabeled, None for no marker.  The text "-1", which
+    NumPy makes of -1 beside text, is a class; a warning tells of it and of others such as "NA".
 readout : {"logistic", None}
     How predictions are made: by logistic regression on the topics of a sample (found without
     labels), its leading singular directions and its features.  None: no predictions, and a

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from .._common.arrays import Array
-from .._common.saved import PLAIN, Saved
+from .._common.saved import LOSS, Saved
 from .._data.border import CleanMatrix
 from .._data.checks import check_integer, check_random_state
 from .._data.times import cut
@@ -147,9 +147,9 @@ class DynamicTopics(TopicsOverTime):
         "prevalence_": Saved("tr"),
         "slices_": Saved("t", "times"),
         "slice_sizes_": Saved("t"),
-        "loss_": PLAIN,
-        "freq_": Saved(optional=True),
-        "method_": Saved(optional=True),
+        "loss_": LOSS,
+        "freq_": Saved(optional=True, kind=str | int),
+        "method_": Saved(optional=True, kind=str),
         "stream_statistics_": Saved("??", container=dict, optional=True),
     }
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.listed import listed, short
 from .._common.optional import TABLES_HINT, require_package
 from .._data.checks import check_integer
 from .._data.threads import one_blas_thread
@@ -251,7 +252,9 @@ class Explanation:
     def _number(self, class_name: Any) -> int:
         classes: list[Any] = self.classes.tolist()
         if class_name not in classes:
-            raise ValueError(f"class_name={class_name!r} is no class; the classes are {classes}.")
+            raise ValueError(
+                f"class_name={short(class_name)} is no class; the classes are {listed(classes)}."
+            )
         return classes.index(class_name)
 
     def _name_of_topic(self, topic: int, names: list[str]) -> str:

@@ -29,8 +29,12 @@ from ._side import tables_to_fit
 from ._training_data import labels_for_training
 from ._validation import calibrated, validate
 
-_PARTS = ("scores", "accuracy", "interval", "proba", "predicted")
-_PLAIN = ("committee_", *(f"validation_{part}_" for part in _PARTS))
+_PLAIN = {
+    "committee_": dict[str, dict[str, float]],
+    "validation_scores_": dict[str, float],
+    "validation_accuracy_": float,
+    "validation_interval_": tuple[float, float],
+}
 
 
 @complete_docstring
@@ -79,6 +83,9 @@ class FewLabelsClassifier(ReadoutPredictions):
         (Wilson's, of three quarters of the samples, since the fits of the folds share labels; its
         upper end is raised, since the fit uses the labels that validation hides); NaN without
         validation.
+    class_prior_ : ndarray, shape (k,)
+        Share of every class (or label) among the labeled samples; among all, as estimated, where
+        the labels are much more even than the classes.
     validation_folds_ : ndarray of int, shape (n,)
         Fold of the validation in which the label of a sample was hidden; -1 for none.
     validation_proba_ : ndarray, shape (n, k)
@@ -147,7 +154,9 @@ class FewLabelsClassifier(ReadoutPredictions):
         "self_training_": COUNT,
         "side_": Saved("", optional=True, container=dict),
         "validation_folds_": Saved("n", optional=True),
-        **dict.fromkeys(_PLAIN, Saved(optional=True)),
+        "validation_proba_": Saved("nk", optional=True),
+        "validation_predicted_": Saved("nk", "whole", optional=True),
+        **{name: Saved(optional=True, kind=kind) for name, kind in _PLAIN.items()},
     }
 
     def __sklearn_tags__(self) -> Any:

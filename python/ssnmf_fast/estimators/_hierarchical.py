@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._common.saved import Saved
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels
@@ -145,8 +146,8 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
             classifiers.append(None if model is None else model.fit(X, own, **weights))
         if classifiers[-1] is None:
             raise ValueError(
-                f"y has one label without parts only, {hierarchy.nodes.tolist()[-1]!r}; expected "
-                "labeled samples of at least two. Label some of another one, or use NMF."
+                f"y has one label without parts only, {short(hierarchy.nodes.tolist()[-1])}; "
+                "expected labeled samples of at least two. Label some of another one, or use NMF."
             )
         for name in ("components_", "representation_", "objective_", "n_iter_", "class_shares_"):
             setattr(self, name, getattr(classifiers[-1], name))
@@ -256,7 +257,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
         level : int
             As in :meth:`predict_proba`.
         """
-        place, labels = self._level(level), ClassLabels(y, self.unlabeled)
+        place, labels = self._level(level), ClassLabels(y, self.unlabeled, self.nodes_)
         truth = np.full(len(labels.labeled), None, dtype=object)
         truth[labels.labeled] = self._hierarchy.labels(labels.known.tolist(), place)
         known = np.array([label is not None for label in truth], dtype=bool)

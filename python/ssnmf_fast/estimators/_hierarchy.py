@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._labels import ClassLabels
+from .._common.listed import short
+from .._common.unicode import as_first_given, nfc
+from .._labels import ClassLabels, is_missing
 
 Path = tuple[Any, ...]  # labels from the top to one of them
 
@@ -28,6 +30,9 @@ class Hierarchy:
     @classmethod
     def of(cls, paths: Iterable[Path]) -> Hierarchy:
         """Return the tree of some paths; ValueError for text beside numbers."""
+        paths = list(paths)
+        name = as_first_given(label for path in paths for label in path)
+        paths = [tuple(name[label] for label in path) for path in paths]
         prefixes = {path[:end] for path in paths for end in range(1, len(path) + 1)}
         try:
             ordered = sorted(prefixes, key=lambda path: (len(path), path))
@@ -55,12 +60,12 @@ class Hierarchy:
     def labels(self, given: Iterable[Any], level: int) -> list[Any]:
         """Return what labels are at a level, None where that is not known."""
         listed = self.nodes.tolist()
-        place = {label: node for node, label in enumerate(listed)}
+        place = {nfc(label): node for node, label in enumerate(listed)}
         found = []
         for label in given:
-            if label not in place:
-                raise ValueError(f"y holds {label!r}, which is none of the labels of the fit.")
-            node = self.at(place[label], level)
+            if nfc(label) not in place:
+                raise ValueError(f"y holds {short(label)}, which is none of the labels of the fit.")
+            node = self.at(place[nfc(label)], level)
             found.append(None if node < 0 else listed[node])
         return found
 
@@ -90,20 +95,23 @@ def paths_of(labels: ClassLabels, parents: Any, separator: str | None) -> list[P
                 "parents must be a mapping of labels to what they are part of, such as "
                 f"{{'wheat': 'grain'}}; got {type(parents).__name__}."
             )
-        return [_climbed(label, parents) for label in labels.known.tolist()]
+        above = {nfc(part): whole for part, whole in parents.items() if not is_missing(whole)}
+        return [_climbed(label, above) for label in labels.known.tolist()]
     if separator is None:
         return [(label,) for label in labels.known.tolist()]
     if not isinstance(separator, str) or not separator:
-        raise TypeError(f"separator must be text that is not empty, or None; got {separator!r}.")
+        raise TypeError(
+            f"separator must be text that is not empty, or None; got {short(separator)}."
+        )
     return [_cut(label, separator) for label in labels.known.tolist()]
 
 
 def _climbed(label: Any, parents: Mapping[Any, Any]) -> Path:
     path = [label]
-    while path[-1] in parents:
-        path.append(parents[path[-1]])
-        if path[-1] in path[:-1]:
-            raise ValueError(f"parents has a circle: {path[-1]!r} is part of itself.")
+    while nfc(path[-1]) in parents:
+        path.append(parents[nfc(path[-1])])
+        if nfc(path[-1]) in map(nfc, path[:-1]):
+            raise ValueError(f"parents has a circle: {short(path[-1])} is part of itself.")
     return tuple(reversed(path))
 
 
@@ -113,7 +121,7 @@ def _cut(label: Any, separator: str) -> Path:
     parts = label.split(separator)
     if not all(parts):
         raise ValueError(
-            f"The label {label!r} has an empty part beside {separator!r}. Give another separator, "
-            "or separator=None if labels have no parts."
+            f"The label {short(label)} has an empty part beside {separator!r}. Give another "
+            "separator, or separator=None if labels have no parts."
         )
     return tuple(separator.join(parts[:end]) for end in range(1, len(parts) + 1))

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
-from .._common.saved import COUNT, PLAIN, Saved
+from .._common.saved import COUNT, NUMBER, Saved
 from .._common.warn import UNINFORMED, quietly, warn_user
 from .._data.arrays import check_dtype
 from .._data.border import check_entries, readable, require_finite
@@ -112,7 +112,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
     _saved: ClassVar = {
         "components_": Saved("rm", "finite"),
         "rank_": COUNT,
-        "gamma_": PLAIN,
+        "gamma_": NUMBER,
         "ridge_": Saved("r"),
         "centers_": Saved("m"),
         "scales_": Saved("m"),

@@ -108,7 +108,7 @@ class MarginNMF(ReadoutPredictions):
     _saved: ClassVar = {
         "alpha_": Saved("nq", optional=True),
         "n_directions_": COUNT,
-        "supervision_weight_": Saved(optional=True),
+        "supervision_weight_": Saved(optional=True, kind=float),
     }
 
     def __sklearn_tags__(self) -> Any:

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._data.threads import one_blas_thread
 from .._linalg.unit_rows import unit_rows
 from .._topics import divide_by_sums
@@ -82,6 +83,6 @@ def _check_found(likely: Array, seeds: Seeds) -> None:
     absent = np.flatnonzero(~likely.any(axis=0))
     if absent.size:
         raise ValueError(
-            f"No sample has a seed of the topic {seeds.names[absent[0]]!r}, or is labeled with it. "
-            "Give it seeds that occur in X, or label some samples."
+            f"No sample has a seed of the topic {short(seeds.names[absent[0]])}, or is labeled "
+            "with it. Give it seeds that occur in X, or label some samples."
         )

@@ -100,10 +100,11 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
             self.__dict__.pop(name, None)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for a model of a file with a readout whose classes are missing."""
-        for name in ("classes_", "class_prior_", "multilabel_"):
-            if hasattr(self, "readout_") and not hasattr(self, name):
-                raise ValueError(f"{name} is missing")
+        """Raise ValueError for a model of a file with some of what predicts, but not all of it."""
+        needed = {"classes_", "class_prior_", "multilabel_"}
+        missing = needed - vars(self).keys()
+        if missing and (hasattr(self, "readout_") or missing != needed):
+            raise ValueError(f"{sorted(missing)} is missing")
         side = getattr(getattr(self, "readout_", None), "side", None)
         columns = 0 if side is None else side.shape[1]
         if sum(getattr(self, "side_", {}).values()) != columns:

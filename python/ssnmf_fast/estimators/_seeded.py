@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.saved import PLAIN, Saved
+from .._common.listed import listed, short
+from .._common.saved import Saved
+from .._common.unicode import nfc
 from .._data.checks import check_integer, check_option, check_random_state
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, names_array
@@ -122,7 +124,7 @@ class SeededTopics(NamedTopics):
     _allow_nan: ClassVar = False
     _saved: ClassVar = {
         "seed_weights_": Saved("tm"),
-        "unknown_seeds_": PLAIN,
+        "unknown_seeds_": Saved(kind=list[str]),
     }
 
     def __sklearn_tags__(self) -> Any:
@@ -258,11 +260,12 @@ class SeededTopics(NamedTopics):
 
 def _numbers(labels: ClassLabels, seeds: Seeds) -> list[int]:
     """Return the number of the topic of each labeled sample."""
-    place = {name: number for number, name in enumerate(seeds.names)}
-    strange = [name for name in labels.classes.tolist() if name not in place]
+    place = {nfc(name): number for number, name in enumerate(seeds.names)}
+    strange = [name for name in labels.classes.tolist() if nfc(name) not in place]
     if strange:
         raise ValueError(
-            f"y holds {strange[0]!r}, which is not one of the topics of seeds, {seeds.names}. "
-            f"Give it seeds, or an empty list for a topic that labels tell of."
+            f"y holds {short(strange[0])}, which is not one of the topics of seeds: "
+            f"{listed(seeds.names)}. Give it seeds, or an empty list for a topic that labels tell "
+            "of."
         )
-    return [place[name] for name in labels.known.tolist()]
+    return [place[nfc(name)] for name in labels.known.tolist()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .._common.listed import short
 from .._data.border import check_matrix
 from .._linalg.unit_rows import unit_rows
 
@@ -38,7 +39,8 @@ def tables_to_predict(side: Any, n_samples: int, columns: Mapping[str, int]) -> 
     for name, count in columns.items():
         if tables[name].shape[1] != count:
             raise ValueError(
-                f"side[{name!r}] has {tables[name].shape[1]} columns; expected {count}, as in fit."
+                f"side[{short(name)}] has {tables[name].shape[1]} columns; expected {count}, as in "
+                "fit."
             )
     return {name: tables[name] for name in columns}
 
@@ -55,7 +57,7 @@ def _checked(side: Any, n_samples: int) -> Tables:
             f"side must be a mapping of names to tables; got {type(side).__name__}. Give, for "
             "example, side={'embedding': E}."
         )
-    return {name: _table(table, f"side[{name!r}]", n_samples) for name, table in side.items()}
+    return {name: _table(table, f"side[{short(name)}]", n_samples) for name, table in side.items()}
 
 
 def _table(table: Any, name: str, n_samples: int) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._data.checks import check_real
 from .._data.tensor_checks import check_mode, check_tensor
 from .._data.tensors import SparseTensor, Tensor, as_type
@@ -171,7 +172,7 @@ def slices_first(
     """Return new slices as the first mode of a tensor, and the mode of slices counted from 0."""
     n_modes = len(X.shape)
     if one_slice is not None and not isinstance(one_slice, (bool, np.bool_)):
-        raise TypeError(f"one_slice must be True, False or None; got {one_slice!r}.")
+        raise TypeError(f"one_slice must be True, False or None; got {short(one_slice)}.")
     if one_slice is None:
         if shape is None and n_modes == 2:
             raise ValueError(

@@ -10,6 +10,8 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
+from .._common.listed import listed, short
+from .._common.unicode import nfc
 from .._data.border import CleanMatrix
 from .._data.checks import check_integer
 from .._data.csr_file import CsrFile
@@ -114,7 +116,7 @@ def merge(model: Any, topics: Sequence[int | str]) -> NMF:
     """
     check_topics(model)
     if isinstance(topics, str) or not isinstance(topics, (Sequence, np.ndarray)):
-        raise TypeError(f"topics must be a sequence of numbers or names; got {topics!r}.")
+        raise TypeError(f"topics must be a sequence of numbers or names; got {short(topics)}.")
     places = sorted(_place(model, topic) for topic in topics)
     if len(places) < 2 or len(set(places)) < len(places):
         raise ValueError(f"topics is {list(topics)}; expected at least two different topics.")
@@ -255,9 +257,12 @@ def representation_of(model: Any) -> Array:
 def _place(model: Any, topic: Any) -> int:
     names = names_of_topics(model)
     if isinstance(topic, str):
-        if topic not in names:
-            raise ValueError(f"{topic!r} is no topic of the model, whose topics are {names}.")
-        return names.index(topic)
+        forms = [nfc(name) for name in names]
+        if nfc(topic) not in forms:
+            raise ValueError(
+                f"{short(topic)} is no topic of the model, whose topics are {listed(names)}."
+            )
+        return forms.index(nfc(topic))
     place = check_integer(topic, "topic", 0)
     if place >= len(names):
         raise ValueError(f"topic is {place}; the model has {len(names)}, of which the first is 0.")

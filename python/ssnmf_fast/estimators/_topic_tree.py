@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._common.optional import TABLES_HINT, require_package
 from .._data.checks import check_integer
 from .._data.threads import one_blas_thread
@@ -83,7 +84,7 @@ class TopicTree:
         whole = {path[:end] for path in self._paths for end in range(1, len(path))}
         if both := sorted(SEPARATOR.join(path) for path in whole & set(self._paths)):
             raise ValueError(
-                f"model has the topic {both[0]!r} beside parts of it; merge them first."
+                f"model has the topic {short(both[0])} beside parts of it; merge them first."
             )
         given = self.feature_names
         if given is None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._data.checks import check_integer
 from .._topics import amounts, divide_by_sums
 from ._nmf import NMF
@@ -96,7 +97,7 @@ def _read_levels(levels: Any) -> Parts:
     levels = levels.tolist() if isinstance(levels, np.ndarray) else levels
     if isinstance(levels, (str, bytes)) or not isinstance(levels, Sequence) or not len(levels):
         raise TypeError(
-            f"levels must be a sequence, such as [5, 20] or [[2, 3], 0]; got {levels!r}."
+            f"levels must be a sequence, such as [5, 20] or [[2, 3], 0]; got {short(levels)}."
         )
     if any(isinstance(item, Sequence) for item in levels):
         return tuple(_read_parts(item) for item in levels)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._data.checks import check_integer, check_option, check_shape
 from .._topics import names_of
 from ._leading import TopicScore, check_columns, check_words, leading_terms, read_components
@@ -212,8 +213,8 @@ def _umass(together: Array, n_documents: int, topic: int, chosen: list[Any]) -> 
     absent = np.flatnonzero(single[:-1] == 0)
     if len(absent):
         raise ValueError(
-            f"term {chosen[absent[0]]!r} of topic {topic} occurs in no document, where UMass is "
-            'not defined. Leave the term out, give other documents, or use measure="npmi".'
+            f"term {short(chosen[absent[0]])} of topic {topic} occurs in no document, where UMass "
+            'is not defined. Leave the term out, give other documents, or use measure="npmi".'
         )
     below, above = np.tril_indices(len(together), -1)
     return float(np.log((together[below, above] + 1) / single[above]).sum())

@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.listed import short
+from .._common.unicode import nfc
 from .._data.checks import check_integer
 from ._matrices import read_matrix, row_blocks
 
@@ -72,7 +74,7 @@ def check_words(terms: Any) -> list[list[str]]:
             if not isinstance(term, str):
                 raise TypeError(
                     f"every entry of terms[{number}] must be a word, as texts are given; got "
-                    f"{term!r} ({type(term).__name__})."
+                    f"{short(term)} ({type(term).__name__})."
                 )
         _check_different(topic, number)
     return topics
@@ -101,7 +103,8 @@ def _listed(terms: Any, entries: str) -> list[list[Any]]:
 
 
 def _check_different(topic: list[Any], number: int) -> None:
-    if len(topic) < 2 or len(set(topic)) < len(topic):
+    if len(topic) < 2 or len(set(map(nfc, topic))) < len(topic):
         raise ValueError(
-            f"terms[{number}] is {topic}; expected two or more different terms for each topic."
+            f"terms[{number}] is {short(topic)}; expected two or more different terms for each "
+            "topic."
         )

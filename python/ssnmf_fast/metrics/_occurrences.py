@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.unicode import nfc
 
 _ENTRIES_AT_ONCE = 1 << 20
 
@@ -31,7 +32,7 @@ def of_windows(
     A window begins at every token that has enough others behind it; a text that is not longer than
     a window, or any text for None, is one window.
     """
-    number_of = {word: number for number, word in enumerate(words)}
+    number_of = {nfc(word): number for number, word in enumerate(words)}
     parts: list[tuple[Array, Array]] = []
     n_windows = n_entries = 0
     for place, text in enumerate(_checked(texts)):
@@ -69,7 +70,7 @@ def _numbers(text: Any, place: int, number_of: dict[str, int]) -> Array:
             "map(vectorizer.build_analyzer(), texts)."
         )
     try:
-        return np.array([number_of.get(token, -1) for token in text], dtype=np.int64)
+        return np.array([number_of.get(nfc(token), -1) for token in text], dtype=np.int64)
     except TypeError as error:
         raise TypeError(
             f"texts[{place}] must be a sequence of tokens; got {text!r:.80}."

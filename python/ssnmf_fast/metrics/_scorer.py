@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._labels import Indicators, is_indicator, label_vector, plain_labels, unlabeled_samples
+from .._labels import ClassLabels, Indicators, is_indicator
 
 
 def labeled_scorer(scoring: Any = "accuracy", *, unlabeled: Any = "auto") -> Callable[..., float]:
@@ -59,10 +59,8 @@ def _score_labeled(estimator: Any, X: Any, y: Any, *, scorer: Any, unlabeled: An
         indicators = Indicators(y)
         labeled, truth = indicators.complete, indicators.known
     else:
-        labels = label_vector(y, "y")
-        known = getattr(estimator, "classes_", None)
-        labeled = ~unlabeled_samples(labels, "y", unlabeled, known)
-        truth = plain_labels(labels[labeled], "y")
+        labels = ClassLabels(y, unlabeled, getattr(estimator, "classes_", None))
+        labeled, truth = labels.labeled, labels.known
     if not labeled.any():
         raise ValueError("y has no labeled sample to score; give at least one.")
     return float(scorer(estimator, _safe_indexing(X, np.flatnonzero(labeled)), truth))

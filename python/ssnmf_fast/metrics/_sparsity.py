@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._data.arrays import unmask
 from ._matrices import as_array, read_classes, read_matrix
 
@@ -139,7 +140,7 @@ def inter_label_sparsity(S: Any, labels: Any, *, unlabeled: Any = "auto") -> Int
     n_classes = len(known.classes)
     if n_classes < 2:
         raise ValueError(
-            f"labels has one class only, {known.classes.tolist()[0]!r}; expected labeled "
+            f"labels has one class only, {short(known.classes.tolist()[0])}; expected labeled "
             "samples of at least two."
         )
     sums = known.matrix(np.float64).T @ representation

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._data.arrays import as_array, require_real
 from .._data.border import check_entries
 from .._labels import labels_of
@@ -48,7 +49,7 @@ def check_finite(values: Any, name: str, *, allow_negative: bool = True) -> Arra
 def check_names(names: Any, name: str, count: int, of: str) -> list[str]:
     """Return one name for each of `count` things, as strings."""
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
-        raise TypeError(f"{name} must be a sequence of names; got {names!r}.")
+        raise TypeError(f"{name} must be a sequence of names; got {short(names)}.")
     listed = [str(one) for one in names]
     if len(listed) != count:
         raise ValueError(f"{name} holds {len(listed)} names; expected one for each {of}: {count}.")
@@ -92,7 +93,7 @@ def check_samples(S: Any, y: Any) -> Array:
     table = check_table(S, "S", "(samples, topics)")
     count = y.shape[0] if sp.issparse(y) else len(y) if isinstance(y, Sized) else None
     if count is None:
-        raise TypeError(f"y must hold a label for each sample; got {y!r}.")
+        raise TypeError(f"y must hold a label for each sample; got {short(y)}.")
     if count != len(table):
         raise ValueError(f"y has {count} rows and S has {len(table)}; expected one per sample.")
     return np.asarray(table / max(float(table.max()), 1.0))  # sums over samples cannot overflow

@@ -35,7 +35,7 @@ _MOST = 2000  # spectra whose distances are drawn
 
 @complete_docstring
 def clustergram(consensus: Consensus, *, title: str | None = None) -> Figure:
-    """Draw the distances between the components of all starts, by cluster, and their densities.
+    """Draw the distances between the components that were kept, by cluster, and their densities.
 
     The picture of cNMF: dark squares along the diagonal are components that the starts agree on.
     The bars beside it show the clusters; below the key stands how dense the spectra are, and which
@@ -86,7 +86,7 @@ def clustergram(consensus: Consensus, *, title: str | None = None) -> Figure:
     _draw_clusters(side, np.unique(clusters), lengths)
     _draw_stability(drawn.add_subplot(grid[0, 2]), consensus)
     _draw_densities(drawn.add_subplot(grid[1, 2]), consensus)
-    add_title(middle, "distances between components of all starts" if title is None else title)
+    add_title(middle, "distances between the components that were kept" if title is None else title)
     return drawn
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._data.checks import check_integer, check_real
 from ._checks import check_names, check_row, check_table
 from ._style import ACCENT, FRAME, INK, add_title, axes_or_new, complete_docstring, fitted, inches
@@ -85,7 +86,7 @@ def image_grid(
     height, width = _check_shape(shape, table.shape[1])
     share = check_real(coverage, "coverage")
     if share > 1:
-        raise ValueError(f"coverage must be from 0 to 1; got {coverage!r}.")
+        raise ValueError(f"coverage must be from 0 to 1; got {short(coverage)}.")
     parts = _parts(table, weights)
     if sample is not None and parts is None:
         raise ValueError("sample is given without weights; give its row of the representation.")
@@ -241,7 +242,7 @@ def _write(axes: Any, x: float, y: float, text: str, side: str) -> None:
 
 def _check_shape(shape: Any, n_pixels: int) -> tuple[int, int]:
     if not isinstance(shape, Sequence) or len(shape) != 2:
-        raise TypeError(f"shape must be a pair (height, width); got {shape!r}.")
+        raise TypeError(f"shape must be a pair (height, width); got {short(shape)}.")
     height, width = (check_integer(side, "shape", 1) for side in shape)
     if height * width != n_pixels:
         raise ValueError(

@@ -22,6 +22,16 @@ _LEVEL = 0.95
 _QUANTILE = 1.96  # of the normal distribution, for that level
 _RESAMPLES = 500
 _CHANCE = 0.05
+_OF_NEW = (
+    "The interval of the model is wider than those of the others, as it is for new samples: the "
+    "fits that predict share labels, so that fewer samples are counted, three quarters of them; "
+    "and the model has more labels than they had, so that it may be better: the upper end is "
+    "raised."
+)
+_BY_SHARES = (
+    "The labels are more even than the classes: each class counts by its share of all samples, as "
+    "the fit estimates it."
+)
 
 
 @dataclass(frozen=True)
@@ -62,13 +72,18 @@ class Score(NamedTuple):
     high: float
 
 
-def accuracy(truth: Array, guess: Array) -> Score:
-    """Return the share of right guesses with Wilson's interval."""
+def accuracy(truth: Array, guess: Array, weights: Array | None = None) -> Score:
+    """Return the share of right guesses, or of their weights, with Wilson's interval.
+
+    Unequal weights count as so many equal ones as have the same variance.
+    """
     from scipy.stats import binomtest
 
-    right = int((guess == truth).sum())
-    found = binomtest(right, len(truth)).proportion_ci(_LEVEL, method="wilson")
-    return Score(right / len(truth), float(found.low), float(found.high))
+    weights = np.ones(len(truth)) if weights is None else weights
+    value = float(np.average(guess == truth, weights=weights))
+    count = max(1, round(weights.sum() ** 2 / np.square(weights).sum()))
+    found = binomtest(round(value * count), count).proportion_ci(_LEVEL, method="wilson")
+    return Score(value, float(found.low), float(found.high))
 
 
 def f_score(truth: Array, guess: Array, average: str) -> Score:
@@ -101,8 +116,9 @@ class Judged:
 
     `truth` and each of `guesses` hold names (h,) or, for several labels, 0 and 1 (h, k).  The
     guesses of the model come first.  `by_validation` means that the labels were hidden in turn, by
-    the fit itself, rather than from all of the fit.  `expected` is the accuracy of the model and
-    its interval where the fit knows more than the guesses: shares of classes, dependence.
+    the fit itself, rather than from all of the fit.  `expected` is the accuracy of the model for
+    new samples as the fit estimates it, and its interval.  `weights` are those of samples whose
+    classes have other shares among all samples than among the labeled ones.
     """
 
     truth: Array
@@ -111,6 +127,7 @@ class Judged:
     by_validation: bool
     labeled: int = 0  # labeled samples, of which validation hides some
     expected: Score | None = None
+    weights: Array | None = None
 
     @property
     def guessed(self) -> Array:
@@ -142,11 +159,11 @@ class Judged:
         count, lines = len(self.truth), "Lines: 95 % intervals."
         if not self.by_validation:
             return f"On {count} samples whose labels were hidden from the fit. {lines}"
-        part = " Of so many labels hiding a part is enough." if self.labeled > count else ""
-        new = "Expect about as much for new samples."
+        part = " The labels of the others were never hidden." if self.labeled > count else ""
+        new = f" {_OF_NEW}" if self.expected is not None else ""
         return (
-            f"{self.where[0].upper()}{self.where[1:]}: each is predicted by fits that did not know "
-            f"its label.{part} {new} {lines}"
+            f"{self.where[0].upper()}{self.where[1:]}: each is predicted by a fit that did not "
+            f"know its label.{part} Expect about as much for new samples. {lines}{new}"
         )
 
     @cached_property
@@ -154,7 +171,8 @@ class Judged:
         """The scores of every method, by their kind."""
         if not self.several:
             found = {
-                name: {"accuracy": accuracy(self.truth, g)} for name, g in self.guesses.items()
+                name: {"accuracy": accuracy(self.truth, guess, self.weights)}
+                for name, guess in self.guesses.items()
             }
             if self.expected is not None:
                 found[MODEL] = {"accuracy": self.expected}
@@ -186,11 +204,13 @@ class Judged:
 
     def _meaning(self, name: str, kind: str) -> str:
         if name == LARGEST:
-            return "The same samples, all predicted as the class of most labels."
+            return (
+                "The same samples, each predicted as the class of most labels that the model had."
+            )
         if name != MODEL:
             return "The same samples, each predicted from the labels that the model had."
         hidden = "held-out samples"
-        if self.by_validation:  # of many labels a part, as one fit is enough then
+        if self.by_validation:
             hidden = "labeled samples, each predicted by a fit that did not know its label,"
         if kind == "micro F":
             return (
@@ -202,7 +222,9 @@ class Judged:
                 "The same for each label by itself, then averaged: rare labels count like frequent "
                 "ones; one that no such sample has or is given counts 0."
             )
-        return f"Share of the {hidden} whose class is predicted."
+        shares = "" if self.weights is None else f" {_BY_SHARES}"
+        new = "" if self.expected is None else f" {_OF_NEW}"
+        return f"Share of the {hidden} whose class is predicted.{shares}{new}"
 
     def measures(self) -> list[Measure]:
         """Return accuracy or F scores of the model, then those of the simple methods."""
@@ -214,7 +236,8 @@ class Judged:
                 if name != MODEL:
                     title = f"{kind} of {_NAMES[name]}" if self.several else _NAMES[name]
                 value, low, high = map(self._format, score)
-                text = f"{value} (95% interval {low} to {high})"
+                new = " for new samples" if score is self.expected else ""
+                text = f"{value} (95% interval{new} {low} to {high})"
                 meaning = self._meaning(name, kind)
                 found.append(Measure(key, title, score.value, text, meaning, score[1:]))
         return found

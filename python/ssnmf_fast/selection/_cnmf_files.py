@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 from .._common.arrays import Array
@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 
 Names = Sequence[Any]
 Tables = dict[str, tuple[Names, Names, Array]]  # names of rows and of columns, and the values
+
+
+def check_file_name(name: Any, argument: str) -> str:
+    """Return the begin of the names of files, or raise an error if it leads elsewhere."""
+    if not isinstance(name, str):
+        raise TypeError(f"{argument} must be text; got {name!r:.100} ({type(name).__name__}).")
+    if PureWindowsPath(f"{name}.txt").name != f"{name}.txt" or "\0" in name:  # has "/" as well
+        raise ValueError(
+            f"{argument} is the begin of the names of files, without separators of folders; got "
+            f"{name!r:.100}. Name the folder by its own argument."
+        )
+    return name
 
 
 def tables_of(

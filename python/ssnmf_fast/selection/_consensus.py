@@ -80,7 +80,8 @@ def consensus(
         Starts, as in :func:`factorize`.
     folder : path, optional
         Where the result of every start is kept: a call that was stopped goes on from there, and
-        ends with the same bits.  It may serve several ranks, of the same data and settings.
+        ends with the same bits.  It may serve several ranks, of the same data in the same form
+        (dense, sparse or on disk), settings and level of the kernels.
     n_jobs : int, optional
         How many starts are fitted at a time; None takes as many as there are threads, and at least
         four for data on disk, which these read together.
@@ -99,7 +100,7 @@ def consensus(
     ------
     ValueError, TypeError
         For bad input; if hardly any spectrum is near to others; if `folder` has starts of other
-        data or settings.
+        data or settings, or files that were changed.
 
     Warns
     -----

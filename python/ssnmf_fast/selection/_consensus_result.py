@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.saved import COUNT, NUMBER, PLAIN, Saved, Table
+from .._common.saved import COUNT, Saved, Table
 from .._data.border import check_matrix
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.represent import represent
 from .._topics import Topics, divide_by_sums, make_topics
 from ..plotting import clustergram
-from ._cnmf_files import tables_of, write_tables
+from ._cnmf_files import check_file_name, tables_of, write_tables
 from ._scores import regression_scores
 from ._spectra import DROPPED, shares_together
 
@@ -76,14 +76,9 @@ class Consensus:
         "clusters": Saved("p", "whole"),
         "density": Saved("p"),
         "scores": Saved("rm", "finite"),
-        "silhouette": NUMBER,
-        "cophenetic": NUMBER,
-        "error": NUMBER,
         "samples": Saved("s", "whole"),
         "assignments": Saved("ts", "whole"),
         "n_starts": COUNT,
-        "loss": PLAIN,
-        "density_threshold": NUMBER,
     }
 
     components: Array
@@ -226,7 +221,7 @@ class Consensus:
         folder : path
             It is made where it is missing.
         name : str
-            The begin of the names of the files.
+            The begin of the names of the files, without separators of folders.
         feature_names : array_like of str, shape (m,), optional
             Names of the features.
         sample_names : array_like of str, shape (n,), optional
@@ -242,6 +237,7 @@ class Consensus:
         list of Path
             The files.
         """
+        name = check_file_name(name, "name")
         names = {"feature_names": feature_names, "sample_names": sample_names}
         tables = tables_of(self, **names, tpm=tpm, tpm_names=tpm_names)
         return write_tables(Path(folder), name, self.density_threshold, tables)
@@ -255,7 +251,7 @@ class Consensus:
         return clean
 
     def plot(self, *, title: str | None = None) -> Figure:
-        """Draw the distances of the components of all starts: :func:`plotting.clustergram`.
+        """Draw the distances of the components that were kept: :func:`plotting.clustergram`.
 
         Parameters
         ----------

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._backend.dispatch import LEVELS
+from .._common.listed import short
 from .._models.receipts import Claim, Recomputed
 from .._solver.receipt import History, Receipt
 
@@ -68,7 +69,7 @@ def _of_history(claim: Claim) -> list[str]:
     recorded = {**vars(receipt), **receipt.settings}
     for name, one in own.items():
         if name != "objective" and one != recorded.get(name):
-            found.append(f"{name} is {one!r}, and was {recorded.get(name)!r} in the fit.")
+            found.append(f"{name} is {short(one)}, and was {short(recorded.get(name))} in the fit.")
     history = own["objective"]
     last = tuple(history[-1]) if history else None
     if last != (receipt.n_iter, receipt.objective):
@@ -106,7 +107,7 @@ def _of_settings(claim: Claim) -> list[str]:
     for name, one in claim.settings.items():
         recorded = claim.receipt.settings.get(name)
         if recorded != one:
-            found.append(f"{name} is {one!r}, and was {recorded!r} in the fit.")
+            found.append(f"{name} is {short(one)}, and was {short(recorded)} in the fit.")
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from .._common.listed import short
 from .._data.checks import check_integer, check_option, check_random_state, check_real
 from .._data.csr_file import CsrFile, check_data
 from .._data.threads import resolve_threads
@@ -213,7 +214,7 @@ def _ranks(ranks: Any) -> tuple[int, ...]:
     """Return ranks, sorted and without repeats."""
     if isinstance(ranks, (str, bytes)) or not isinstance(ranks, Iterable):
         raise TypeError(
-            f"ranks must be a sequence of integers, for example [5, 10, 20]; got {ranks!r}."
+            f"ranks must be a sequence of integers, for example [5, 10, 20]; got {short(ranks)}."
         )
     tried = {check_integer(rank, "every rank in ranks", 1) for rank in ranks}
     if not tried:

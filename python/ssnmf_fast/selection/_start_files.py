@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from .._backend import dispatch
 from .._common.arrays import Array
+from .._common.npz import HEADER, NpzReader, header_array
 from .._common.replacement import Replacement
 from .._data.border import CleanMatrix
-from .._data.fingerprint import data_fingerprint, input_fingerprint
+from .._data.csr_file import CsrFile, block_ends
+from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
 from .._version import __version__
 from ._starts import Fits, Recipe, Start
 
 _FORMAT = "ssnmf_fast start"
-_VERSION = 1
+_VERSION = 2
+_PARTS = ("components", "assignments")
+_SHORT = 16  # digits of hashes of the places of entries and of the ends of blocks
 _READABLE = (str, bool, int, float, type(None))
 
 
@@ -60,29 +66,37 @@ class KeptStarts:
         if not path.exists():
             return None
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-                header = json.loads(archive["header"].tobytes())
-                parts = archive["components"], archive["assignments"]
-            found, objective = header["key"], float(header["objective"])
-        except Exception as error:  # readers of zip and npy raise nearly anything on damaged bytes
-            raise ValueError(f"{path} is no start that was kept: {error}. Remove it.") from error
-        if found != key:
-            names = [name for name in key if found.get(name) != key[name]]
+            with path.open("rb") as file:
+                archive = NpzReader(file)
+                header = archive.header()
+                found = dict(header["key"])
+                start = None if found != key else _start(header, archive.arrays(_PARTS))
+        except (LookupError, TypeError, ValueError, RecursionError) as error:
+            raise ValueError(
+                f"{path} is no start that was kept, or is damaged: {error}. Remove it, and this "
+                "start is fitted again."
+            ) from error
+        if start is None:
+            names = [name for name in {**key, **found} if found.get(name) != key.get(name)]
             given = ", ".join(f"{name} {found.get(name)!r:.40}" for name in names)
+            now = ", ".join(f"{key.get(name)!r:.40}" for name in names)
             raise ValueError(
                 f"folder={str(self._folder)!r} has starts of other data or settings: {path.name} "
-                f"was made with {given}; now {', '.join(f'{key[name]!r:.40}' for name in names)}. "
+                f"was made with {given}; now {now}. "
                 "Give another folder, or remove its files."
             )
-        return Start(*parts, objective)
+        return start
 
     def _write(self, number: int, key: dict[str, Any], start: Start) -> None:
-        header = json.dumps({"key": key, "objective": start.objective}).encode()
-        parts: dict[str, Any] = {
-            "header": np.frombuffer(header, dtype=np.uint8),
-            "components": start.components,
-            "assignments": start.assignments,
-        }
+        if start.level != key["level"]:
+            raise ValueError(
+                f"folder={str(self._folder)!r} is to keep starts of the level {key['level']!r} of "
+                f"the kernels, and a worker has {start.level!r}, which rounds otherwise. Set "
+                "SSNMF_FAST_ISA to the same level for all, or give no folder."
+            )
+        header = {"key": key, "objective": start.objective}
+        parts: dict[str, Any] = {name: getattr(start, name) for name in _PARTS}
+        parts[HEADER] = header_array({**header, "seal": _seal(header, parts)})
         path = self._path(number, key["n_components"])
         with Replacement() as files, files.path(path).open("wb") as file:
             np.savez(file, **parts)
@@ -95,5 +109,33 @@ def _key(X: Any, recipe: Recipe) -> dict[str, Any]:
         for name, value in recipe.fitting.items()
     }
     about = {"format": _FORMAT, "version": _VERSION, "ssnmf_fast": __version__}
-    of_data = {"shape": list(X.shape), "dtype": str(X.dtype), "data": data_fingerprint(X)}
-    return {**about, **of_data, **settings}
+    about["level"] = dispatch.level
+    of_data = {"shape": list(X.shape), "dtype": str(X.dtype), "form": _form(X)}
+    return {**about, **of_data, "data": data_fingerprint(X), **settings}
+
+
+def _form(X: Any) -> str:
+    """Return how data are stored, on which the order of sums and so the last bits depend."""
+    if isinstance(X, CsrFile):
+        return f"on disk, {digest(repr(block_ends(X)))[:_SHORT]}"
+    if not sp.issparse(X):
+        return "dense"
+    places = (part.astype(np.int64, copy=False) for part in (X.indptr, X.indices))
+    return f"sparse, {digest(repr([*map(_hash, places)]))[:_SHORT]}"
+
+
+def _start(header: Any, parts: dict[str, Array]) -> Start:
+    """Return the start of a file, whose seal tells whether anything has changed."""
+    told = {"key": header["key"], "objective": header["objective"]}
+    if parts.keys() != {*_PARTS} or header["seal"] != _seal(told, parts):
+        raise ValueError("its contents are not those that were written")
+    return Start(parts["components"], parts["assignments"], told["objective"])
+
+
+def _seal(header: dict[str, Any], parts: dict[str, Array]) -> str:
+    arrays = [(parts[name].dtype.str, parts[name].shape, _hash(parts[name])) for name in _PARTS]
+    return digest(repr([sorted(header["key"].items()), header["objective"], arrays]))
+
+
+def _hash(array: Array) -> str:
+    return sha256(np.ascontiguousarray(array).data).hexdigest()

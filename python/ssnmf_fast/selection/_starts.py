@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._backend import dispatch
 from .._common.arrays import Array
 from .._data.border import CleanMatrix
 from .._data.checks import check_integer, check_option, check_random_state, check_real
@@ -18,11 +19,15 @@ STARTS = ("random", "least-squares", "random-acol")  # that differ by their seed
 
 
 class Start(NamedTuple):
-    """What is kept of a start: its components (r, m), and the main one of some samples, (s,)."""
+    """What is kept of a start: its components (r, m), and the main one of some samples, (s,).
+
+    `level` is that of the kernels of the process that has fitted it.
+    """
 
     components: Array
     assignments: Array
     objective: float
+    level: str = dispatch.level
 
 
 Fits = Callable[[CleanMatrix, Sequence[int], "Recipe", Array], Iterator[Start]]

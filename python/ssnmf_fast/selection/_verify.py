@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .._common.listed import short
 from .._data.threads import resolve_threads
 from .._models.receipts import INPUTS, Claim, claim_of
 from .._models.tensor_receipts import TENSOR_INPUTS, claim_of_tensor
@@ -119,7 +120,7 @@ def _claim(result: Any, X: Any, Y: Any, given: dict[str, Any], threads: int) -> 
     known = TENSOR_INPUTS if tensor else INPUTS
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise TypeError(f"the fit has no argument {unknown[0]!r}; it has {', '.join(known)}.")
+        raise TypeError(f"the fit has no argument {short(unknown[0])}; it has {', '.join(known)}.")
     if result.receipt is None:
         return None
     if tensor:

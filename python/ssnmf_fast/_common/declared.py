@@ -1,0 +1,75 @@
+"""Values of files, which are lists, mappings, text and numbers, as an annotation declares them."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+
+def as_declared(value: Any, kind: Any, name: str) -> Any:
+    """Return a value as its annotation has it, or raise ValueError that names what differs.
+
+    Lists become tuples, and lists or mappings dataclasses, where these are declared.  Whole numbers
+    are floats as well, and bool is no number.
+    """
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
+    if origin is Annotated:
+        return as_declared(value, parts[1], name)
+    if origin in (Union, types.UnionType):
+        return _one_of(value, parts, name)
+    if is_dataclass(kind):
+        return _dataclass(value, kind, name)
+    if is_typeddict(kind):
+        return _entries(value, get_type_hints(kind), kind.__required_keys__, name)
+    plain: Any = origin or kind
+    given: Any = {tuple: list, float: (float, int), None: type(None)}.get(plain, plain)
+    if not isinstance(value, given) or (given in ((float, int), int) and isinstance(value, bool)):
+        wanted = {list: "a list", dict: "a mapping", None: "null"}.get(plain, plain.__name__)
+        raise ValueError(f"{name} is {value!r:.50}; expected {wanted}")
+    if plain is dict and parts:
+        return {key: as_declared(one, parts[1], f"{name}[{key!r}]") for key, one in value.items()}
+    if plain in (list, tuple) and parts:
+        single = plain is list or parts[-1] is Ellipsis
+        if not single and len(parts) != len(value):
+            raise ValueError(f"{name} has {len(value)} values; expected {len(parts)}")
+        kinds = [parts[0]] * len(value) if single else parts
+        found = zip(value, kinds, range(len(value)), strict=True)
+        return plain(as_declared(one, part, f"{name}[{k}]") for one, part, k in found)
+    return value
+
+
+def _one_of(value: Any, kinds: tuple[Any, ...], name: str) -> Any:
+    errors = []
+    for kind in kinds:
+        try:
+            return as_declared(value, kind, name)
+        except ValueError as error:
+            errors.append(error)
+    raise errors[0]
+
+
+def _dataclass(value: Any, kind: Any, name: str) -> Any:
+    """Return an object, of a mapping of its fields or of a list of the first ones."""
+    hints = get_type_hints(kind, include_extras=True)
+    names = [one.name for one in fields(kind)]
+    make: Callable[..., Any] = kind
+    needed = frozenset(names if isinstance(value, dict) else ())
+    if isinstance(value, list) and len(value) <= len(names):
+        value = dict(zip(names, value, strict=False))
+    try:
+        return make(**_entries(value, {one: hints[one] for one in names}, needed, name))
+    except TypeError as error:  # a field is missing
+        raise ValueError(f"{name} has not the fields of a {kind.__name__}: {error}") from error
+
+
+def _entries(value: Any, kinds: dict[str, Any], needed: frozenset[str], name: str) -> Any:
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} is {value!r:.50}; expected a mapping")
+    strange, missing = value.keys() - kinds.keys(), needed - value.keys()
+    if strange or missing:
+        raise ValueError(f"{name} lacks {sorted(missing)}, or has the unknown {sorted(strange)}")
+    return {key: as_declared(one, kinds[key], f"{name}[{key!r}]") for key, one in value.items()}
