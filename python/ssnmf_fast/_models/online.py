@@ -77,6 +77,7 @@ class Online:
     n_steps: int = 0
     mean_loss: float = 0.0  # per sample, averaged as the sums are
     support: dict[str, Array] = field(default_factory=dict)  # bits of where a factor moves
+    target_sums: Array | None = None  # of the rows of S, weighted as each target was (k x r)
     _seen: float = 0.0
     _statistics: dict[str, BatchStatistics] = field(default_factory=dict)
 
@@ -108,10 +109,24 @@ class Online:
                     "sklearn.base.clone."
                 )
 
-    def step(self, data: Term, labels: Term | None, keep: float) -> float:
+    def lift(self, by: Array) -> None:
+        """Go on with targets that all are larger by a number each (k,)."""
+        if not by.any() or "B" not in self._statistics:
+            return
+        if self.settings["supervision_loss"] != "frobenius":
+            self._statistics = {"A": self._statistics["A"]}  # those of B hold for the old ones
+        elif self.target_sums is not None:
+            past = self._statistics["B"]
+            moved = replace(past, b=past.b + by.astype(past.b.dtype)[:, None] * self.target_sums)
+            self._statistics = {**self._statistics, "B": moved}
+
+    def step(
+        self, data: Term, labels: Term | None, keep: float, counted: Array | None = None
+    ) -> float:
         """Learn from one batch; returns the estimated objective per sample.
 
-        `keep` is the share of the weight of earlier batches that remains.
+        `keep` is the share of the weight of earlier batches that remains, and `counted` holds the
+        weight of every target, for :meth:`lift`.
         """
         factors = {"S": _flat(data, self.factors["A"]), **self.factors}
         related = relations(data, labels, self.weight, factors)
@@ -136,6 +151,10 @@ class Online:
                 follow(self.factors[name], sums[name], term, problem.factors[far[0]], support)
             problem.forget()
         self._statistics = sums
+        if counted is not None:
+            new = counted.T.astype(problem.factors["S"].dtype) @ problem.factors["S"]
+            past_sums = 0 if self.target_sums is None else self.target_sums
+            self.target_sums = new + new.dtype.type(keep) * past_sums
         n = data.shape[0]
         self._seen = keep * self._seen + n
         self.mean_loss += (value - n * self.mean_loss) / self._seen
@@ -208,10 +227,12 @@ def learn_batch(
     A_support: Any = None,
     A_fixed: Any = None,
     penalties: Any = None,
+    lift: Array | None = None,
+    counted: Array | None = None,
 ) -> Online:
     """Learn from one batch, the first of all where `online` is None; see :func:`factorize`.
 
-    Returns a new object; the one given stays as it is.
+    The targets are larger than those before by `lift`; see :meth:`Online.lift` and `step`.  Returns a new object; the one given stays as it is.
     """
     if isinstance(X, CsrFile):
         raise TypeError(
@@ -245,5 +266,7 @@ def learn_batch(
     if online.weight is None:
         online.weight = weight
     online.support = known.moves(online.factors)
-    online.step(data, labels, keep)
+    if lift is not None:
+        online.lift(lift)
+    online.step(data, labels, keep, counted)
     return online

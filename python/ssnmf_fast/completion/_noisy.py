@@ -30,7 +30,7 @@ _TOL = 1e-3
 _ITERATIONS_PER_LEVEL = 10
 _LEVELS_WITHOUT_GAIN = 3
 _HELD_OUT = 0.1
-_PATIENCE = 4
+_PATIENCE, _FAR = 4, 3.0
 _RANKS = (1, 2, 5, 10, 20, 40)
 _LEAD = 2.0  # of the first level of a rank over one that was near the best of the rank before
 _GAIN = 1e-3  # of the error, relative, that counts
@@ -182,13 +182,13 @@ class _NoisyFit:
         scaled = (values / observations.scale).astype(observations.dtype)
         self.state.observations = replace(observations, values=scaled)
 
-    def error(self, places: tuple[Array, Array], truth: Array) -> float:
-        """Root mean square of the error at some places, in scaled units."""
+    def errors(self, places: tuple[Array, Array], truth: Array) -> Array:
+        """Errors at some places, in scaled units."""
         (rows, columns), observations = places, self.state.observations
         model = np.einsum("er,er->e", self.state.F[rows], self.state.G[columns])
         model = model * observations.scale
         model = model + (observations.offset if self._biases is None else self._biases.at(*places))
-        return float(np.sqrt(np.mean(((model - truth) / observations.scale) ** 2)))
+        return np.asarray((model - truth) / observations.scale)
 
 
 def ranks(given: int | None, shape: tuple[int, ...]) -> list[int]:
@@ -211,6 +211,19 @@ class _Best:
     is_first: bool = False  # of those tried, so that one above it may be better
 
 
+def _divisions(
+    problem: Problem, count: int
+) -> Iterator[tuple[sp.csr_array, tuple[Array, Array], Array]]:
+    """Hide one tenth of the entries after the other: the others, the places, and the values."""
+    entries = problem.entries
+    order, size = problem.rng.permutation(entries.nnz), max(1, int(_HELD_OUT * entries.nnz))
+    for start in range(0, min(count, entries.nnz // size) * size, size):
+        held = np.zeros(entries.nnz, dtype=bool)
+        held[order[start : start + size]] = True
+        places = entry_rows(entries.indptr)[held], entries.indices[held]
+        yield drop_entries(entries, held), places, entries.data[held]
+
+
 def _search(
     problem: Problem, schedule: Schedule, gamma_min: float | None
 ) -> Generator[Fit, None, tuple[int, float]]:
@@ -220,14 +233,10 @@ def _search(
     through all levels anew takes up to three times as long, and chooses no better.  Only where the
     first level is the best one, all are gone through.
     """
-    entries = problem.entries
-    held = np.zeros(entries.nnz, dtype=bool)
-    held[problem.rng.permutation(entries.nnz)[: max(1, int(_HELD_OUT * entries.nnz))]] = True
-    if held.all():
+    if problem.entries.nnz == 1:
         return problem.rank or 1, gamma_min or FIRST_GAMMA
-    part, truth = drop_entries(entries, held), entries.data[held]
-    places = entry_rows(entries.indptr)[held], entries.indices[held]
-    candidates = ranks(problem.rank, entries.shape)
+    ((part, places, truth),) = _divisions(problem, 1)
+    candidates = ranks(problem.rank, problem.entries.shape)
     least, choice, fruitless = np.inf, (candidates[0], FIRST_GAMMA), 0
     best: _Best | None = None
     for rank in candidates:
@@ -259,7 +268,8 @@ def _best_level(
     patience = _LEVELS_WITHOUT_GAIN if before is None else 1
     errors: dict[float, float] = {}
     for reached in fit.levels(gamma_min or _LAST_GAMMA, first):
-        gamma, error = reached.history[-1].gamma, fit.error(places, truth)
+        gamma = reached.history[-1].gamma
+        error = float(np.sqrt(np.mean(fit.errors(places, truth) ** 2)))
         errors[gamma] = error
         worse += 1
         if error < best.error:
@@ -274,32 +284,34 @@ def _best_level(
 
 
 def _validated(problem: Problem, schedule: Schedule, rank: int) -> Generator[Fit, None, float]:
-    """Choose gamma by the errors at several hidden tenths, which all have to reach it."""
-    entries, sums = problem.entries, dict[float, float]()
-    order, size = problem.rng.permutation(entries.nnz), max(1, int(_HELD_OUT * entries.nnz))
-    for start in range(0, problem.tenths * size, size):
-        held = np.zeros(entries.nnz, dtype=bool)
-        held[order[start : start + size]] = True
-        if held.all() or not held.any():
-            break
-        fit = _NoisyFit(problem, schedule, drop_entries(entries, held), rank, problem.rng)
-        places, truth = (
-            (entry_rows(entries.indptr)[held], entries.indices[held]),
-            entries.data[held],
-        )
-        errors: dict[float, float] = {}
+    """Choose gamma by the losses at several hidden tenths, all of which have to reach it.
+
+    They are squared errors, linear beyond three of those of the means: a few entries far off would
+    decide.  The means alone stay, unless the gain over them is more than its standard error.
+    """
+    if problem.entries.nnz == 1:
+        return MEANS_ONLY
+    sums: dict[float, Array] = {}
+    for part, places, truth in _divisions(problem, problem.tenths):
+        fit = _NoisyFit(problem, schedule, part, rank, problem.rng)
+        found: dict[float, Array] = {}
         for reached in fit.levels(_LAST_GAMMA, MEANS_ONLY):
-            error = fit.error(places, truth) * reached.observations.scale
-            errors[reached.history[-1].gamma] = error**2
+            errors = np.abs(fit.errors(places, truth)) * reached.observations.scale
+            if not found:
+                limit = _FAR * float(np.mean(errors**2)) ** 0.5
+            losses = np.where(errors < limit, errors**2, limit * (2 * errors - limit))
+            found[reached.history[-1].gamma] = losses
             yield reached._replace(converged=False)
-            if len(errors) - np.argmin(list(errors.values())) > _PATIENCE:
+            if len(found) - np.argmin([one.sum() for one in found.values()]) > _PATIENCE:
                 break
         sums = {
-            gamma: sums.get(gamma, 0.0) + error
-            for gamma, error in errors.items()
+            gamma: np.append(sums.get(gamma, []), more)
+            for gamma, more in found.items()
             if not sums or gamma in sums
         }
-    return min(sums, key=lambda gamma: sums[gamma], default=MEANS_ONLY)
+    best = min(sums, key=lambda gamma: float(sums[gamma].sum()))
+    gain = sums[MEANS_ONLY] - sums[best]
+    return best if gain.sum() > square(gain) ** 0.5 else MEANS_ONLY
 
 
 def noisy_fits(problem: Problem, p: float, exact: bool) -> Iterator[Fit]:

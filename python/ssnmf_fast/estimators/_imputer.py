@@ -168,26 +168,22 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
         self.indicated_ = np.flatnonzero(~present.all(axis=0))
         empty = int(np.count_nonzero(self._empty))
         if empty:
-            kept = "is filled by 0" if self.keep_empty_features else "is dropped; see "
-            warn_user(
-                f"X has no entry in {counts(0, empty)}, which "
-                + (
-                    "transform fills by 0."
-                    if self.keep_empty_features
-                    else "transform drops; keep_empty_features=True fills them by 0."
-                ),
-                UserWarning,
-            )
+            kept = "fills with 0", "drops; keep_empty_features=True keeps them, filled with 0"
+            done = kept[not self.keep_empty_features]
+            warn_user(f"X has no entry in {counts(0, empty)}, which transform {done}.", UserWarning)
         self.means_, self.scales_ = _standards(X, self.standardize)
         rank = min(*X.shape, _MOST_COMPONENTS)
         if self.rank is not None:
             rank = check_integer(self.rank, "rank", 1)
         if rank > min(X.shape):
             raise ValueError(f"rank must be at most min(n, m) = {min(X.shape)} of X; got {rank}.")
+        gamma_min = check_gamma_min(self.gamma_min)
+        if gamma_min is None:
+            raise ValueError("gamma_min must be a number or 'validate'; got None.")
         problem = Problem(
             entries=self._entries(X, present, "X"),
             rank=rank,
-            gamma_min=check_gamma_min(self.gamma_min),
+            gamma_min=gamma_min,
             biases=COLUMN_MEANS,
             max_iter=None if self.max_iter is None else check_integer(self.max_iter, "max_iter", 1),
             tol=None if self.tol is None else check_real(self.tol, "tol"),
@@ -280,7 +276,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
         with np.errstate(over="ignore"):  # infinity is refused
             X = validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite=allowed)
         if marked:
-            X = np.where(X == X.dtype.type(self.missing_values), X.dtype.type(np.nan), X)
+            X = np.where(X.dtype.type(self.missing_values) == X, X.dtype.type(np.nan), X)
         return np.asarray(X)
 
 
@@ -288,7 +284,7 @@ def _is_nan(value: Any) -> bool:
     """Whether this is NaN, None or pandas.NA."""
     if value is None or type(value).__name__ == "NAType":
         return True
-    return isinstance(value, numbers.Real) and bool(np.isnan(value))
+    return isinstance(value, numbers.Real) and value != value
 
 
 def _standards(X: Array, divide: bool) -> tuple[Array, Array]:
