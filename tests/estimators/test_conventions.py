@@ -46,10 +46,7 @@ _NEGATIVE_DATA = {
     "ConstrainedNMF": _NEGATIVE_X,
     "SupervisedBayesianNMF": _NEGATIVE_X,
     "SeededTopics": _NEGATIVE_X,
-    "SSNMFRegressor": {
-        **_WEIGHTS_OF_LABELS,
-        "check_regressor_multioutput": "y of this check has negative entries (positive_only)",
-    },
+    "SSNMFRegressor": _WEIGHTS_OF_LABELS,
 }
 
 _TENSOR = "X is a tensor: the message names its modes"

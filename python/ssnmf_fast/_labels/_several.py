@@ -88,9 +88,10 @@ class RealTargets(Targets):
     def measure(self, weights: Array, before: Any = np.nan) -> Array:
         """Set the offset, the smallest target that counts or is given; NaN where there is none.
 
-        Return the weight of every target, of those of the samples.
+        Return the weight of every target, of those of the samples; 0 stands for no label.
         """
-        self.offset = np.fmin(np.fmin.reduce(self._values[weights > 0], initial=np.nan), before)
+        self.labeled = self.labeled & (weights > 0)
+        self.offset = np.fmin(np.fmin.reduce(self._values[self.labeled], initial=np.nan), before)
         return np.where(np.isnan(self._values), 0.0, weights[:, None])
 
     def matrix(self, dtype: Any) -> Array:

@@ -99,7 +99,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
     _saved: ClassVar = {
         "n_targets_": COUNT,
-        "offset_": Saved("k"),
+        "offset_": Saved("k", optional=True),
         "refitted_label_components_": Saved("rk", optional=True),
     }
 
@@ -116,7 +116,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         targets, known = RealTargets(y), ("X_weights", "A_support", "A_fixed", "penalties")
         arguments = {name: self._parameter(name, given) for name in known}
         weights = label_weights(given.get("sample_weight"), targets.labeled)
-        targets.measure(weights, self.offset_)
+        targets.measure(weights, getattr(self, "offset_", 0.0))
         arguments |= {"Y": targets.matrix(X.dtype), "Y_weights": as_outer(weights)}
         return Restated(X, arguments)
 
@@ -181,5 +181,5 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         """Predict in float64, since the offset may be large."""
         S = self._represent(X, X_weights)
         above = product(S, self._components_in_use(), "the predictions")
-        scores = above.astype(np.float64) + np.nan_to_num(self.offset_)
+        scores = above.astype(np.float64) + np.nan_to_num(getattr(self, "offset_", 0.0))
         return np.asarray(scores if self.n_targets_ else scores[:, 0])
