@@ -30,7 +30,7 @@ _TOL = 1e-3
 _ITERATIONS_PER_LEVEL = 10
 _LEVELS_WITHOUT_GAIN = 3
 _HELD_OUT = 0.1
-_PATIENCE, _FAR = 4, 3.0
+_PATIENCE, _FAR, _SURE = 4, 3.0, 1.5
 _RANKS = (1, 2, 5, 10, 20, 40)
 _LEAD = 2.0  # of the first level of a rank over one that was near the best of the rank before
 _GAIN = 1e-3  # of the error, relative, that counts
@@ -40,8 +40,8 @@ _RANKS_WITHOUT_GAIN = 2
 class _Means:
     """Means of what is left of the entries of every row, or of every column, drawn to zero.
 
-    Each is drawn by the weight of `most` entries, and by less where it is farther from zero than
-    the entries are from it, in proportion: means that lie far apart are hardly drawn at all.
+    Each is drawn by the weight of `most` entries, and by less where it, or half of all means, is
+    farther from zero than the entries are from them: means far apart are hardly drawn at all.
     """
 
     def __init__(self, places: Array, length: int, most: float) -> None:
@@ -52,7 +52,8 @@ class _Means:
 
     def draw(self, variance: float) -> None:
         """Set how much each is drawn, by the variance of the entries around the means."""
-        distance = self.values**2 / max(variance, _LEAST)
+        squares = self.values**2
+        distance = np.maximum(squares, np.median(squares[self._counts > 0])) / max(variance, _LEAST)
         self._weights = np.maximum(self._counts + self._most / np.maximum(distance, 1.0), _LEAST)
 
     @property
@@ -287,7 +288,7 @@ def _validated(problem: Problem, schedule: Schedule, rank: int) -> Generator[Fit
     """Choose gamma by the losses at several hidden tenths, all of which have to reach it.
 
     They are squared errors, linear beyond three of those of the means: a few entries far off would
-    decide.  The means alone stay, unless the gain over them is more than its standard error.
+    decide.  The means alone stay, unless the gain over them is well above its standard error.
     """
     if problem.entries.nnz == 1:
         return MEANS_ONLY
@@ -311,7 +312,7 @@ def _validated(problem: Problem, schedule: Schedule, rank: int) -> Generator[Fit
         }
     best = min(sums, key=lambda gamma: float(sums[gamma].sum()))
     gain = sums[MEANS_ONLY] - sums[best]
-    return best if gain.sum() > square(gain) ** 0.5 else MEANS_ONLY
+    return best if gain.sum() > _SURE * square(gain) ** 0.5 else MEANS_ONLY
 
 
 def noisy_fits(problem: Problem, p: float, exact: bool) -> Iterator[Fit]:
