@@ -232,7 +232,8 @@ def learn_batch(
 ) -> Online:
     """Learn from one batch, the first of all where `online` is None; see :func:`factorize`.
 
-    The targets are larger than those before by `lift`; see :meth:`Online.lift` and `step`.  Returns a new object; the one given stays as it is.
+    The targets are larger than those of earlier batches by `lift`; `counted` is that of
+    :meth:`Online.step`.  Returns a new object; the one given stays as it is.
     """
     if isinstance(X, CsrFile):
         raise TypeError(

@@ -90,8 +90,9 @@ def complete(
         The methods "auto", "sirls" and "irls" then go through levels of the regularizer with
         solutions of (2.6) ("sirls": gradient steps), without `init`.
     biases : bool
-        Whether to fit means of rows and columns together with the low-rank part (ratings, tables).
-        Needs `gamma_min` and method "auto", "sirls" or "irls".
+        Whether to fit means of rows and columns together with the low-rank part (ratings, tables),
+        drawn to the overall mean by at most the weight of five entries, hardly where they are far
+        from it.  Needs `gamma_min` and method "auto", "sirls" or "irls".
     fill_value : float
         Value that missing entries tend to.
     nonnegative : bool, optional

@@ -243,12 +243,14 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
         names = super().get_feature_names_out(input_features)
         kept = names if self.keep_empty_features else names[~self._empty]
         added = [f"missingindicator_{name}" for name in names[self.indicated_]]
-        return np.append(kept, np.array(added, dtype=object)) if self.add_indicator else kept
+        if self.add_indicator:
+            kept = np.append(kept, np.array(added, dtype=object))
+        return np.asarray(kept)
 
     @property
     def _empty(self) -> Array:
         """Columns without an entry in the fit."""
-        return np.isnan(self.lowest_)
+        return np.asarray(np.isnan(self.lowest_))
 
     def _entries(self, X: Array, present: Array, name: str) -> sp.csr_array:
         """The known entries, standardized."""
