@@ -29,6 +29,7 @@ CALLS = {
     "vbnmf": "",
     "completion": "--figure 2.3 --methods sirls structured-sirls",
     "completion_speed": "--parts d",
+    "imputers": "",
     "family_speed": "--repeats 1 --iterations 2 --threads 1",
     "suggest": "--out {folder}/suggest",
     "dtypes": "",

@@ -239,6 +239,14 @@ class TestMatrix:
         assert dense[3, 5] == 0
         np.testing.assert_allclose(dense[known], full[known], rtol=1e-12)
 
+    def test_noisy_matrix_far_from_zero(self, tmp_path: Path) -> None:
+        rng = np.random.default_rng(0)
+        full = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 12)) + 1e5 * np.arange(12)
+        known = rng.random(full.shape) < 0.7
+        np.save(tmp_path / "data.npy", np.where(known, full, np.nan))
+        assert complete(tmp_path / "data.npy", tmp_path / "out.npy", "--noisy") == 0
+        assert np.abs(np.load(tmp_path / "out.npy") - full).mean() < 0.1
+
     def test_columns_of_the_errors_stay_apart(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

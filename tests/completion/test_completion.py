@@ -272,6 +272,34 @@ def test_shrinkage_is_validated():
     assert rmse(given) == pytest.approx(rmse(fit), rel=0.05)
 
 
+@slow_in_numpy
+@pytest.mark.parametrize("far", ["rows", "columns", "both", "one row", "two columns"])
+@pytest.mark.parametrize("size", [30.0, 1e6])
+@pytest.mark.parametrize("rank", [None, 2])
+def test_biases_may_lie_far_apart(far, size, rank):
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 40))
+    M += 0.3 * rng.standard_normal(M.shape)
+    rows, columns = size * rng.standard_normal((60, 1)), size * rng.standard_normal(40)
+    one, two = size * np.eye(60)[:, [3]], size * np.isin(np.arange(40), [3, 7])
+    means = {
+        "rows": rows,
+        "columns": columns,
+        "both": rows + columns,
+        "one row": one,
+        "two columns": two,
+    }[far]
+    seen = rng.random(M.shape) < 0.5
+
+    def error(means):
+        holes = np.where(seen, M + means, np.nan)
+        options = {"rank": rank, "gamma_min": "validate", "biases": True, "random_state": 0}
+        filled = sf.complete(holes, **options).to_dense()
+        return np.sqrt(np.mean((filled - M - means)[~seen] ** 2))
+
+    assert error(means) < 1.2 * error(0.0)
+
+
 @pytest.mark.parametrize("method", ["auto", "sirls", "structured-sirls", "irls"])
 def test_warm_start(easy, method):
     M, holes = easy

@@ -47,10 +47,7 @@ _NEGATIVE_DATA = {
     "ConstrainedNMF": _NEGATIVE_X,
     "SupervisedBayesianNMF": _NEGATIVE_X,
     "SeededTopics": _NEGATIVE_X,
-    "SSNMFRegressor": {
-        **_other_weights("a random start has other numbers for a repeated sample"),
-        "check_regressor_multioutput": "y of this check has negative entries (positive_only)",
-    },
+    "SSNMFRegressor": _other_weights("a random start has other numbers for a repeated sample"),
 }
 
 _TENSOR = "X is a tensor: the message names its modes"

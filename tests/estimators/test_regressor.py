@@ -1,4 +1,4 @@
-"""SSNMFRegressor: nonnegative real targets."""
+"""SSNMFRegressor: real targets."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def test_single_missing_targets(ink):
     hidden = y.copy()
     hidden[::3, 0] = np.nan
     weights = np.where(np.isnan(hidden), 0.0, 1.0)
-    fit = sf.factorize(X, y, Y_weights=weights, init="random", **FEW)
+    above = y - np.nanmin(hidden, axis=0)
+    fit = sf.factorize(X, np.maximum(above, 0), Y_weights=weights, init="random", **FEW)
     np.testing.assert_allclose(_model().fit(X, hidden).components_, fit.A, rtol=1e-6, atol=1e-9)
 
 
@@ -56,7 +57,8 @@ def test_label_weights_are_those_of_the_targets(ink):
     X, y = ink
     weights = np.random.default_rng(0).uniform(0, 2, len(X))
     outer = sf.weights.outer(rows=weights)
-    fit = sf.factorize(X, y, Y_weights=outer, init="random", **FEW)
+    above = y - y.min(axis=0)
+    fit = sf.factorize(X, above, Y_weights=outer, init="random", **FEW)
     model = _model().fit(X, y, label_weight=weights)
     np.testing.assert_array_equal(model.components_, fit.A)
     for wrong, message in (
@@ -74,7 +76,6 @@ def test_label_weights_are_those_of_the_targets(ink):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda y: y - 100, "Negative values in y: the lowest is"),
         (lambda y: y * np.nan, "no labeled sample"),
         (lambda y: y + np.inf, "infinity"),
         (lambda y: y.astype(str).tolist()[:-1], "inconsistent"),
@@ -86,3 +87,48 @@ def test_bad_targets_are_refused(change, message, ink):
     X, y = ink
     with pytest.raises(ValueError, match=message):
         _model().fit(X, change(y))
+
+
+@pytest.mark.parametrize("offset", [-3.0, 300.0, 1e6])
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+def test_nothing_depends_on_an_offset_of_the_targets(offset, loss, ink, tmp_path):
+    X, y = ink
+    y = np.where(np.arange(600).reshape(300, 2) % 7 == 0, np.nan, y)
+    y[5] = np.nan
+    y[8] = -50.0  # of weight 0: no target
+    weights = np.random.default_rng(0).uniform(0.5, 2, 300)
+    weights[8] = 0
+    shifts = np.array([offset, -2 * offset])
+    options = {"max_iter": 20, "supervision_loss": loss, "supervision_weight": "balanced"}
+
+    def fitted(y):
+        return _model(**options).fit(X, y, sample_weight=weights)
+
+    def learned(y):
+        model = _model(readout="joint", supervision_loss=loss)
+        order = np.argsort(-np.nan_to_num(y[:, 0], nan=-np.inf))  # the smallest targets come last
+        for part in np.array_split(order, 4):
+            model.partial_fit(X[part], y[part], sample_weight=weights[part])
+        return model
+
+    for make in (fitted, learned):
+        plain, moved = make(y), make(y + shifts)
+        np.testing.assert_allclose(moved.offset_, plain.offset_ + shifts)
+        np.testing.assert_allclose(moved.components_, plain.components_, rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(moved.predict(X), plain.predict(X) + shifts, atol=1e-3)
+        assert moved.score(X, y + shifts) == pytest.approx(plain.score(X, y), abs=1e-4)
+    model = fitted(y + shifts)
+    sf.save(model, tmp_path / "model.npz")
+    loaded = sf.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert sf.verify(loaded, X, y + shifts, sample_weight=weights)
+
+
+def test_batches_with_ever_smaller_targets():
+    rng = np.random.default_rng(0)
+    X = rng.random((450, 4)) @ rng.random((4, 12))
+    y = X @ rng.random(12)
+    model = sf.SSNMFRegressor(6, random_state=0)
+    for part in np.array_split(np.argsort(-y), 9):
+        model.partial_fit(X[part], y[part])
+    assert model.score(X, y) > 0.7

@@ -3,7 +3,7 @@
 - :class:`ClassLabels`: one label for each sample;
 - :class:`Indicators`: several labels for each sample, as a matrix of 0 and 1;
 - :class:`LabelLists`: several labels for each sample, as lists;
-- :class:`RealTargets`: nonnegative numbers.
+- :class:`RealTargets`: numbers.
 
 `labeled` marks the samples that have a label (or target), and ``matrix(dtype)`` is Y, (n, k).
 A plain import of these needs no scikit-learn.

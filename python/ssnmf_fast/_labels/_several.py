@@ -77,7 +77,7 @@ class Indicators(Targets):
 
 
 class RealTargets(Targets):
-    """Nonnegative real targets; `complete` marks rows without NaN and `known` holds them."""
+    """Real targets; `complete` marks rows without NaN and `known` holds them."""
 
     def __init__(self, y: Any, n_targets: int | None = None) -> None:
         values = _numbers(read_csr(y, "y").toarray() if sp.issparse(y) else y)
@@ -94,19 +94,19 @@ class RealTargets(Targets):
         self.complete: Array = np.asarray(~absent.any(axis=1))
         self.known = values[self.complete]
 
-    def check_sign(self) -> None:
-        """Raise ValueError if a target is negative."""
-        lowest = np.fmin.reduce(self._values, axis=None)
-        if lowest < 0:
-            row, column = np.argwhere(self._values == lowest)[0]
-            raise ValueError(
-                f"Negative values in y: the lowest is y[{row}, {column}] = {lowest:g}. The model "
-                "needs targets >= 0; subtract the minimum, and add it to the predictions."
-            )
+    def measure(self, weights: Array, before: Any = np.nan) -> Array:
+        """Set the offset, the smallest target that counts or is given; NaN where there is none.
+
+        Return the weight of every target, of those of the samples; 0 stands for no label.
+        """
+        self.labeled = self.labeled & (weights > 0)
+        self.offset = np.fmin(np.fmin.reduce(self._values[self.labeled], initial=np.nan), before)
+        return np.where(np.isnan(self._values), 0.0, weights[:, None])
 
     def matrix(self, dtype: Any) -> Array:
-        """Return Y, with zeros in unlabeled rows and NaN where single entries are missing."""
-        return np.where(self.labeled[:, None], self._values, 0).astype(dtype)
+        """Return Y above the offset, 0 in unlabeled rows, NaN where single entries are missing."""
+        above = np.maximum(self._values - self.offset, 0)
+        return np.where(self.labeled[:, None], above, 0).astype(dtype)
 
 
 class LabelLists:

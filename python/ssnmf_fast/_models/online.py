@@ -78,6 +78,7 @@ class Online:
     n_steps: int = 0
     mean_loss: float = 0.0  # per sample, averaged as the sums are
     support: dict[str, Array] = field(default_factory=dict)  # bits of where a factor moves
+    target_sums: Array | None = None  # of the rows of S, weighted as each target was (k x r)
     _seen: float = 0.0
     _statistics: dict[str, BatchStatistics] = field(default_factory=dict)
 
@@ -109,11 +110,25 @@ class Online:
                     "sklearn.base.clone."
                 )
 
-    def step(self, data: Term, labels: Term | None, keep: float, n: float) -> float:
+    def lift(self, by: Array) -> None:
+        """Go on with targets that all are larger by a number each (k,)."""
+        if not by.any() or "B" not in self._statistics:
+            return
+        if self.settings["supervision_loss"] != "frobenius":
+            self._statistics = {"A": self._statistics["A"]}  # those of B hold for the old ones
+        elif self.target_sums is not None:
+            past = self._statistics["B"]
+            moved = replace(past, b=past.b + by.astype(past.b.dtype)[:, None] * self.target_sums)
+            self._statistics = {**self._statistics, "B": moved}
+
+    def step(
+        self, data: Term, labels: Term | None, keep: float, n: float, counted: Array | None = None
+    ) -> float:
         """Learn from one batch; returns the estimated objective per sample.
 
-        `keep` is the share of the weight of earlier batches that remains, and `n` the number of
-        samples, or the sum of their weights.
+        `keep` is the share of the weight of earlier batches that remains, `n` the number of
+        samples, or the sum of their weights, and `counted` holds the weight of every target, for
+        :meth:`lift`.
         """
         factors = {"S": _flat(data, self.factors["A"], n), **self.factors}
         related = relations(data, labels, self.weight, factors)
@@ -138,6 +153,10 @@ class Online:
                 follow(self.factors[name], sums[name], term, problem.factors[far[0]], support)
             problem.forget()
         self._statistics = sums
+        if counted is not None:
+            new = counted.T.astype(problem.factors["S"].dtype) @ problem.factors["S"]
+            past_sums = 0 if self.target_sums is None else self.target_sums
+            self.target_sums = new + new.dtype.type(keep) * past_sums
         self._seen = keep * self._seen + n
         self.mean_loss += (value - n * self.mean_loss) / (self._seen or 1.0)
         self.n_steps += 1
@@ -210,11 +229,14 @@ def learn_batch(
     A_fixed: Any = None,
     penalties: Any = None,
     sample_weight: Array | None = None,
+    lift: Array | None = None,
+    counted: Array | None = None,
 ) -> Online:
     """Learn from one batch, the first of all where `online` is None; see :func:`factorize`.
 
-    Returns a new object; the one given stays as it is.  `X_weights` and `Y_weights` have
-    `sample_weight`, too.
+    The targets are larger than those of earlier batches by `lift`; `counted` is that of
+    :meth:`Online.step`.  Returns a new object; the one given stays as it is.  `X_weights` and
+    `Y_weights` have `sample_weight`, too.
     """
     refuse_on_disk(X, "partial_fit")
     rank = check_integer(n_components, "n_components", 1)
@@ -245,7 +267,8 @@ def learn_batch(
     if online.weight is None:
         online.weight = weight
     online.support = known.moves(online.factors)
-    online.step(
-        data, labels, keep, X.shape[0] if sample_weight is None else float(sample_weight.sum())
-    )
+    if lift is not None:
+        online.lift(lift)
+    n = X.shape[0] if sample_weight is None else float(sample_weight.sum())
+    online.step(data, labels, keep, n, counted)
     return online

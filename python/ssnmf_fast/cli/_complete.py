@@ -50,8 +50,7 @@ def _complete_ratings(given: Source, options: Any) -> dict[str, Any]:
     begin = time.perf_counter()
     columns = [options.user, options.item, options.rating]
     ratings = read_ratings(given, columns, options.duplicates or DUPLICATES[0])
-    noisy = not options.exact
-    task = Task(ratings.matrix, "ratings", options, noisy=noisy, biases=noisy)
+    task = Task(ratings.matrix, "ratings", options, noisy=not options.exact)
     task.check()
     top = options.top or _DEFAULT_TOP
     about = {
@@ -97,8 +96,8 @@ def _warn(task: Task, given: Source, names: tuple[str, str]) -> None:
     one, filled = "entry", "0"
     if names == ROLES[:2]:
         one, filled = "rating", "0 (without --exact, they are means)"
-    if task.biases:
-        filled = "the overall mean plus the bias of the user or the item that is known"
+    if task.noisy:
+        filled = f"the overall mean plus the bias of the {' or the '.join(names)} that is known"
     empty, value = empty_lines(task.matrix), only_value(task.matrix)
     if any(empty):
         lines = counts(*empty, names)
@@ -174,7 +173,7 @@ def _complete_matrix(given: Source, options: Any) -> dict[str, Any]:
             f"the completed matrix has {n} x {m} entries, too many to write; give --out the ending "
             ".npz, for its factors"
         )
-    task = Task(entries, "entries", options, noisy=options.noisy, biases=False)
+    task = Task(entries, "entries", options, noisy=options.noisy)
     task.check()
     with new_files(out.parent) as files:
         print("Completion of a matrix\n")

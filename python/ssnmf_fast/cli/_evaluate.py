@@ -28,8 +28,7 @@ class Task:
     matrix: sp.csr_array
     things: str
     options: Any
-    noisy: bool
-    biases: bool
+    noisy: bool  # with shrinkage, and means of rows and of columns
 
     @property
     def density(self) -> float:
@@ -61,7 +60,7 @@ class Task:
                 method=options.method,
                 rank=rank,
                 gamma_min=("validate" if gamma is None else gamma) if self.noisy else None,
-                biases=self.biases,
+                biases=self.noisy,
                 max_iter=options.max_iter,
                 random_state=options.seed,
                 n_threads=options.threads,
@@ -104,7 +103,6 @@ def evaluate(task: Task) -> tuple[Completion, dict[str, Any]]:
         completion = task.fit(kept, rank, None)
         seconds["evaluation"] = time.perf_counter() - begin
         biases = Biases(kept)
-        biases.refit(0.0)
         predicted = {
             "model": completion.predict(rows, columns),
             "row and column means": biases.at(rows, columns),  # drawn to zero if of few entries

@@ -170,8 +170,8 @@ _RATINGS = {
 }
 _EXACTNESS = {
     "--exact": "the data are of low rank but for rounding: fit them exactly (default for a matrix)",
-    "--noisy": "choose the shrinkage on held-out entries; for ratings, fit means of users and "
-    "items too (default for ratings)",
+    "--noisy": "choose the shrinkage on held-out entries, and fit means of users and items, or of "
+    "rows and columns, too (default for ratings)",
 }
 _COMPLETION = {
     "--rank COUNT": "default: chosen from the data",

@@ -22,6 +22,7 @@ from .._data.threads import resolve_threads
 from .._solver.progress import verbose_progress
 from ._matrix_irls import MatrixIRLS
 from ._methods import check_method
+from ._noisy import BIAS_WEIGHTS
 from ._problem import Fit, Method, Problem
 from ._read import read_observed, warn_of_uninformed
 from ._result import Completion, CompletionState
@@ -90,8 +91,9 @@ def complete(
         The methods "auto", "sirls" and "irls" then go through levels of the regularizer with
         solutions of (2.6) ("sirls": gradient steps), without `init`.
     biases : bool
-        Whether to fit means of rows and columns together with the low-rank part (ratings, tables).
-        Needs `gamma_min` and method "auto", "sirls" or "irls".
+        Whether to fit means of rows and columns together with the low-rank part (ratings, tables),
+        drawn to the overall mean by at most the weight of five entries, hardly where they are far
+        from it.  Needs `gamma_min` and method "auto", "sirls" or "irls".
     fill_value : float
         Value that missing entries tend to.
     nonnegative : bool, optional
@@ -164,7 +166,7 @@ def complete(
     """
     chosen = check_method(method, noisy=gamma_min is not None)
     rank = None if rank is None else check_integer(rank, "rank", 1)
-    gamma_min = _check_gamma_min(gamma_min)
+    gamma_min = check_gamma_min(gamma_min)
     biases = _check_flag(biases, "biases")
     nonnegative = None if nonnegative is None else _check_flag(nonnegative, "nonnegative")
     fill_value = check_real(fill_value, "fill_value", allow_negative=True)
@@ -195,7 +197,7 @@ def complete(
         entries=entries,
         rank=rank,
         gamma_min=gamma_min,
-        biases=biases,
+        biases=BIAS_WEIGHTS if biases else None,
         fill_value=fill_value,
         lower=0.0 if nonnegative else -np.inf,
         init=None if init is None else _start(init, entries.shape, fill_value, entries.dtype),
@@ -205,16 +207,24 @@ def complete(
         n_threads=threads,
     )
     warn_of_uninformed(entries, fill_value, biases=biases, listed=isinstance(M, tuple))
-    with verbose_progress(verbose, max_iter, "complete", "change") as progress:
+    return solve(chosen, problem, callback, verbose)
+
+
+def solve(
+    method: Method, problem: Problem, callback: Callable[..., Any] | None, verbose: int
+) -> Completion:
+    """Complete by a method what is checked."""
+    with verbose_progress(verbose, problem.max_iter, "complete", "change") as progress:
         observers = [one for one in (callback, progress) if one is not None]
-        found = _solved(chosen, problem, noisy, observers).completion(problem)
+        found = _solved(method, problem, observers).completion(problem)
     names = ("left", "right", "singular_values", "iterate")
     require_finite({name: getattr(found, name) for name in names}, _HINT)
     return found
 
 
-def _solved(method: Method, problem: Problem, noisy: bool, observers: list[Any]) -> Fit:
+def _solved(method: Method, problem: Problem, observers: list[Any]) -> Fit:
     """The last fit of a method, or the first at which an observer returns True."""
+    noisy = problem.gamma_min is not None and method.by_levels
     if not noisy and problem.observations.norm == 0:
         return method._all_zero(problem)
     for fit in method._fits(problem):
@@ -257,7 +267,8 @@ def _check_flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def _check_gamma_min(value: Any) -> float | Literal["validate"] | None:
+def check_gamma_min(value: Any) -> float | Literal["validate"] | None:
+    """Return a smallest gamma, checked."""
     if value is None:
         return None
     if isinstance(value, str) and value == "validate":

@@ -20,43 +20,89 @@ from ._problem import Fit, Observations, Problem
 from ._result import CompletionState
 
 FIRST_GAMMA = 4.0
-BIAS_RIDGE = 5.0  # observations that a row or column mean is drawn to zero with
-_BIAS_SWEEPS = 5
+MEANS_ONLY = 1e6  # a gamma that leaves no low-rank part
+BIAS_WEIGHTS = 5.0, 5.0  # of zero, in entries, for means of rows and of columns
+COLUMN_MEANS = np.inf, 0.0
+_BIAS_SWEEPS, _SETTLED, _LEAST = 200, 1e-6, 1e-100
 _LAST_GAMMA = 1e-12
 _LEVEL = 2**-0.5
 _TOL = 1e-3
 _ITERATIONS_PER_LEVEL = 10
 _LEVELS_WITHOUT_GAIN = 3
 _HELD_OUT = 0.1
+_PATIENCE, _FAR, _SURE = 4, 3.0, 1.5
 _RANKS = (1, 2, 5, 10, 20, 40)
 _LEAD = 2.0  # of the first level of a rank over one that was near the best of the rank before
-_GAIN, _LOSS = 1e-3, 2e-3  # of the error, relative: what counts, and what ends the search at once
+_GAIN = 1e-3  # of the error, relative, that counts
 _RANKS_WITHOUT_GAIN = 2
 
 
-class Biases:
-    """Means of rows and of columns of what the low-rank part leaves, drawn to zero."""
+class _Means:
+    """Means of what is left of the entries of every row, or of every column, drawn to zero.
 
-    def __init__(self, matrix: sp.csr_array) -> None:
-        n, m = matrix.shape
+    Each is drawn by the weight of `most` entries, and by less where it, or half of all means, is
+    farther from zero than the entries are from them: means far apart are hardly drawn at all.
+    """
+
+    def __init__(self, places: Array, length: int, most: float) -> None:
+        self._places, self._counts = places, np.bincount(places, minlength=length)
+        self._most = most
+        self.values = np.zeros(length)
+        self.draw(1.0)
+
+    def draw(self, variance: float) -> None:
+        """Set how much each is drawn, by the variance of the entries around the means."""
+        squares = self.values**2
+        distance = np.maximum(squares, np.median(squares[self._counts > 0])) / max(variance, _LEAST)
+        self._weights = np.maximum(self._counts + self._most / np.maximum(distance, 1.0), _LEAST)
+
+    @property
+    def freedom(self) -> float:
+        """Number of means that are not drawn to zero."""
+        return float((self._counts / self._weights).sum())
+
+    def refit(self, left: Array) -> Array:
+        """Fit them to what is left of the entries with them; return what is left without them."""
+        left = left + self.values[self._places]
+        self.values = np.bincount(self._places, left, len(self.values)) / self._weights
+        return np.asarray(left - self.values[self._places])
+
+
+class Biases:
+    """Means of rows and of columns of what the low-rank part leaves.
+
+    They are drawn to zero by the weight of at most so many entries each; infinity leaves them out.
+    """
+
+    def __init__(self, matrix: sp.csr_array, most: tuple[float, float] = BIAS_WEIGHTS) -> None:
         self._raw = matrix.data.astype(np.float64)
-        self._rows, self._columns = entry_rows(matrix.indptr), matrix.indices
-        self._row_counts = np.bincount(self._rows, minlength=n) + BIAS_RIDGE
-        self._column_counts = np.bincount(self._columns, minlength=m) + BIAS_RIDGE
+        places = entry_rows(matrix.indptr), matrix.indices
+        self._rows, self._columns = map(_Means, places, matrix.shape, most)
+        self._places = places
         self.mean = float(self._raw.mean())
-        self.rows, self.columns = np.zeros(n), np.zeros(m)
+        self._unit = float(np.abs(self._raw - self.mean).max()) or 1.0  # no square is lost
+        self.refit(0.0)
 
     def refit(self, low_rank: Array | float) -> Array:
         """Fit both to the data minus `low_rank`; return the data minus the biases."""
-        left = self._raw - self.mean - low_rank
+        left = (self._raw - self.at(*self._places) - low_rank) / self._unit
         for _ in range(_BIAS_SWEEPS):
-            counts = self._column_counts
-            sums = np.bincount(self._columns, left - self.rows[self._rows], len(counts))
-            self.columns = sums / counts
-            counts = self._row_counts
-            sums = np.bincount(self._rows, left - self.columns[self._columns], len(counts))
-            self.rows = sums / counts
-        return np.asarray(self._raw - self.at(self._rows, self._columns))
+            before = left
+            left = self._rows.refit(self._columns.refit(left))
+            free = len(left) - self._rows.freedom - self._columns.freedom
+            for means in (self._rows, self._columns):
+                means.draw(square(left) / max(free, 1.0))
+            if square(left - before) <= _SETTLED * square(left):
+                break
+        return np.asarray(left * self._unit + low_rank)
+
+    @property
+    def rows(self) -> Array:
+        return self._rows.values * self._unit
+
+    @property
+    def columns(self) -> Array:
+        return self._columns.values * self._unit
 
     def at(self, rows: Array, columns: Array) -> Array:
         values: Array = self.mean + self.rows[rows] + self.columns[columns]
@@ -76,7 +122,7 @@ class _NoisyFit:
         start: tuple[Array, Array] | None = None,
     ) -> None:
         self._problem, self._schedule = problem, schedule
-        self._biases = Biases(entries) if problem.biases else None
+        self._biases = None if problem.biases is None else Biases(entries, problem.biases)
         if self._biases is not None:
             entries = with_values(entries, self._biases.refit(0.0).astype(entries.dtype))
         observations = Observations.of(entries, problem.fill_value, problem.n_threads)
@@ -104,7 +150,7 @@ class _NoisyFit:
             yield Fit(observations, state.F, state.G, state.singular, history, converged, biases)
             if ends or self._exhausted:
                 return
-            gamma = max(gamma * _LEVEL, last)
+            gamma = max(min(gamma * _LEVEL, FIRST_GAMMA), last)
 
     @property
     def _exhausted(self) -> bool:
@@ -137,13 +183,13 @@ class _NoisyFit:
         scaled = (values / observations.scale).astype(observations.dtype)
         self.state.observations = replace(observations, values=scaled)
 
-    def error(self, places: tuple[Array, Array], truth: Array) -> float:
-        """Root mean square of the error at some places, in scaled units."""
+    def errors(self, places: tuple[Array, Array], truth: Array) -> Array:
+        """Errors at some places, in scaled units."""
         (rows, columns), observations = places, self.state.observations
         model = np.einsum("er,er->e", self.state.F[rows], self.state.G[columns])
         model = model * observations.scale
         model = model + (observations.offset if self._biases is None else self._biases.at(*places))
-        return float(np.sqrt(np.mean(((model - truth) / observations.scale) ** 2)))
+        return np.asarray((model - truth) / observations.scale)
 
 
 def ranks(given: int | None, shape: tuple[int, ...]) -> list[int]:
@@ -166,6 +212,19 @@ class _Best:
     is_first: bool = False  # of those tried, so that one above it may be better
 
 
+def _divisions(
+    problem: Problem, count: int
+) -> Iterator[tuple[sp.csr_array, tuple[Array, Array], Array]]:
+    """Hide one tenth of the entries after the other: the others, the places, and the values."""
+    entries = problem.entries
+    order, size = problem.rng.permutation(entries.nnz), max(1, int(_HELD_OUT * entries.nnz))
+    for start in range(0, min(count, entries.nnz // size) * size, size):
+        held = np.zeros(entries.nnz, dtype=bool)
+        held[order[start : start + size]] = True
+        places = entry_rows(entries.indptr)[held], entries.indices[held]
+        yield drop_entries(entries, held), places, entries.data[held]
+
+
 def _search(
     problem: Problem, schedule: Schedule, gamma_min: float | None
 ) -> Generator[Fit, None, tuple[int, float]]:
@@ -175,14 +234,10 @@ def _search(
     through all levels anew takes up to three times as long, and chooses no better.  Only where the
     first level is the best one, all are gone through.
     """
-    entries = problem.entries
-    held = np.zeros(entries.nnz, dtype=bool)
-    held[problem.rng.permutation(entries.nnz)[: max(1, int(_HELD_OUT * entries.nnz))]] = True
-    if held.all():
+    if problem.entries.nnz == 1:
         return problem.rank or 1, gamma_min or FIRST_GAMMA
-    part, truth = drop_entries(entries, held), entries.data[held]
-    places = entry_rows(entries.indptr)[held], entries.indices[held]
-    candidates = ranks(problem.rank, entries.shape)
+    ((part, places, truth),) = _divisions(problem, 1)
+    candidates = ranks(problem.rank, problem.entries.shape)
     least, choice, fruitless = np.inf, (candidates[0], FIRST_GAMMA), 0
     best: _Best | None = None
     for rank in candidates:
@@ -196,7 +251,7 @@ def _search(
         fruitless += 1
         if best.error < least * (1 - _GAIN):
             least, choice, fruitless = best.error, (rank, best.gamma), 0
-        if fruitless == _RANKS_WITHOUT_GAIN or best.error > least * (1 + _LOSS):
+        if fruitless == _RANKS_WITHOUT_GAIN:
             break
     return choice
 
@@ -214,7 +269,8 @@ def _best_level(
     patience = _LEVELS_WITHOUT_GAIN if before is None else 1
     errors: dict[float, float] = {}
     for reached in fit.levels(gamma_min or _LAST_GAMMA, first):
-        gamma, error = reached.history[-1].gamma, fit.error(places, truth)
+        gamma = reached.history[-1].gamma
+        error = float(np.sqrt(np.mean(fit.errors(places, truth) ** 2)))
         errors[gamma] = error
         worse += 1
         if error < best.error:
@@ -228,12 +284,46 @@ def _best_level(
     return replace(best, gamma=gamma_min or best.gamma, near=near, is_first=is_first)
 
 
+def _validated(problem: Problem, schedule: Schedule, rank: int) -> Generator[Fit, None, float]:
+    """Choose gamma by the losses at several hidden tenths, all of which have to reach it.
+
+    They are squared errors, linear beyond three of those of the means: a few entries far off would
+    decide.  The means alone stay, unless the gain over them is well above its standard error.
+    """
+    if problem.entries.nnz == 1:
+        return MEANS_ONLY
+    sums: dict[float, Array] = {}
+    for part, places, truth in _divisions(problem, problem.tenths):
+        fit = _NoisyFit(problem, schedule, part, rank, problem.rng)
+        found: dict[float, Array] = {}
+        for reached in fit.levels(_LAST_GAMMA, MEANS_ONLY):
+            errors = np.abs(fit.errors(places, truth)) * reached.observations.scale
+            if not found:
+                limit = _FAR * float(np.mean(errors**2)) ** 0.5
+            losses = np.where(errors < limit, errors**2, limit * (2 * errors - limit))
+            found[reached.history[-1].gamma] = losses
+            yield reached._replace(converged=False)
+            if len(found) - np.argmin([one.sum() for one in found.values()]) > _PATIENCE:
+                break
+        sums = {
+            gamma: np.append(sums.get(gamma, []), more)
+            for gamma, more in found.items()
+            if not sums or gamma in sums
+        }
+    best = min(sums, key=lambda gamma: float(sums[gamma].sum()))
+    gain = sums[MEANS_ONLY] - sums[best]
+    return best if gain.sum() > _SURE * square(gain) ** 0.5 else MEANS_ONLY
+
+
 def noisy_fits(problem: Problem, p: float, exact: bool) -> Iterator[Fit]:
     """Fit at the given or chosen rank and gamma."""
     schedule = Schedule(FIRST_GAMMA, 1.0, 0.0, p=p, inner_steps=10, exact=exact)
     rank, gamma = problem.rank, problem.gamma_min
+    if problem.tenths and rank is not None and isinstance(gamma, str):
+        gamma = yield from _validated(problem, schedule, rank)
     if rank is None or isinstance(gamma, str):
         given = None if isinstance(gamma, str) else gamma
         rank, gamma = yield from _search(problem, schedule, given)
     assert gamma is not None
-    yield from _NoisyFit(problem, schedule, problem.entries, rank, problem.rng).levels(gamma)
+    fit = _NoisyFit(problem, schedule, problem.entries, rank, problem.rng)
+    yield from fit.levels(gamma, MEANS_ONLY if problem.tenths else FIRST_GAMMA)

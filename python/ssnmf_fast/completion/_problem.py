@@ -136,14 +136,15 @@ class Problem:
     entries: sp.csr_array
     rank: int | None
     gamma_min: float | str | None
-    biases: bool
-    fill_value: float
-    lower: float  # smallest value of a missing entry
-    init: tuple[Array, Array] | None  # F and G of a warm start, with orthonormal columns of G
+    biases: tuple[float, float] | None  # the weight of zero in means of rows and of columns
     max_iter: int | None
     tol: float | None
     rng: np.random.Generator
     n_threads: int
+    fill_value: float = 0.0
+    lower: float = -np.inf  # smallest value of a missing entry
+    init: tuple[Array, Array] | None = None  # F and G to start from, with orthonormal columns of G
+    tenths: int = 0  # to hide, one after the other, for the choice of gamma at a given rank
 
     @cached_property
     def observations(self) -> Observations:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -13,51 +14,61 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._common.saved import COUNT, NUMBER, Saved
-from .._common.warn import UNINFORMED, quietly, warn_user
+from .._common.warn import warn_user
 from .._data.arrays import check_dtype
 from .._data.border import check_entries, readable, require_finite
+from .._data.checks import check_integer, check_random_state, check_real
 from .._data.csr import list_entries
 from .._data.threads import resolve_threads
 from .._linalg.operators import Pattern
-from ..completion._complete import complete
+from ..completion._complete import check_gamma_min, solve
 from ..completion._irls import ridge
-from ..completion._methods import check_method
-from ..completion._noisy import BIAS_RIDGE
-from ..completion._problem import Method, Observations
+from ..completion._methods import IRLS
+from ..completion._noisy import COLUMN_MEANS
+from ..completion._problem import Observations, Problem
 from ..completion._read import counts
 from ._conventions import DTYPES, Estimator
 from ._docstrings import complete_docstring
 
 _LEAST_RIDGE = 1e-10  # rows with fewer entries than components take the shortest solution
+_MOST_COMPONENTS = 40
+_TENTHS, _FEW_ENTRIES = 3, 100_000  # in larger tables one hidden tenth is enough
 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
-    """Fill missing entries (NaN) by a low-rank model of the table.
+    """Fill missing entries by a low-rank model of the table.
 
-    :meth:`fit` completes the table by :func:`ssnmf_fast.complete`; :meth:`transform` represents
-    rows, new ones too, over the components found, by the exact least squares of IRLS
-    ([1]_ (2.6)), and fills their gaps.  Entries that are there are never changed.
+    Columns are standardized by the means and deviations of their entries.  The model is that of
+    :func:`ssnmf_fast.complete` with `gamma_min` and method ``IRLS(p=0)``; the means of the columns
+    are estimated again in every iteration, so that gaps may depend on other columns.
+    :meth:`transform` represents rows, new ones too, over the components found, by the exact least
+    squares of IRLS ([1]_ (2.6)), and fills their gaps.  Entries that are there are never changed.
 
     Parameters
     ----------
     rank : int, optional
-        Rank r.  None chooses it by the error at held-out entries, or, with ``gamma_min=None``,
-        estimates it.
-    method : str or object of ssnmf_fast.completion
-        As in :func:`ssnmf_fast.complete`.
-    gamma_min : float, "validate" or None
-        Shrinkage that remains, as in :func:`ssnmf_fast.complete`; None is for data of exactly low
-        rank.
-    biases : bool
-        Whether the model has means of rows and columns; needs `gamma_min`.
+        Largest rank of the model; None is min(n, m, 40).  The shrinkage makes it smaller.
+    gamma_min : float or "validate"
+        Shrinkage that remains, as in :func:`ssnmf_fast.complete`.  "validate" chooses it, or the
+        means alone, by the error at three hidden tenths of the entries, in tables of more than
+        100,000 entries at one.
     standardize : bool
-        Whether the model is fitted to columns divided by their standard deviation.
+        Whether columns are divided by their standard deviation.  The mean is always subtracted.
+    clip : bool
+        Whether fills stay between the smallest and the largest entry of their column in the fit.
+    missing_values : number, NaN or None
+        What marks a missing entry.  NaN, None and pandas.NA are one.
+    add_indicator : bool
+        Whether :meth:`transform` appends a column for every column with missing entries in the fit:
+        1 where an entry is missing.
+    keep_empty_features : bool
+        Whether columns without an entry in the fit are kept, and filled by 0, or dropped.
     max_iter : int, optional
         Largest number of iterations.
     tol : float, optional
-        Stopping rule.
+        Stopping rule, as in :func:`ssnmf_fast.complete`.
 
     Attributes
     ----------
@@ -69,14 +80,19 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
         Regularizer at the end, relative to the squared spectral norm of the table.
     ridge_ : ndarray, shape (r,)
         Penalty of every component in the least squares of a row.
-    centers_ : ndarray, shape (m,)
-        What is subtracted from the standardized columns: mean and column biases.
+    means_ : ndarray, shape (m,)
+        Means of the columns, gaps included.
     scales_ : ndarray, shape (m,)
         Divisors of the columns.
+    lowest_, highest_ : ndarray, shape (m,)
+        Smallest and largest entry of every column in the fit, NaN in a column without an entry.
+    indicated_ : ndarray of int
+        Columns with missing entries in the fit.
 
     See Also
     --------
-    ssnmf_fast.complete : The function behind it, for sparse and large tables.
+    ssnmf_fast.complete : The function behind it, for sparse and large tables, and for data of
+        exactly low rank.
 
     References
     ----------
@@ -88,20 +104,21 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> rng = np.random.default_rng(0)
-    >>> table = rng.random((60, 2)) @ rng.random((2, 8))
+    >>> table = 300 + rng.random((60, 2)) @ rng.random((2, 8))
     >>> holes = np.where(rng.random(table.shape) < 0.8, table, np.nan)
-    >>> imputer = sf.LowRankImputer(rank=2, gamma_min=None, biases=False, random_state=0)
-    >>> filled = imputer.fit_transform(holes)
-    >>> bool(np.abs(filled - table).max() < 1e-5)
+    >>> filled = sf.LowRankImputer(random_state=0).fit_transform(holes)
+    >>> bool(np.abs(filled - table).max() < 1e-3)
     True
     """
 
     rank: int | None = None
     _: KW_ONLY
-    method: str | Method = "auto"
     gamma_min: Any = "validate"
-    biases: bool = True
     standardize: bool = True
+    clip: bool = True
+    missing_values: Any = np.nan
+    add_indicator: bool = False
+    keep_empty_features: bool = False
     max_iter: int | None = None
     tol: float | None = None
     random_state: Any = None
@@ -114,12 +131,20 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
         "rank_": COUNT,
         "gamma_": NUMBER,
         "ridge_": Saved("r"),
-        "centers_": Saved("m"),
-        "scales_": Saved("m"),
+        "means_": Saved("m", "finite"),
+        "scales_": Saved("m", "positive"),
+        "lowest_": Saved("m"),
+        "highest_": Saved("m"),
+        "indicated_": Saved("?", "whole"),
         "n_iter_": COUNT,
         "n_features_in_": COUNT,
         "feature_names_in_": Saved("m", optional=True),
     }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = _is_nan(self.missing_values)
+        return tags
 
     def fit(self, X: Any, y: Any = None) -> LowRankImputer:
         """Learn the model.
@@ -127,38 +152,52 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array_like, shape (n, m)
-            Table with at least one entry; NaN is missing.
+            Table with at least one entry.
+
+        Warns
+        -----
+        UserWarning
+            If a column has no entry.
         """
         del y
-        method = check_method(self.method, noisy=self.gamma_min is not None)
         X = self._checked(X, reset=True)
-        scales = _deviations(X) if self.standardize else np.ones(X.shape[1], dtype=X.dtype)
         present = ~np.isnan(X)
         if not present.any():
-            raise ValueError("X has no entry but NaN; at least one is needed.")
-        empty = int(np.count_nonzero(~present.any(axis=0)))
+            raise ValueError("All entries of X are missing; at least one is needed.")
+        self.lowest_, self.highest_ = np.fmin.reduce(X), np.fmax.reduce(X)
+        self.indicated_ = np.flatnonzero(~present.all(axis=0))
+        empty = int(np.count_nonzero(self._empty))
         if empty:
-            filled = "the overall mean plus the bias of the row" if self.biases else "0"
-            warn_user(
-                f"X has no entry in {counts(0, empty)}; missing values there are filled by "
-                f"{filled}.",
-                UserWarning,
-            )
-        standardized = X / scales
-        check_entries(standardized, "X", allow_nan=True, allow_negative=True)
-        result = quietly(
-            UNINFORMED,
-            complete,
-            list_entries(standardized, present),
-            **self._arguments(complete) | {"method": method},
+            kept = "fills with 0", "drops; keep_empty_features=True keeps them, filled with 0"
+            done = kept[not self.keep_empty_features]
+            warn_user(f"X has no entry in {counts(0, empty)}, which transform {done}.", UserWarning)
+        self.means_, self.scales_ = _standards(X, self.standardize)
+        rank = min(*X.shape, _MOST_COMPONENTS)
+        if self.rank is not None:
+            rank = check_integer(self.rank, "rank", 1)
+        if rank > min(X.shape):
+            raise ValueError(f"rank must be at most min(n, m) = {min(X.shape)} of X; got {rank}.")
+        gamma_min = check_gamma_min(self.gamma_min)
+        if gamma_min is None:
+            raise ValueError("gamma_min must be a number or 'validate'; got None.")
+        problem = Problem(
+            entries=self._entries(X, present, "X"),
+            rank=rank,
+            gamma_min=gamma_min,
+            biases=COLUMN_MEANS,
+            max_iter=None if self.max_iter is None else check_integer(self.max_iter, "max_iter", 1),
+            tol=None if self.tol is None else check_real(self.tol, "tol"),
+            rng=check_random_state(self.random_state),
+            n_threads=resolve_threads(self.n_threads),
+            tenths=_TENTHS if X.size <= _FEW_ENTRIES else 1,
         )
+        result = solve(IRLS(p=0.0), problem, None, self.verbose)
         self.components_ = result.right[: result.rank]
         self.rank_, self.gamma_, self.n_iter_ = result.rank, result.gamma, result.n_iter
-        singular, gamma = result.singular_values / result.scale, max(result.gamma, 1e-30)
-        self.ridge_ = np.maximum(ridge(singular, gamma, getattr(method, "p", 0.0)), _LEAST_RIDGE)
-        centers = result.right[-1] if self.biases else np.zeros(X.shape[1], dtype=X.dtype)
-        self.centers_ = (centers + X.dtype.type(result.offset)).astype(X.dtype)
-        self.scales_ = scales
+        singular = result.singular_values / result.scale
+        self.ridge_ = np.maximum(ridge(singular, result.gamma, 0.0), _LEAST_RIDGE)
+        shift = np.where(self._empty, 0.0, result.right[-1] + np.float64(result.offset))
+        self.means_ = self.means_ + shift * self.scales_
         return self
 
     def transform(self, X: Any) -> Array:
@@ -167,61 +206,105 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array_like, shape (n, m)
-            Rows, seen in the fit or not; NaN is missing.
+            Rows, seen in the fit or not.
 
         Returns
         -------
-        ndarray, shape (n, m)
-            A copy without NaN.
+        ndarray
+            A copy without missing entries; columns without an entry in the fit are left out, and
+            indicators appended, as the parameters tell.
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False).copy()
         missing = np.isnan(X)
         rows = missing.any(axis=1)
-        if not rows.any():
-            return np.asarray(X)
-        present = ~missing[rows]
-        with np.errstate(over="ignore"):
-            centered = X[rows] / self.scales_ - self.centers_
-        check_entries(centered, "standardized X", allow_nan=True, allow_negative=True)
-        model = self._model(list_entries(centered, present), self.components_.T.astype(X.dtype))
-        with np.errstate(over="ignore"):
-            filled = ((model + self.centers_) * self.scales_).astype(X.dtype)
-        require_finite({"the filled X": filled}, "Divide X by a constant before fit and transform.")
-        X[rows] = np.where(present, X[rows], filled)
-        return np.asarray(X)
+        if rows.any():
+            entries = self._entries(X[rows], ~missing[rows], "standardized X")
+            with np.errstate(over="ignore"):
+                filled = self._model(entries) * self.scales_ + self.means_
+            if self.clip:
+                low, high = (np.nan_to_num(bound) for bound in (self.lowest_, self.highest_))
+                filled = filled.clip(low, high)
+            X[missing] = filled.astype(X.dtype)[missing[rows]]
+            hint = "Divide X by a constant before fit and transform."
+            require_finite({"the filled X": X}, hint)
+        if not self.keep_empty_features:
+            X = X[:, ~self._empty]
+        return np.hstack([X, missing[:, self.indicated_]]) if self.add_indicator else X
 
-    def _model(self, entries: sp.csr_array, G: Array) -> Array:
-        """The model of rows of which some entries are known, dense."""
-        penalties = np.asarray(self.ridge_, dtype=np.float64)
-        if self.biases:
-            G = np.column_stack([G, np.ones(len(G), dtype=G.dtype)])
-            penalties = np.append(penalties, BIAS_RIDGE)
-        stored, threads = padded(G, G.dtype), resolve_threads(self.n_threads)
-        values = entries.data.astype(G.dtype, copy=False)
-        known = Observations(Pattern.of(entries, threads), values, 1.0, 0.0, threads)
-        return np.asarray(known.exact_rows(stored, penalties) @ stored.T)
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the columns of what :meth:`transform` returns.
+
+        Parameters
+        ----------
+        input_features : array_like of str, optional
+            Names of the columns of X; those of the fit, or x0, x1, ... by default.
+        """
+        names = super().get_feature_names_out(input_features)
+        kept = names if self.keep_empty_features else names[~self._empty]
+        added = [f"missingindicator_{name}" for name in names[self.indicated_]]
+        if self.add_indicator:
+            kept = np.append(kept, np.array(added, dtype=object))
+        return np.asarray(kept)
+
+    @property
+    def _empty(self) -> Array:
+        """Columns without an entry in the fit."""
+        return np.asarray(np.isnan(self.lowest_))
+
+    def _entries(self, X: Array, present: Array, name: str) -> sp.csr_array:
+        """The known entries, standardized."""
+        with np.errstate(over="ignore"):
+            standardized = ((X - self.means_) / self.scales_).astype(X.dtype)
+        check_entries(standardized, name, allow_nan=True, allow_negative=True)
+        return list_entries(standardized, present)
+
+    def _model(self, entries: sp.csr_array) -> Array:
+        """The model of standardized rows of which some entries are known, dense."""
+        G = padded(self.components_.T, entries.dtype)
+        threads = resolve_threads(self.n_threads)
+        known = Observations(Pattern.of(entries, threads), entries.data, 1.0, 0.0, threads)
+        return np.asarray(known.exact_rows(G, self.ridge_) @ G.T)
 
     def _checked(self, X: Any, *, reset: bool) -> Array:
+        """The table with NaN where an entry is missing."""
         X = X if sp.issparse(X) else readable(X, "X", allow_nan=True)
-        dtype = check_dtype(self.dtype, DTYPES)
-        with np.errstate(over="ignore"):  # infinity is refused
-            return np.asarray(
-                validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite="allow-nan")
+        dtype, marked = check_dtype(self.dtype, DTYPES), not _is_nan(self.missing_values)
+        if marked and not isinstance(self.missing_values, numbers.Real):
+            raise ValueError(
+                f"missing_values must be a number, NaN or None; got {self.missing_values!r}."
             )
+        allowed = True if marked else "allow-nan"
+        with np.errstate(over="ignore"):  # infinity is refused
+            X = validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite=allowed)
+        if marked:
+            X = np.where(X.dtype.type(self.missing_values) == X, X.dtype.type(np.nan), X)
+        return np.asarray(X)
 
 
-def _deviations(X: Array) -> Array:
-    """Standard deviation of every column; else its largest entry in size, if it has one, or 1."""
+def _is_nan(value: Any) -> bool:
+    """Whether this is NaN, None or pandas.NA."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, numbers.Real) and value != value
+
+
+def _standards(X: Array, divide: bool) -> tuple[Array, Array]:
+    """Means and deviations of the columns, float64; a constant column has a large deviation.
+
+    That of a column is its largest entry in size then, or 1.
+    """
     present = ~np.isnan(X)
     count = np.maximum(present.sum(axis=0), 1)
-    filled = np.where(present, X, 0.0)
-    largest = np.abs(filled).max(axis=0, initial=0.0)
+    filled = np.where(present, X, 0.0).astype(np.float64)
+    largest = np.abs(filled).max(axis=0)
     largest[largest == 0] = 1.0
     filled /= largest  # the squares of what is very large or small would be lost
-    centered = np.where(present, filled - filled.sum(axis=0) / count, 0.0)
-    deviations = np.sqrt((centered**2).sum(axis=0) / count)
-    constant = deviations <= 10 * np.finfo(X.dtype).eps
-    scales: Array = (np.where(constant, 1.0, deviations) * largest).astype(X.dtype)
-    scales[scales == 0] = largest[scales == 0]
-    return scales
+    means = filled.sum(axis=0) / count
+    means += np.where(present, filled - means, 0.0).sum(axis=0) / count  # to the last digit
+    if not divide:
+        return means * largest, np.ones_like(means)
+    deviations = np.sqrt((np.where(present, filled - means, 0.0) ** 2).sum(axis=0) / count)
+    deviations[deviations <= 10 * np.finfo(X.dtype).eps] = 1.0
+    scales = deviations * largest
+    return means * largest, np.where(scales > 0, scales, largest)

@@ -33,10 +33,11 @@ from ._training_data import (
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
-    """Semi-supervised NMF for regression on nonnegative targets, X ~ S A and Y ~ S B.
+    """Semi-supervised NMF for regression, X ~ S A and Y ~ S B.
 
     Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where unlabeled
-    samples are zero rows of L [1]_.
+    samples are zero rows of L [1]_ and Y holds the targets minus the smallest one of each column,
+    which is added to the predictions.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         Weight (lambda) of the loss of the targets, at least 0.  "balanced" takes the ratio of the
         two losses at the start.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-        Start, as in :class:`NMF`; a tuple may also hold B (r, k).
+        Start, as in :class:`NMF`; a tuple may also hold B (r, k), for Y.
     readout : {"auto", "refit", "joint"}
         How predictions are made: "refit": S B with B fitted to the labeled samples, represented
         without their targets as new samples are; "joint", the papers' rule: with the B of the
@@ -57,6 +58,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     ----------
     n_targets_ : int
         Number of targets k; 0 where `y` had one dimension.
+    offset_ : ndarray, shape (k,)
+        Smallest target of the fit or of all batches; predictions are no smaller.
 
     See Also
     --------
@@ -64,10 +67,11 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
     Notes
     -----
-    `y` in :meth:`fit` holds targets >= 0, shape (n,) or (n, k); NaN means unlabeled.
+    `y` in :meth:`fit` holds targets of any sign, shape (n,) or (n, k); NaN means unlabeled.
 
-    Predictions have no intercept and grow in proportion to the sample: a column of ones in X
-    lets the model learn one.
+    Predictions, above the smallest target, grow in proportion to the sample: a column of ones in X
+    lets the model learn an intercept.  In :meth:`partial_fit` the smallest target is that of all
+    batches so far.
 
     References
     ----------
@@ -102,12 +106,12 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
     _saved: ClassVar = {
         "n_targets_": COUNT,
+        "offset_": Saved("k", optional=True),
         "refitted_label_components_": Saved("rk", optional=True),
     }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
@@ -125,6 +129,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         weights = label_weights(given.get("label_weight"), sample_weight, targets.labeled)
         X_weights = with_sample_weight(X, arguments["X_weights"], sample_weight)
         arguments |= {"X_weights": X_weights, "Y_weights": as_outer(weights)}
+        targets.measure(weights, getattr(self, "offset_", 0.0))
         arguments["Y"] = targets.matrix(X.dtype)
         return Restated(X, arguments)
 
@@ -140,34 +145,48 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         readout = check_option(self.readout, "readout", self._readouts)
         require(self, X, y)
         targets = RealTargets(y)
-        targets.check_sign()
         targets.check_fit()
+        weights = label_weights(label_weight, sample_weight, targets.labeled)
+        targets.measure(weights)
         labels = labels_for_training(targets, label_weight, sample_weight)
         result = self._factorize(
             X,
             targets.matrix(X.dtype),
             X_weights=with_sample_weight(X, X_weights, labels.sample_weight),
-            Y_weights=as_outer(label_weights(label_weight, sample_weight, targets.labeled)),
+            Y_weights=as_outer(weights),
             **self._arguments(),
         )
-        self._keep(result, n_targets_=targets.n_targets)
+        self._keep(result, n_targets_=targets.n_targets, offset_=targets.offset)
         if readout != "joint":
             self._refit_components(self._represent(X, X_weights), labels)
 
     def _batch_targets(self, y: Any) -> tuple[RealTargets, dict[str, Any]]:
-        targets = RealTargets(y, n_targets=getattr(self, "n_targets_", None))
-        targets.check_sign()
-        return targets, {}
+        return RealTargets(y, n_targets=getattr(self, "n_targets_", None)), {}
+
+    def _learn_batch(
+        self,
+        X: Any,
+        targets: Any,
+        X_weights: Any,
+        label_weight: Any = None,
+        sample_weight: Any = None,
+        **replaced: Any,
+    ) -> None:
+        before, weights = getattr(self, "offset_", np.nan), (label_weight, sample_weight)
+        counted = targets.measure(label_weights(*weights, targets.labeled), before)
+        lift = np.nan_to_num(before - targets.offset)
+        replaced |= {"lift": lift, "counted": counted}
+        super()._learn_batch(X, targets, X_weights, *weights, **replaced)
 
     def _keep_targets(self, targets: RealTargets, *weights: Any) -> None:
         del weights
-        self.n_targets_ = targets.n_targets
+        self.n_targets_, self.offset_ = targets.n_targets, targets.offset
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
         """Return R squared of the predictions."""
         check_is_fitted(self)
         targets = RealTargets(y, n_targets=self.n_targets_)
-        predicted = self.predict(X, X_weights=X_weights)
+        predicted = self._predicted(self._checked(X, reset=False), X_weights)
         with np.errstate(over="ignore", invalid="ignore"):
             known = targets.known, targets.complete
             found = score_labeled(predicted, *known, sample_weight, r2_score)
@@ -183,6 +202,12 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
             Shaped like the `y` of the fit, of the dtype of X.
         """
         check_is_fitted(self)
-        S = self._represent(self._checked(X, reset=False), X_weights)
-        scores = product(S, self._components_in_use(), "the predictions")
+        X = self._checked(X, reset=False)
+        return self._predicted(X, X_weights).astype(X.dtype)
+
+    def _predicted(self, X: Any, X_weights: Any) -> Array:
+        """Predict in float64, since the offset may be large."""
+        S = self._represent(X, X_weights)
+        above = product(S, self._components_in_use(), "the predictions")
+        scores = above.astype(np.float64) + np.nan_to_num(getattr(self, "offset_", 0.0))
         return np.asarray(scores if self.n_targets_ else scores[:, 0])
