@@ -152,7 +152,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
 
     def _keep(self, result: Factorization, **attributes: Any) -> None:
         """Set the attributes of a fit, and warn if it has not converged."""
-        of_batches = ("_online", "_weight_of_labeled")
+        of_batches = ("_online", "_offset", "_weight_of_labeled")
         for earlier in (*of_batches, "refitted_label_components_", "topic_names_"):
             self.__dict__.pop(earlier, None)
         if getattr(self, "penalties", None) is not None:

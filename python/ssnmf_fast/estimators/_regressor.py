@@ -59,7 +59,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     n_targets_ : int
         Number of targets k; 0 where `y` had one dimension.
     offset_ : ndarray, shape (k,)
-        Smallest target of the fit or of all batches; predictions are no smaller.
+        Smallest target of the fit or of all batches, 0 for none; predictions are no smaller.
 
     See Also
     --------
@@ -106,7 +106,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
     _saved: ClassVar = {
         "n_targets_": COUNT,
-        "offset_": Saved("k", optional=True),
+        "offset_": Saved("k", "finite", optional=True),
         "refitted_label_components_": Saved("rk", optional=True),
     }
 
@@ -156,7 +156,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
             Y_weights=as_outer(weights),
             **self._arguments(),
         )
-        self._keep(result, n_targets_=targets.n_targets, offset_=targets.offset)
+        offset = np.nan_to_num(targets.offset)
+        self._keep(result, n_targets_=targets.n_targets, offset_=offset)
         if readout != "joint":
             self._refit_components(self._represent(X, X_weights), labels)
 
@@ -172,7 +173,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         sample_weight: Any = None,
         **replaced: Any,
     ) -> None:
-        before, weights = getattr(self, "offset_", np.nan), (label_weight, sample_weight)
+        before = getattr(self, "_offset", getattr(self, "offset_", np.nan))
+        weights = label_weight, sample_weight
         counted = targets.measure(label_weights(*weights, targets.labeled), before)
         lift = np.nan_to_num(before - targets.offset)
         replaced |= {"lift": lift, "counted": counted}
@@ -180,7 +182,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
     def _keep_targets(self, targets: RealTargets, *weights: Any) -> None:
         del weights
-        self.n_targets_, self.offset_ = targets.n_targets, targets.offset
+        self.n_targets_ = targets.n_targets
+        self._offset, self.offset_ = targets.offset, np.nan_to_num(targets.offset)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
         """Return R squared of the predictions."""
@@ -209,5 +212,5 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         """Predict in float64, since the offset may be large."""
         S = self._represent(X, X_weights)
         above = product(S, self._components_in_use(), "the predictions")
-        scores = above.astype(np.float64) + np.nan_to_num(getattr(self, "offset_", 0.0))
+        scores = above.astype(np.float64) + getattr(self, "offset_", 0.0)
         return np.asarray(scores if self.n_targets_ else scores[:, 0])
