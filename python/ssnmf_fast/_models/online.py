@@ -123,14 +123,15 @@ class Online:
             self._statistics = {**self._statistics, "B": moved}
 
     def step(
-        self, data: Term, labels: Term | None, keep: float, counted: Array | None = None
+        self, data: Term, labels: Term | None, keep: float, n: float, counted: Array | None = None
     ) -> float:
         """Learn from one batch; returns the estimated objective per sample.
 
-        `keep` is the share of the weight of earlier batches that remains, and `counted` holds the
-        weight of every target, for :meth:`lift`.
+        `keep` is the share of the weight of earlier batches that remains, `n` the number of
+        samples, or the sum of their weights, and `counted` holds the weight of every target, for
+        :meth:`lift`.
         """
-        factors = {"S": _flat(data, self.factors["A"]), **self.factors}
+        factors = {"S": _flat(data, self.factors["A"], n), **self.factors}
         related = relations(data, labels, self.weight, factors)
         if labels is not None:
             self.weight = related[1].coefficient
@@ -157,9 +158,8 @@ class Online:
             new = counted.T.astype(problem.factors["S"].dtype) @ problem.factors["S"]
             past_sums = 0 if self.target_sums is None else self.target_sums
             self.target_sums = new + new.dtype.type(keep) * past_sums
-        n = data.shape[0]
         self._seen = keep * self._seen + n
-        self.mean_loss += (value - n * self.mean_loss) / self._seen
+        self.mean_loss += (value - n * self.mean_loss) / (self._seen or 1.0)
         self.n_steps += 1
         return self.mean_loss
 
@@ -203,10 +203,10 @@ def _times(x: Array, F: Array, exponent: float) -> Array:
         return np.asarray(np.minimum(x * np.minimum(power, most), most))
 
 
-def _flat(data: Term, A: Array) -> Array:
+def _flat(data: Term, A: Array, n: float) -> Array:
     """Equal entries in every used column of S, scaled to the mean of the data."""
     size = float(A.sum(axis=1, dtype=np.float64).mean())
-    mean = data.entries.total() / (data.shape[0] * data.shape[1])
+    mean = data.entries.total() / (n * data.shape[1]) if n else 0.0
     level = mean / size if mean > 0 and size > 0 else 1.0
     return padded(np.tile(np.where(A.any(axis=0), level, 0.0), (data.shape[0], 1)), A.dtype)
 
@@ -229,13 +229,15 @@ def learn_batch(
     A_support: Any = None,
     A_fixed: Any = None,
     penalties: Any = None,
+    sample_weight: Array | None = None,
     lift: Array | None = None,
     counted: Array | None = None,
 ) -> Online:
     """Learn from one batch, the first of all where `online` is None; see :func:`factorize`.
 
     The targets are larger than those of earlier batches by `lift`; `counted` is that of
-    :meth:`Online.step`.  Returns a new object; the one given stays as it is.
+    :meth:`Online.step`.  Returns a new object; the one given stays as it is.  `X_weights` and
+    `Y_weights` have `sample_weight`, too.
     """
     refuse_on_disk(X, "partial_fit")
     rank = check_integer(n_components, "n_components", 1)
@@ -268,5 +270,6 @@ def learn_batch(
     online.support = known.moves(online.factors)
     if lift is not None:
         online.lift(lift)
-    online.step(data, labels, keep, counted)
+    n = X.shape[0] if sample_weight is None else float(sample_weight.sum())
+    online.step(data, labels, keep, n, counted)
     return online
