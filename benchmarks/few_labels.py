@@ -1,4 +1,4 @@
-"""How good are predictions from few labels?  `SSNMFClassifier()` as it comes, beside scikit-learn.
+"""How good are predictions from few labels?  `FewLabelsClassifier()`, compared with scikit-learn.
 
     python benchmarks/few_labels.py --out few_labels
 
@@ -40,7 +40,7 @@ from labeled_sets import (
 )
 
 AMOUNTS = (0.005, 0.01, 0.05, 0.2, 1.0, 2, 4, 8, 16, 32, 64)  # shares, and numbers for each class
-OURS = "SSNMFClassifier()"
+OURS = "FewLabelsClassifier()"
 SINGLE_SETS = (*TEXT_SETS, *CLOSE_SETS, *IMAGE_SETS)
 KEY = ("amount", "draw", "data", "who")
 Key = tuple[float, int, str, str]
@@ -54,7 +54,7 @@ def ours(data: Any, known: Array, draw: int, parameters: dict[str, Any]) -> dict
     y = data.y.astype(float)
     y[~known] = np.nan
     begin = time.perf_counter()
-    model = sf.SSNMFClassifier(random_state=draw, **parameters).fit(data.X, y)
+    model = sf.FewLabelsClassifier(random_state=draw, **parameters).fit(data.X, y)
     seconds = time.perf_counter() - begin
     record: dict[str, Any] = {
         "seconds": seconds,

@@ -20,7 +20,7 @@ Predict = Callable[[Array], Array]  # indicators of what may be seen -> predicti
 def folds_of(y: Array, known: Array, draw: int) -> Array | None:
     """Return in which fold a label is hidden, (n,), -1 for never; None for too few labels.
 
-    As :class:`ssnmf_fast.SSNMFClassifier` does: 3 labels a class on average are needed.
+    As :class:`ssnmf_fast.FewLabelsClassifier` does: 3 labels a class on average are needed.
     """
     rows = np.random.default_rng(draw).permutation(np.flatnonzero(known))
     if len(rows) < 3 * (len(np.unique(y[known])) if y.ndim == 1 else y.shape[1]):

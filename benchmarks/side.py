@@ -2,7 +2,7 @@
 
     python benchmarks/side.py --out side
 
-`SSNMFClassifier()` as it comes, without tables and with one of three: "vectors", means of word
+`FewLabelsClassifier()` as it comes, without tables and with one of three: "vectors", means of word
 vectors that are learned from the training texts alone (PPMI of the words within a window, and its
 randomized SVD); "planted", noisy points around one center for each class; and "noise".  Results are
 appended to DIR/results.jsonl: started again, the script goes on where it was.
@@ -105,7 +105,7 @@ def measure(task: Key) -> dict[str, Any]:
     y = data.y.astype(float)
     y[~labeled(data.y, amount, draw)] = np.nan
     side, side_test = tables_of(name, draw, table)
-    model = sf.SSNMFClassifier(random_state=draw).fit(data.X, y, side=side)
+    model = sf.FewLabelsClassifier(random_state=draw).fit(data.X, y, side=side)
     return dict(zip(KEY, task, strict=True)) | {
         "accuracy": float(model.score(data.X_test, data.y_test, side=side_test)),
         "committee": model.committee_,

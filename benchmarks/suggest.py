@@ -1,4 +1,4 @@
-"""How many labels does `SSNMFClassifier.suggest` save, beside labeling at random?
+"""How many labels does `FewLabelsClassifier.suggest` save, beside labeling at random?
 
     python benchmarks/suggest.py --out suggest
 
@@ -54,7 +54,7 @@ def measure(most: int, task: Key) -> dict[str, Any]:
         if who == "suggested" or len(rows) in SHOWN:
             y = np.full(len(data.y), np.nan)
             y[rows] = data.y[rows]
-            model = sf.SSNMFClassifier(random_state=draw).fit(data.X, y)
+            model = sf.FewLabelsClassifier(random_state=draw).fit(data.X, y)
             accuracy = float(np.mean(model.predict(data.X_test) == data.y_test))
             expected, interval = model.validation_accuracy_, list(model.validation_interval_)
             curve.append([len(rows), accuracy, expected, *interval])

@@ -2,7 +2,7 @@
 
     python benchmarks/trees.py --out trees
 
-`HierarchicalClassifier()` as it comes ("tree"), beside `SSNMFClassifier()` on the labels without
+`HierarchicalClassifier()` as it comes ("tree"), `FewLabelsClassifier()` on the labels without
 parts, whose probabilities are summed ("flat"); a classifier of the top with one for the parts of
 each of its labels ("top-down"); and the mean of the logarithms of these two ("mixture").
 Newsgroups are parts of the six usual groups, topics of Reuters of its own sets of codes.  With "5
@@ -71,7 +71,7 @@ def top_down(X: Any, X_test: Any, y: Array, top: Any, draw: int, n_classes: int)
             chances[:, own] = 1
             continue
         rows = np.isin(y, own) | ((y < 0) & (guessed == group))
-        model = sf.SSNMFClassifier(random_state=draw).fit(X[rows], y[rows])
+        model = sf.FewLabelsClassifier(random_state=draw).fit(X[rows], y[rows])
         chances[:, model.classes_] = model.predict_proba(X_test)
     return chances
 

@@ -236,7 +236,7 @@ def labels(records: list[dict[str, Any]]) -> tuple[str, list[Loss]]:
             if "accuracy" in result:
                 cell = values[record["data"], record["amount"]]
                 cell[result["method"]].append(100 * result["accuracy"])
-    own = "SSNMFClassifier()"
+    own = "FewLabelsClassifier()"
     methods = [own, *dict.fromkeys(m for by in values.values() for m in by if m != own)]
     rows, lost = [], []
     for (data, amount), by in sorted(values.items()):

@@ -23,16 +23,16 @@ train, test, y_train, y_test = train_test_split(X, digit, random_state=0, strati
 # The same labels for both; -1 says that a sample has none.
 
 rates = [0.01, 0.025, 0.05, 0.1, 0.2]
-accuracy = {"SSNMFClassifier": [], "LogisticRegression": []}
+accuracy = {"FewLabelsClassifier": [], "LogisticRegression": []}
 order = np.random.default_rng(0).permutation(len(train))
 for rate in rates:
     first = [np.flatnonzero(y_train == label)[0] for label in range(10)]
     seen = np.union1d(first, order[: round(rate * len(order))])
     labels = np.full(len(train), -1)
     labels[seen] = y_train[seen]
-    ours = sf.SSNMFClassifier(random_state=0).fit(train, labels)
+    ours = sf.FewLabelsClassifier(random_state=0).fit(train, labels)
     linear = LogisticRegression(max_iter=5000).fit(train[seen] / 16, y_train[seen])
-    accuracy["SSNMFClassifier"].append(ours.score(test, y_test))
+    accuracy["FewLabelsClassifier"].append(ours.score(test, y_test))
     accuracy["LogisticRegression"].append(linear.score(test / 16, y_test))
 
 # %%

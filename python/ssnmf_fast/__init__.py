@@ -1,7 +1,7 @@
 """Fast semi-supervised nonnegative matrix factorization: sparse, masked, parallel, reproducible.
 
 Functions :func:`factorize`, :func:`represent` and :func:`objective` work on NumPy and SciPy arrays;
-the estimators (:class:`NMF`, :class:`SSNMFClassifier` and others) follow scikit-learn, which is
+the estimators (:class:`NMF`, :class:`FewLabelsClassifier` and others) follow scikit-learn, which is
 imported only when one of them is first used.  Measures of topics and predictions are in
 :mod:`ssnmf_fast.metrics` and pictures in :mod:`ssnmf_fast.plotting`, imported on first use as well.
 """
@@ -45,6 +45,7 @@ __all__ = [
     "DynamicTopics",
     "Explanation",
     "Factorization",
+    "FewLabelsClassifier",
     "FitState",
     "HierarchicalClassifier",
     "LowRankImputer",

@@ -214,16 +214,18 @@ def topic_shares(S: Array, A: Array) -> Array:
     return divide_by_sums(amounts(S, A))
 
 
-def class_means(shares: Array, indicators: Any) -> Array:
+def class_means(shares: Array, indicators: Any, weight: Array | None = None) -> Array:
     """Return the mean share of every topic in the samples of each class, (r, k).
 
     `shares` (n, r) are those of :func:`topic_shares`, so that long samples count like short ones.
     `indicators` (n, k) are 1 where a sample is of a class.  A sample of several classes counts for
     each in equal parts, and one without a class does not count.  A class without samples has zeros.
+    `weight` (n,) are weights of the samples.
     """
     members = sp.csr_array(indicators, dtype=np.float64, copy=True)
     members.eliminate_zeros()
-    members.data /= np.repeat(members.sum(axis=1), np.diff(members.indptr))
+    sizes = members.sum(axis=1) if weight is None else members.sum(axis=1) / weight
+    members.data /= np.repeat(sizes, np.diff(members.indptr))
     sums = np.asarray((members.T @ shares).T)
     counts = members.sum(axis=0)
     return np.asarray(np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0))

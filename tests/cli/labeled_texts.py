@@ -12,6 +12,6 @@ PAGE = "<i>page</i>"  # a class whose name needs care in HTML
 
 
 def fit(data: Path, model: str, out: Path, *more: str, rank: str | None = "2") -> int:
-    size = [] if rank is None or model == "ts-nmf" else ["--rank", rank]
+    size = [] if rank is None or model in ("ts-nmf", "few-labels") else ["--rank", rank]
     given = ["--model", model, "--out", str(out), "--min-df", "1", *size]
     return main(["fit", str(data), *given, *more])

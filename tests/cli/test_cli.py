@@ -71,6 +71,8 @@ def fit(table: Path, out: Path, *more: str) -> int:
             str(table),
             "--labels",
             "kind",
+            "--model",
+            "ssnmf",
             "--rank",
             "2",
             "--out",
@@ -167,7 +169,7 @@ class TestFit:
         X, labels = matrix
         out = tmp_path / "out"
         given = ["fit", str(X), "--labels", str(labels), "--rank", "2", "--out", str(out)]
-        given += ["--supervision-weight", "balanced"]
+        given += ["--model", "ssnmf", "--supervision-weight", "balanced"]
         assert main([*given, "--loss", losses[0], "--supervision-loss", losses[1]]) == 0
         fitted = sf.load(out / "model.npz")
         assert (fitted.loss, fitted.supervision_loss) == losses
@@ -303,7 +305,7 @@ class TestErrors:
         assert main(["fit", str(tmp_path / "object.npy"), *out]) == 2
         assert "cannot be read" in error_line(capsys)
         labels.write_text("a\nb\n", encoding="utf-8")
-        assert main(["fit", str(X), "--labels", str(labels), *out]) == 2
+        assert main(["fit", str(X), "--labels", str(labels), *out[2:]]) == 2
         assert "has 2 lines; expected one for each of the 12 samples" in error_line(capsys)
 
     def test_bad_models(

@@ -17,6 +17,8 @@ import ssnmf_fast as sf
 from ssnmf_fast.cli import main
 
 FEW = (
+    "--model",
+    "ssnmf",
     "--supervision-weight",
     "1",
     "--rank",

@@ -15,6 +15,7 @@ import ssnmf_fast as sf
 from ssnmf_fast.cli import main
 
 ESTIMATORS = {
+    "few-labels": "FewLabelsClassifier",
     "ssnmf": "SSNMFClassifier",
     "nmf": "NMF",
     "ts-nmf": "TopicSupervisedNMF",
@@ -24,7 +25,7 @@ ESTIMATORS = {
     "supervised-vbnmf": "SupervisedBayesianNMF",
 }
 GUIDED = [name for name in ESTIMATORS if name not in ("nmf", "vbnmf")]
-REPORTED = ("ssnmf", "nmf", "ts-nmf", "cnmf", "supervised-vbnmf")
+REPORTED = ("few-labels", "nmf", "ts-nmf", "cnmf", "supervised-vbnmf")
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ class TestEveryModel:
         assert fit(single, model, tmp_path / "out", *labels, "--seed", "3") == 0
         fitted = sf.load(tmp_path / "out" / "model.npz")
         wanted = type(fitted)().get_params()
-        wanted |= {"random_state": 3, "n_components": 2, "unlabeled": None}
+        wanted |= {"random_state": 3, "n_components": 2, "unlabeled": None}  # of those that it has
         wanted["dtype"] = "float32"  # of texts
         assert fitted.get_params() == {name: wanted[name] for name in fitted.get_params()}
 
@@ -114,7 +115,7 @@ class TestEveryModel:
         assert f"--model {model} needs --labels" in error_line(capsys)
 
     @pytest.mark.parametrize(
-        "model", [name for name in ESTIMATORS if name not in ("ts-nmf", "ssnmf")]
+        "model", [name for name in ESTIMATORS if name not in ("ts-nmf", "few-labels")]
     )
     def test_needs_rank(
         self, model: str, single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -165,16 +166,20 @@ class TestOptionsOfOtherModels:
         ("model", "more", "users"),
         [
             ("ssnmf", ["--svm-c", "1"], "nmf-alpha"),
-            ("cnmf", ["--label-separator", ";"], "ssnmf, ts-nmf, nmf-alpha"),
+            ("cnmf", ["--label-separator", ";"], "few-labels, ssnmf, ts-nmf, nmf-alpha"),
             ("cnmf", ["--supervision-weight", "1"], "ssnmf, nmf-alpha"),
             ("ts-nmf", ["--supervision-loss", "frobenius"], "ssnmf"),
-            ("ts-nmf", ["--self-training", "1"], "ssnmf"),
+            ("ts-nmf", ["--self-training", "1"], "few-labels"),
+            ("ssnmf", ["--self-training", "1"], "few-labels"),
+            ("few-labels", ["--supervision-weight", "1"], "ssnmf, nmf-alpha"),
+            ("few-labels", ["--supervision-loss", "frobenius"], "ssnmf"),
+            ("few-labels", ["--readout", "joint"], "ssnmf"),
             ("nmf", ["--readout", "joint"], "ssnmf"),
             ("nmf-alpha", ["--free-topics", "1"], "ts-nmf"),
             ("nmf-alpha", ["--labeled-weight", "1"], "ts-nmf"),
             ("nmf", ["--s-shape", "1"], "vbnmf"),
             ("vbnmf", ["--rate-shape", "1"], "supervised-vbnmf"),
-            ("vbnmf", ["--loss", "frobenius"], "ssnmf, nmf, ts-nmf"),
+            ("vbnmf", ["--loss", "frobenius"], "few-labels, ssnmf, nmf, ts-nmf"),
         ],
     )
     def test_named_in_one_line(

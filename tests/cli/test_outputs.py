@@ -124,7 +124,12 @@ def test_no_result_replaces_another_input(
     (tmp_path / "topics.csv").write_text("a\n" * 12, encoding="utf-8")
     before = contents(tmp_path)
     given = f"{'english,' if option == '--stop-words' else ''}{tmp_path / 'topics.csv'}"
-    assert main(["fit", str(matrix), "--out", str(tmp_path), option, given, *FIT[:4]]) == 2
+    assert (
+        main(
+            ["fit", str(matrix), "--out", str(tmp_path), option, given, *FIT[:2], "--model", "nmf"]
+        )
+        == 2
+    )
     assert "would replace" in error_line(capsys)
     assert contents(tmp_path) == before
 

@@ -51,13 +51,9 @@ class TestDefault:
         assert main(files(tmp_path, 10)) == 0
         printed = capsys.readouterr().out
         found, model = metrics_of(tmp_path / "out"), sf.load(tmp_path / "out" / "model.npz")
-        assert found["model"] == "ssnmf"
-        assert type(model) is sf.SSNMFClassifier
-        assert (model.n_components, model.supervision_weight, model.max_iter) == (
-            "auto",
-            "auto",
-            200,
-        )
+        assert found["model"] == "few-labels"
+        assert type(model) is sf.FewLabelsClassifier
+        assert (model.n_components_, model.max_iter) == (4, 200)
         assert model.n_labeled_ == 40  # none is lost
         assert (found["held_out"], found["judged_by"], found["judged_samples"]) == (
             *(0, "validation"),
@@ -76,7 +72,8 @@ class TestDefault:
         assert [used.count(name) for name in ("training", "held out")] == [40, 0]
         page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
         assert "By validation on 40 labeled samples" in page
-        assert "supervision weight, set by the fit" in page
+        assert "4 (1 for each class)" in page
+        assert "chosen by validation" not in page
         assert "weights of the classifiers, found by validation" in page
         new = r"accuracy by .*: [\d.]+% \(95% interval for new samples "
         assert re.search(new, printed)
@@ -111,11 +108,23 @@ class TestDefault:
 
     def test_given_settings_leave_nothing_to_validate(self, tmp_path: Path) -> None:
         given = ["--rank", "5", "--supervision-weight", "inf", "--readout", "refit"]
-        assert main([*files(tmp_path, 10), *given, "--self-training", "0"]) == 0
+        assert main([*files(tmp_path, 10), *given, "--model", "ssnmf"]) == 0
         assert metrics_of(tmp_path / "out")["judged_by"] == "held-out samples"
         model = sf.load(tmp_path / "out" / "model.npz")
-        assert (model.n_components, model.readout, model.self_training) == (5, "refit", 0)
+        assert (model.n_components, model.readout) == (5, "refit")
         assert model.supervision_weight == float("inf")
+
+    def test_options_of_the_papers_model_are_refused(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The default does not become another model because a rank is given."""
+        assert main([*files(tmp_path, 10), "--rank", "5"]) == 2
+        assert "takes no --rank" in capsys.readouterr().err
+        assert main([*files(tmp_path, 10), "--readout", "refit"]) == 2
+        assert "has no use for --readout; it is for ssnmf" in capsys.readouterr().err
+        more = ["--model", "ssnmf", "--rank", "5", "--supervision-weight", "auto"]
+        assert main([*files(tmp_path, 10), *more]) == 2
+        assert "--model ssnmf takes no --supervision-weight auto" in capsys.readouterr().err
 
     @pytest.mark.slow
     def test_large_data(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +148,10 @@ class TestDefault:
         assert main([*command[:2], *command[4:]]) == 2
         assert "--model nmf needs --rank, the number of topics" in capsys.readouterr().err
         assert main([*command, "--model", "cnmf"]) == 2
-        assert "the default with --labels, ssnmf, sets it" in capsys.readouterr().err
+        assert (
+            "the default with --labels, few-labels, has topics for each class"
+            in capsys.readouterr().err
+        )
         more = ["--model", "nmf-alpha", "--rank", "4", "--supervision-weight", "inf"]
         assert main([*command, *more]) == 2
         assert "--model nmf-alpha takes no --supervision-weight inf" in capsys.readouterr().err
@@ -197,26 +209,10 @@ class TestSettingsThatTheFitSets:
     @pytest.mark.parametrize(
         ("given", "per_class", "wanted"),
         [
-            ({}, 4, ("rank", "supervision weight", "self-training", "found by validation")),
-            ({}, 2, ("rank", "supervision weight", "self-training", "not validated")),
-            ({"n_components": 5}, 4, ("supervision weight", "self-training", "by validation")),
-            (
-                {"n_components": 2, "supervision_weight": "balanced"},
-                2,
-                ("supervision weight", "self-training"),
-            ),
-            (
-                {"n_components": 5, "supervision_weight": 2.0, "readout": "committee"},
-                4,
-                ("self-training", "found by validation"),
-            ),
-            ({"readout": "refit"}, 4, ("rank", "supervision weight", "self-training")),
-            ({"readout": "logistic"}, 4, ("rank", "supervision weight", "self-training")),
-            (
-                {"several": True},
-                5,
-                ("rank", "supervision weight", "self-training", "by validation"),
-            ),
+            ({}, 4, ("rank", "self-training", "found by validation")),
+            ({}, 2, ("rank", "self-training", "not validated")),
+            ({"self_training": 1}, 4, ("found by validation",)),
+            ({"several": True}, 5, ("rank", "self-training", "by validation")),
         ],
     )
     def test_classifier(self, given: dict[str, Any], per_class: int, wanted: list[str]) -> None:
@@ -227,22 +223,17 @@ class TestSettingsThatTheFitSets:
         if given.get("several"):
             y = np.array([[np.nan] * 3 if one is None else np.eye(3)[one] for one in y])
         params = {name: value for name, value in given.items() if name != "several"}
-        model = sf.SSNMFClassifier(max_iter=5, tol=1, random_state=0, **params).fit(X, y)
+        model = sf.FewLabelsClassifier(max_iter=5, tol=1, random_state=0, **params).fit(X, y)
         found = dict(_fit._found(model))
         for word in wanted:
             assert any(word in name for name in found), (word, found)
-        kinds = ("rank", "supervision weight", "self-training")
         by_rule = {name.partition(",")[0]: value for name, value in found.items()}
-        assert {name for name in by_rule if name in kinds} == {*wanted} & {*kinds}
+        kinds = {"rank", "self-training"}
+        assert kinds & by_rule.keys() == {*wanted} & kinds
         if "rank" in by_rule:
             assert by_rule["rank"] == f"{len(model.components_)} (1 for each class)"
-        if "supervision weight" in by_rule:
-            assert float(by_rule["supervision weight"]) == pytest.approx(
-                model.supervision_weight_, rel=1e-5
-            )
-        if "self-training" in by_rule:
             assert by_rule["self-training"].split()[0] == str(model.self_training_)
-        assert ("weights of the classifiers" in by_rule) == (len(model.committee_) > 1)
+        assert "weights of the classifiers" in by_rule
 
     def test_of_other_models(self) -> None:
         X, y = load_digits(n_class=3, return_X_y=True)
@@ -403,7 +394,9 @@ def test_progress_is_that_of_the_last_fit() -> None:
     X, y = load_digits(n_class=3, return_X_y=True)
     labels = [int(one) if k < 40 else None for k, one in enumerate(y)]
     seen: list[int] = []
-    model = sf.SSNMFClassifier(random_state=0, callback=lambda state: seen.append(state.iteration))
+    model = sf.FewLabelsClassifier(
+        random_state=0, callback=lambda state: seen.append(state.iteration)
+    )
     model.fit(X, labels)
     assert model.self_training_ >= 1
     assert seen == sorted(set(seen))

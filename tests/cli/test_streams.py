@@ -33,8 +33,19 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-# What validation would choose: these tests ask how streams are read and written.
-CHOSEN = ["--supervision-weight", "1", "--readout", "joint", "--max-iter", "50", "--tol", "0"]
+# A quick model: these tests ask how streams are read and written.
+CHOSEN = [
+    "--model",
+    "ssnmf",
+    "--supervision-weight",
+    "1",
+    "--readout",
+    "joint",
+    "--max-iter",
+    "50",
+    "--tol",
+    "0",
+]
 
 
 def fit(data: Path | str, out: Path | str, *more: str) -> int:

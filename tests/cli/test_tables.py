@@ -15,8 +15,19 @@ from ssnmf_fast.cli import main
 TEXTS = ["café dog pet", "bank stock price", "dog pet vét", "stock price market"] * 3
 
 
-# What validation would choose: these tests ask how tables are read.
-CHOSEN = ["--supervision-weight", "1", "--readout", "joint", "--max-iter", "50", "--tol", "0"]
+# A quick model: these tests ask how tables are read.
+CHOSEN = [
+    "--model",
+    "ssnmf",
+    "--supervision-weight",
+    "1",
+    "--readout",
+    "joint",
+    "--max-iter",
+    "50",
+    "--tol",
+    "0",
+]
 
 
 def fit(data: Path, out: Path, *more: str, labels: str = "kind") -> int:

@@ -36,7 +36,17 @@ def verify(capsys, out, data, *options):
 
 FITS = {
     "nmf": ("--rank", "2"),
-    "ssnmf": ("--labels", "topic", "--rank", "2", "--supervision-weight", "inf"),
+    "ssnmf": (
+        "--labels",
+        "topic",
+        "--model",
+        "ssnmf",
+        "--rank",
+        "2",
+        "--supervision-weight",
+        "inf",
+    ),
+    "few-labels": ("--labels", "topic"),
     "cnmf": ("--labels", "topic", "--model", "cnmf", "--rank", "2"),
     "ts-nmf": ("--labels", "topic", "--model", "ts-nmf", "--seed", "3"),
 }

@@ -203,18 +203,19 @@ class TestTopicSupervisedNMF:
 
     def test_weights_by_blocks_need_weight_one(self, client):
         pattern = sf.weights.observed([sp.csr_array((N, M))])
-        with pytest.raises(ValueError, match="Set labeled_weight=1"):
+        with pytest.raises(ValueError, match="labeled_weight 1"):
             sfd.TopicSupervisedNMF(**LOOP).fit(cut(X), Y, X_weights=pattern)
 
 
 class TestSSNMFClassifier:
     @pytest.mark.parametrize(
-        ("weight", "init"), [(np.inf, "auto"), (2.0, "auto"), ("balanced", "random")]
+        ("weight", "init"), [(np.inf, "labels"), (2.0, "labels"), ("balanced", "random")]
     )
     def test_is_that_in_memory(self, client, weight, init):
         given = {"n_components": 4, "supervision_weight": weight, "init": init, **LOOP}
+        given |= {"readout": "refit"}
         model = sfd.SSNMFClassifier(**given).fit(cut(X), Y)
-        wanted = sf.SSNMFClassifier(readout="refit", **given).fit(X, Y)
+        wanted = sf.SSNMFClassifier(**given).fit(X, Y)
         assert_same_fit(model, wanted)
         assert_same(model.label_components_, wanted.label_components_)
         assert_same(model.refitted_label_components_, wanted.refitted_label_components_)
@@ -222,6 +223,32 @@ class TestSSNMFClassifier:
         assert_same(model.class_shares_, wanted.class_shares_, tol=2e-3)  # solved to finer tol
         np.testing.assert_array_equal(model.predict(cut(X)).compute(), wanted.predict(X))
         assert model.score(cut(X), da.from_array(TRUTH)) == wanted.score(X, TRUTH)
+
+    def test_defaults_are_those_in_memory(self, client):
+        assert sfd.SSNMFClassifier().get_params() == sf.SSNMFClassifier().get_params()
+        model = sfd.SSNMFClassifier(**LOOP).fit(cut(X), Y)
+        wanted = sf.SSNMFClassifier(**LOOP).fit(X, Y)
+        assert_same_fit(model, wanted)
+        assert model.readout_.directions is None  # topics alone
+        assert model.score(cut(X), TRUTH) > 0.6
+        assert_lazy(model, X, *PREDICTIONS)
+
+    @pytest.mark.parametrize("given", [None, "outer"])
+    def test_weights_of_samples_and_of_labels(self, client, given):
+        rng = np.random.default_rng(1)
+        weights = {"sample_weight": rng.integers(0, 4, N), "label_weight": rng.random(N)}
+        if given is not None:
+            weights["X_weights"] = sf.weights.outer(rows=rng.random(N))
+        for weight in (np.inf, "balanced"):
+            settings = {"supervision_weight": weight, "init": "labels", "readout": "refit"}
+            settings |= {"n_components": 3, **LOOP}
+            wanted = sf.SSNMFClassifier(**settings).fit(X, Y, **weights)
+            spread = weights | {"sample_weight": da.from_array(weights["sample_weight"])}
+            model = sfd.SSNMFClassifier(**settings).fit(cut(X), Y, **spread)
+            assert_same_fit(model, wanted)
+            assert_same(model.label_components_, wanted.label_components_)
+            assert_same(model.refitted_label_components_, wanted.refitted_label_components_)
+            assert_same(model.class_prior_, wanted.class_prior_)
 
     @pytest.mark.parametrize("weight", [np.inf, 2.0])
     def test_files_empty_blocks_and_unknown_rows(self, client, weight, tmp_path):
@@ -232,8 +259,8 @@ class TestSSNMFClassifier:
             da.from_delayed(dask.delayed(part), (np.nan, M), dtype=float, meta=X[:0])
             for part in (X[:150], X[150:])
         ]
-        given = {"n_components": 4, "supervision_weight": weight, **LOOP}
-        wanted = sf.SSNMFClassifier(readout="refit", **given).fit(X, Y)
+        given = {"n_components": 4, "supervision_weight": weight, "readout": "refit", **LOOP}
+        wanted = sf.SSNMFClassifier(**given).fit(X, Y)
         for blocks in (
             paths,
             client.scatter([X[:100], X[100:100], X[100:]], hash=False),
@@ -265,9 +292,10 @@ class TestSSNMFClassifier:
             several[5] = [1, 0, np.nan]
         weights = rng.random(N)
         given = {"n_components": 4, "supervision_weight": 2.0, "threshold": 0.4, **LOOP}
-        extra = {"X_weights": sf.weights.outer(rows=weights), "sample_weight": weights}
+        given |= {"readout": "refit"}
+        extra = {"X_weights": sf.weights.outer(rows=weights), "label_weight": weights}
         model = sfd.SSNMFClassifier(**given).fit(cut(X), several, **extra)
-        wanted = sf.SSNMFClassifier(readout="refit", **given).fit(X, several, **extra)
+        wanted = sf.SSNMFClassifier(**given).fit(X, several, **extra)
         assert_same_fit(model, wanted)
         assert_same(model.refitted_label_components_, wanted.refitted_label_components_)
         assert_lazy(model, X, *PREDICTIONS)
@@ -281,13 +309,9 @@ class TestSSNMFClassifier:
     @pytest.mark.parametrize(
         ("changed", "message"),
         [
-            ({"n_components": "auto"}, "n_components must be a number for data"),
-            (
-                {"supervision_weight": "auto"},
-                "supervision_weight must be a number for data",
-            ),
-            ({"readout": "logistic"}, "readout must be one of 'auto', 'refit'"),
-            ({"class_weight": "balanced"}, "class_weight='balanced' belongs to"),
+            ({"n_components": 0}, "n_components must be at least 1"),
+            ({"supervision_weight": "auto"}, "supervision_weight must be one of 'balanced'"),
+            ({"readout": "auto"}, "readout must be one of 'logistic', 'refit'"),
             ({"n_components": 2, "supervision_weight": np.inf}, "n_components=2 is too small"),
         ],
     )
@@ -296,10 +320,15 @@ class TestSSNMFClassifier:
         with pytest.raises(ValueError, match=message):
             sfd.SSNMFClassifier(**given).fit(cut(X), Y)
 
-    def test_side_information_needs_memory(self, client):
+    def test_side_information_is_refused(self, client):
         model = sfd.SSNMFClassifier(n_components=3, supervision_weight=1.0, **LOOP)
-        with pytest.raises(ValueError, match="side information needs X in memory"):
-            model.fit(cut(X), Y, side={"embedding": np.ones((len(Y), 2))})
+        side = {"embedding": np.ones((len(Y), 2))}
+        with pytest.raises(TypeError, match="side"):
+            model.fit(cut(X), Y, side=side)
+        with pytest.raises(ValueError, match="side must be None"):
+            model.fit(cut(X), Y).predict(cut(X), side=side)
+        with pytest.raises(ValueError, match="fitted with no side"):
+            model.predict(X, side=side)
 
     def test_labels_of_other_samples(self, client):
         model = sfd.SSNMFClassifier(n_components=3, supervision_weight=1.0, **LOOP)

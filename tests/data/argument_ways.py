@@ -189,6 +189,7 @@ WAYS = {
         "y": ANSWERS,
         "X_weights": weighings(HALF),
         "sample_weight": [Way(ROW)],
+        "label_weight": [Way(ROW)],
         "classes": [Way(np.arange(3.0))],
         "alpha": [Way(S)],
         "times": [Way(np.arange(20200101.0, 20201301, 100)), Way(TIMES)],

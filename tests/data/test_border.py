@@ -82,7 +82,8 @@ def test_data_are_checked_once(form, init):
 
 MODELS = {
     "NMF": sf.NMF(n_components=3, max_iter=2, tol=0, random_state=0),
-    "SSNMFClassifier": sf.SSNMFClassifier(max_iter=2, tol=0, random_state=0),
+    "FewLabelsClassifier": sf.FewLabelsClassifier(max_iter=2, tol=0, random_state=0),
+    "SSNMFClassifier": sf.SSNMFClassifier(n_components=3, max_iter=2, tol=0, random_state=0),
     "SSNMFRegressor": sf.SSNMFRegressor(n_components=3, max_iter=2, tol=0, random_state=0),
     "TopicSupervisedNMF": sf.TopicSupervisedNMF(max_iter=2, tol=0, random_state=0),
     "MarginNMF": sf.MarginNMF(n_components=3, max_iter=2, tol=0, random_state=0),

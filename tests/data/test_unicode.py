@@ -19,6 +19,7 @@ RNG = np.random.default_rng(0)
 X = RNG.random((40, 6)) + 4 * np.eye(6)[np.arange(40) % 2]
 FEW = {"max_iter": 5, "tol": 0, "random_state": 0}
 MODELS = {
+    "FewLabelsClassifier": {},
     "SSNMFClassifier": {"n_components": 2, "supervision_weight": 1.0},
     "TopicSupervisedNMF": {},
     "ConstrainedNMF": {"n_components": 2},
@@ -96,7 +97,7 @@ def test_classes_and_weights_of_classes():
     model.partial_fit(X, MIXED, classes=[DECOMPOSED(NAIVE), CAFE])
     assert model.classes_.tolist() == [CAFE, NAIVE]
     weights = [{write(CAFE): 3.0} for write in (COMPOSED, DECOMPOSED)]
-    fits = [sf.SSNMFClassifier(class_weight=w, **MODELS["SSNMFClassifier"], **FEW) for w in weights]
+    fits = [sf.FewLabelsClassifier(class_weight=w, **FEW) for w in weights]
     one, other = (model.fit(X, MIXED).predict_proba(X) for model in fits)
     np.testing.assert_array_equal(one, other)
 

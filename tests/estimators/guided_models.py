@@ -22,8 +22,9 @@ def guided_models(X, y):
     several = np.where((y < 0)[:, None], -1, np.column_stack([y < 5, y % 2 == 0]))
     rank = {"n_components": 10, **QUICK}
     return {
-        "chosen": (sf.SSNMFClassifier(**QUICK), y),
-        "several": (sf.SSNMFClassifier(**QUICK), several),
+        "chosen": (sf.FewLabelsClassifier(**QUICK), y),
+        "several": (sf.FewLabelsClassifier(**QUICK), several),
+        "logistic": (sf.SSNMFClassifier(**rank), y),
         "refit": (sf.SSNMFClassifier(readout="refit", **rank), y),
         "joint": (sf.SSNMFClassifier(readout="joint", **rank), y),
         "regressor": (sf.SSNMFRegressor(**rank), np.where(y < 0, np.nan, y)),

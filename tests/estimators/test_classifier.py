@@ -29,7 +29,7 @@ def _model(**parameters):
 
 
 def _quick(**parameters):
-    """A model that chooses nothing by validation."""
+    """A model without logistic regression."""
     return _model(readout="refit", supervision_weight=1.0, **parameters)
 
 
@@ -49,7 +49,7 @@ def test_unlabeled_samples_do_not_steer(loss, small):
     hidden = np.where(np.arange(120) % 3 == 0, -1, y)
     other = np.where(np.arange(120) % 3 == 0, (y + 1) % 3, y)
     model = _model(supervision_loss=loss)
-    weighted = clone(model).fit(X, other, sample_weight=(hidden >= 0).astype(float))
+    weighted = clone(model).fit(X, other, label_weight=(hidden >= 0).astype(float))
     np.testing.assert_allclose(
         model.fit(X, hidden).components_, weighted.components_, rtol=1e-6, atol=1e-9
     )
@@ -189,13 +189,13 @@ def test_single_missing_labels_weigh_nothing(small):
     np.testing.assert_allclose(model.components_, fit.A, rtol=1e-6, atol=1e-9)
 
 
-def test_sample_weights_join_with_the_mask(small):
+def test_label_weights_join_with_the_mask(small):
     X, y = small
     hidden = np.where(np.arange(120) % 2 == 0, -1, y)
     model = _quick(solver="hals")
     expected = clone(model).fit(X, hidden).components_
     for form in (np.ones(120), [1] * 120, np.where(hidden < 0, 9.0, 1)):
-        components = clone(model).fit(X, hidden, sample_weight=form).components_
+        components = clone(model).fit(X, hidden, label_weight=form).components_
         np.testing.assert_array_equal(components, expected)
 
 
@@ -247,13 +247,3 @@ def test_bad_targets_are_refused(targets, message, small):
     with pytest.raises(ValueError, match=message):
         model.fit(X, targets(y))
     assert not hasattr(model, "classes_")
-
-
-@pytest.mark.parametrize("readout", ["refit", "joint"])
-@pytest.mark.parametrize(
-    "parameter", [{"self_training": 2}, {"class_weight": "balanced"}, {"class_weight": {0: 2.0}}]
-)
-def test_parameters_of_the_logistic_readout_are_refused_for_others(parameter, readout, small):
-    (name,) = parameter
-    with pytest.raises(ValueError, match=f"{name}=.* belongs to readout='committee' or"):
-        _model(readout=readout, **parameter).fit(*small)

@@ -1,4 +1,4 @@
-"""The committee of SSNMFClassifier(): members, weights, neighbors, labels that mislead."""
+"""The committee of FewLabelsClassifier(): members, weights, neighbors, labels that mislead."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_few_labels_stay_near_the_prior():
 def test_gradients_agree_with_differences(several):
     rng = np.random.default_rng(0)
     members = np.eye(3)[rng.integers(3, size=5)] if not several else rng.integers(2, size=(5, 3))
-    truth = _committee.Truth(members.astype(float), rng.random((5, 3)) if several else 1.0, several)
+    truth = _committee.Truth(members.astype(float), rng.random((5, 3 if several else 1)), several)
     logits, direction = rng.normal(size=(5, 3)), rng.normal(size=(5, 3))
     step = 1e-6
     ends = [truth.loss(logits + sign * step * direction)[0] for sign in (1, -1)]
@@ -146,19 +146,17 @@ def test_a_sum_of_members_gives_the_sum_of_their_logits():
 @pytest.mark.slow
 def test_who_is_in_the_committee():
     X, y = documents(0, [60, 60])
-    assert set(sf.SSNMFClassifier(**QUICK).fit(X, hide(y, 5, 0)).committee_) == {
+    assert set(sf.FewLabelsClassifier(**QUICK).fit(X, hide(y, 5, 0)).committee_) == {
         *("topics", "features", "directions", "naive Bayes", "neighbors", "margins")
     }
     several = np.stack([y == 0, y == 1], axis=1).astype(float)
     several[hide(y, 9, 0) < 0] = np.nan
-    model = sf.SSNMFClassifier(**QUICK).fit(X, several)
+    model = sf.FewLabelsClassifier(**QUICK).fit(X, several)
     assert {*model.committee_} == {"topics", "features", "directions", "naive Bayes"}
     assert model.validation_predicted_.shape == several.shape
     assert model.validation_interval_[0] < model.validation_accuracy_ <= 1
-    dense = sf.SSNMFClassifier(**QUICK).fit(X.toarray(), hide(y, 5, 0))
+    dense = sf.FewLabelsClassifier(**QUICK).fit(X.toarray(), hide(y, 5, 0))
     assert "naive Bayes" in dense.committee_  # what counts is how many entries are not zero
-    alone = sf.SSNMFClassifier(readout="logistic", **QUICK).fit(X, hide(y, 5, 0))
-    assert set(alone.committee_) == {"topics"}
 
 
 # ----------------------------------------------------------------------------------- neighbors
@@ -237,7 +235,7 @@ def test_approximate_neighbors(clusters, monkeypatch):
     same = np.mean([len(set(a) & set(b)) / 6 for a, b in zip(near, exact, strict=True)])
     assert same > 0.95
     points, y = clusters
-    model = sf.SSNMFClassifier(**QUICK).fit(np.abs(points), hide(y, 3, 0))
+    model = sf.FewLabelsClassifier(**QUICK).fit(np.abs(points), hide(y, 3, 0))
     assert "neighbors" in model.committee_
     assert (model.predict(np.abs(points)) == y).mean() > 0.9
 
@@ -248,7 +246,7 @@ def test_too_many_samples_for_exact_neighbors(clusters, monkeypatch):
     monkeypatch.setattr(_neighbors, "EXACT", 100)
     monkeypatch.setattr(_neighbors, "find_spec", lambda name: None)
     assert "ssnmf-fast[neighbors]" in _neighbors.why_missing(150)
-    model = sf.SSNMFClassifier(**QUICK).fit(np.abs(points), hide(y, 3, 0))
+    model = sf.FewLabelsClassifier(**QUICK).fit(np.abs(points), hide(y, 3, 0))
     assert "neighbors" not in model.committee_
     assert (model.predict(np.abs(points)) == y).mean() > 0.9
 
@@ -258,7 +256,7 @@ def test_images_are_recognized_by_their_neighbors():
     X, y = load_digits(return_X_y=True)
     X = X / 16
     hidden = hide(y, 2, 0)
-    model = sf.SSNMFClassifier(random_state=0, n_threads=1).fit(X, hidden)
+    model = sf.FewLabelsClassifier(random_state=0, n_threads=1).fit(X, hidden)
     machine = LabelSpreading("knn", n_neighbors=10).fit(X, hidden)
     rest = hidden < 0
     rival = (machine.transduction_ == y)[rest].mean()
@@ -271,7 +269,7 @@ def test_images_are_recognized_by_their_neighbors():
 @pytest.mark.slow
 def test_as_many_labels_of_uneven_classes():
     X, y = documents(0, [700, 60, 50, 40])
-    model = sf.SSNMFClassifier(**QUICK).fit(X, hide(y, 6, 0))
+    model = sf.FewLabelsClassifier(**QUICK).fit(X, hide(y, 6, 0))
     assert len(model.components_) == 12
     assert model.self_training_ == 0
     true = np.bincount(y) / len(y)
@@ -279,7 +277,9 @@ def test_as_many_labels_of_uneven_classes():
     accuracy = (model.predict(X) == y).mean()
     low, high = model.validation_interval_
     assert low <= accuracy <= high
-    plain = sf.SSNMFClassifier(self_training=0, **QUICK).fit(X, hide(y, 6, 0))
+    untaught = sf.FewLabelsClassifier(self_training=0, **QUICK).fit(X, hide(y, 6, 0))
+    np.testing.assert_array_equal(untaught.predict_proba(X), model.predict_proba(X))
+    plain = sf.FewLabelsClassifier(class_weight={0: 1.0}, **QUICK).fit(X, hide(y, 6, 0))
     assert np.allclose(plain.class_prior_, 0.25)
     assert accuracy > (plain.predict(X) == y).mean() - 0.005
 
@@ -287,7 +287,7 @@ def test_as_many_labels_of_uneven_classes():
 @pytest.mark.slow
 def test_even_classes_do_not_look_uneven():
     X, y = documents(1, [100, 100, 100])
-    model = sf.SSNMFClassifier(**QUICK).fit(X, hide(y, 4, 0))
+    model = sf.FewLabelsClassifier(**QUICK).fit(X, hide(y, 4, 0))
     assert len(model.components_) == 3
     np.testing.assert_allclose(model.class_prior_, 1 / 3)
 
@@ -298,7 +298,7 @@ def test_shares_of_classes_are_found_from_predictions():
     y = rng.choice(3, size=20_000, p=true)
     points = np.eye(3)[y] + 0.7 * rng.normal(size=(len(y), 3))
     logits = points / 0.7**2  # Bayes' rule for even classes
-    found = _label_shift.shares_of_classes(logits, prior)
+    found = _label_shift.shares_of_classes(logits, prior, np.ones(len(y)))
     np.testing.assert_allclose(found, true, atol=0.02)
     shifted = logits + _label_shift.log_ratio(found, prior)
     assert (shifted.argmax(axis=1) == y).mean() > (logits.argmax(axis=1) == y).mean() + 0.02

@@ -30,24 +30,25 @@ WHOLE = [sf.BayesianNMF, sf.SupervisedBayesianNMF, sf.SeededTopics]  # no weight
 _NEGATIVE_X = {
     "check_decision_proba_consistency": "X of this check has negative entries (positive_only)"
 }
-_UNLABELED = "a sample whose label weighs nothing still takes part in the topics, unlabeled"
-_WEIGHTS_OF_LABELS = {
-    "check_sample_weight_equivalence_on_dense_data": _UNLABELED,
-    "check_sample_weight_equivalence_on_sparse_data": _UNLABELED,
-}
+
+
+def _other_weights(reason):
+    kinds = ("dense", "sparse")
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
+
+
 _NEGATIVE_DATA = {
     "SSNMFClassifier": {
         **_NEGATIVE_X,
-        "check_class_weight_classifiers": "X of this check has negative entries (positive_only)",
-        **_WEIGHTS_OF_LABELS,
     },
+    "HierarchicalClassifier": _other_weights("samples are put into folds at random"),
     "TopicSupervisedNMF": _NEGATIVE_X,
     "MarginNMF": _NEGATIVE_X,
     "ConstrainedNMF": _NEGATIVE_X,
     "SupervisedBayesianNMF": _NEGATIVE_X,
     "SeededTopics": _NEGATIVE_X,
     "SSNMFRegressor": {
-        **_WEIGHTS_OF_LABELS,
+        **_other_weights("a random start has other numbers for a repeated sample"),
         "check_regressor_multioutput": "y of this check has negative entries (positive_only)",
     },
 }
@@ -79,17 +80,6 @@ class Dated(sf.DynamicTopics):
         return super().partial_fit(X, months)
 
 
-class Nested(sf.HierarchicalClassifier):
-    """Its classifiers make no choice by validation, which takes most of the time of a fit."""
-
-    def _shared(self):
-        return super()._shared() | QUICK
-
-
-QUICK = {"n_components": 3, "supervision_weight": 1.0}  # readout and self-training follow
-SLOW = ["SSNMFClassifier", "HierarchicalClassifier"]  # by default
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:.*optimality conditions:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Of the [0-9]+ components:UserWarning")
@@ -97,8 +87,13 @@ SLOW = ["SSNMFClassifier", "HierarchicalClassifier"]  # by default
 @pytest.mark.filterwarnings("ignore:The readout of the fit cannot be updated:UserWarning")
 @pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
 @parametrize_with_checks(
-    [estimator() for estimator in ESTIMATORS + WHOLE if estimator.__name__ not in SLOW]
-    + [sf.SSNMFClassifier(**QUICK), Nested(), sf.NonnegativeCP(2), Dated(2)],
+    [estimator() for estimator in ESTIMATORS + WHOLE if estimator is not sf.SSNMFClassifier]
+    + [
+        sf.SSNMFClassifier(3, init="labels"),
+        sf.HierarchicalClassifier(),
+        sf.NonnegativeCP(2),
+        Dated(2),
+    ],
     expected_failed_checks=lambda e: _FAILED.get(type(e).__name__, {}),
 )
 def test_conventions_of_scikit_learn(estimator, check):
@@ -109,7 +104,6 @@ def test_conventions_of_scikit_learn(estimator, check):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:By validation the accuracy:UserWarning")  # labels at random
 @pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
-@pytest.mark.parametrize("name", SLOW)
 @pytest.mark.parametrize(
     "check",
     [
@@ -119,8 +113,8 @@ def test_conventions_of_scikit_learn(estimator, check):
         estimator_checks.check_methods_sample_order_invariance,
     ],
 )
-def test_conventions_hold_where_a_classifier_chooses(name, check):
-    check(name, getattr(sf, name)())
+def test_conventions_hold_for_a_committee(check):
+    check("FewLabelsClassifier", sf.FewLabelsClassifier())
 
 
 def test_decision_and_probability_rank_alike():

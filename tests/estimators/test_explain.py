@@ -40,7 +40,7 @@ def models():
 def of_words(request):
     """A classifier of counts of words, and its samples."""
     words, y = counts(request.param)
-    return sf.SSNMFClassifier(**QUICK).fit(words, y), words
+    return sf.FewLabelsClassifier(**QUICK).fit(words, y), words
 
 
 def scores_of(model, samples, given):

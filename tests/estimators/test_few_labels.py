@@ -1,4 +1,4 @@
-"""SSNMFClassifier() with few labels: how good it is, what validation tries and does not see."""
+"""FewLabelsClassifier() with few labels: how good it is, what validation tries and does not see."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def tfidf(counts):
 
 def accuracies(X, y, hidden):
     """Return the accuracy of the classifier and of LinearSVC on what has no label."""
-    model = sf.SSNMFClassifier(random_state=0, n_threads=1).fit(X, hidden)
+    model = sf.FewLabelsClassifier(random_state=0, n_threads=1).fit(X, hidden)
     known = hidden >= 0
     rival = LinearSVC(random_state=0, max_iter=5000).fit(X[known], y[known])
     return [(m.predict(X)[~known] == y[~known]).mean() for m in (model, rival)]
@@ -67,7 +67,7 @@ def validated(digits):
     """A fit with validation, and its labels."""
     X, y = digits
     hidden = hide(y, 4, 0)
-    return sf.SSNMFClassifier(random_state=0, n_threads=1).fit(X, hidden), hidden
+    return sf.FewLabelsClassifier(random_state=0, n_threads=1).fit(X, hidden), hidden
 
 
 @pytest.mark.slow
@@ -123,22 +123,15 @@ def test_accuracy_and_interval_are_those_of_the_folds(validated):
     assert model.validation_interval_ == pytest.approx((wilson.low, high))
 
 
-def test_no_validation_for_too_few_labels_or_without_a_choice(digits):
+def test_no_validation_for_too_few_labels(digits):
     X, y = digits
-    few = hide(y, 2, 0)
-    given = {"n_components": 10, "supervision_weight": np.inf}
-    for hidden, settings in (
-        (few, {}),
-        (hide(y, 4, 0), given),
-        (hide(y, 4, 0), {"readout": "joint"}),
-    ):
-        model = sf.SSNMFClassifier(random_state=0, max_iter=20, tol=0, **settings).fit(X, hidden)
-        assert model.validation_scores_ == {}
-        assert np.isnan(model.validation_accuracy_)
-        assert np.isnan(model.validation_interval_).all()
-        assert (model.validation_folds_ == -1).all()
-        assert not model.validation_proba_.any()
-        assert model.self_training_ == (2 if hidden is few else 0)
+    model = sf.FewLabelsClassifier(random_state=0, max_iter=20, tol=0).fit(X, hide(y, 2, 0))
+    assert model.validation_scores_ == {}
+    assert np.isnan(model.validation_accuracy_)
+    assert np.isnan(model.validation_interval_).all()
+    assert (model.validation_folds_ == -1).all()
+    assert not model.validation_proba_.any()
+    assert model.self_training_ == 2
 
 
 @pytest.mark.slow
@@ -146,7 +139,7 @@ def test_no_validation_for_too_few_labels_or_without_a_choice(digits):
 def test_self_training_as_asked(digits, rounds):
     X, y = digits
     for hidden in (hide(y, 2, 0), hide(y, 3, 0)):
-        model = sf.SSNMFClassifier(self_training=rounds, random_state=0, max_iter=20, tol=0)
+        model = sf.FewLabelsClassifier(self_training=rounds, random_state=0, max_iter=20, tol=0)
         model.fit(X, hidden)
         assert model.self_training_ == rounds
     everything = model.fit(X, y)
@@ -160,13 +153,13 @@ def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
     hidden = hide(y, 4, 1)
     labels = _training_data.labels_for_training(_labels.ClassLabels(hidden, "auto"))
     loss = "kullback-leibler"
-    options = {"loss": loss, "supervision_loss": loss, "max_iter": 20, "tol": 0, "n_threads": 1}
+    options = {"loss": loss, "max_iter": 20, "tol": 0, "n_threads": 1}
     given = {"X": X, "X_weights": None, "options": options, "seed": 0}
     samples = _class_topics.LabeledSamples(labels=labels, init="labels", **given)
     samples = _samples_seen.with_context(samples)
     folds = _validation.folds_of(labels, 0)
-    plan = _classifier_training.Plan(np.inf, 10, rounds, None, "committee")
-    names = list(_classifier_training.prior_of(samples, plan))
+    plan = _classifier_training.Plan(10, rounds, None, False)
+    names = list(_classifier_training.prior_of(samples))
 
     def predicted(given):
         trials = replace(samples, labels=given)
@@ -185,7 +178,7 @@ def test_poor_predictions_are_warned_of():
     X = np.repeat(np.random.default_rng(0).random((40, 20)), 2, axis=0)
     y = np.tile([0, 1], 40)  # of each sample there is a copy of the other class
     with pytest.warns(UserWarning, match="less than the 50.0% of always predicting"):
-        sf.SSNMFClassifier(random_state=0).fit(X, y)
+        sf.FewLabelsClassifier(random_state=0).fit(X, y)
 
 
 # ------------------------------------------------------------------------- what changes nothing
@@ -196,7 +189,7 @@ def test_any_number_of_threads_gives_the_same_bits(digits):
     X, y = digits
     hidden = hide(y[:150], 3, 0)
     models = [
-        sf.SSNMFClassifier(random_state=0, max_iter=20, tol=0, n_threads=n).fit(X[:150], hidden)
+        sf.FewLabelsClassifier(random_state=0, max_iter=20, tol=0, n_threads=n).fit(X[:150], hidden)
         for n in (1, 2, 3)
     ]
     assert len({model.components_.tobytes() for model in models}) == 1
@@ -209,11 +202,11 @@ def test_labels_that_weigh_nothing_are_as_good_as_none(digits):
     hidden = hide(y, 2, 0)
     weights = (hidden >= 0).astype(float)
     settings = {"random_state": 0, "max_iter": 20, "tol": 0}
-    expected = sf.SSNMFClassifier(**settings).fit(X, hidden)
+    expected = sf.FewLabelsClassifier(**settings).fit(X, hidden)
     rows = np.vstack([X, np.zeros(64)])
     other = np.where(hidden < 0, np.random.default_rng(0).permutation(y), y)
     for labels in (y, other):
-        model = sf.SSNMFClassifier(**settings).fit(X, labels, sample_weight=weights)
+        model = sf.FewLabelsClassifier(**settings).fit(X, labels, label_weight=weights)
         assert np.array_equal(model.components_, expected.components_)
         assert np.array_equal(model.predict_proba(rows), expected.predict_proba(rows))
         assert np.array_equal(model.class_prior_, expected.class_prior_)
@@ -223,7 +216,7 @@ def test_labels_that_weigh_nothing_are_as_good_as_none(digits):
 def test_the_fit_is_seen_as_new_samples_are(digits):
     X, y = digits
     hidden = hide(y, 2, 0)
-    model = sf.SSNMFClassifier(random_state=0, max_iter=30, tol=0).fit(X, hidden)
+    model = sf.FewLabelsClassifier(random_state=0, max_iter=30, tol=0).fit(X, hidden)
     rows = np.flatnonzero(hidden >= 0)
     np.testing.assert_allclose(model.predict_proba(X[rows]), model.predict_proba(X)[rows])
     one_by_one = np.vstack([model.predict_proba(X[i : i + 1]) for i in rows])
@@ -246,7 +239,8 @@ def test_order_of_samples_features_and_classes(digits):
     X, y = small(digits)
     hidden = hide(y, 2, 0)
     # One component of a class starts at the mean of the class: no random number is drawn.
-    model = sf.SSNMFClassifier(n_components=10, supervision_weight=np.inf, max_iter=30, tol=0)
+    given = {"init": "labels", "supervision_weight": np.inf, "max_iter": 30, "tol": 0}
+    model = sf.SSNMFClassifier(n_components=10, **given)
     expected = model.fit(X, hidden).predict_proba(X)
     near = {"rtol": 0, "atol": 5e-3}  # the tolerance of the logistic regression
     rng = np.random.default_rng(0)
@@ -265,10 +259,10 @@ def test_order_of_samples_features_and_classes(digits):
 def test_forms_of_the_data(digits, form):
     X, y = small(digits)
     hidden = hide(y, 4, 0)
-    # With "auto" and a small `tol`, sparse data alone take coordinate descent.
-    options = {"solver": "mm", "random_state": 0, "max_iter": 20, "tol": 0}
-    expected = sf.SSNMFClassifier(**options).fit(X, hidden)
-    model = sf.SSNMFClassifier(**options).fit(form(X), hidden)
+    # With a `tol` below the default, sparse data alone take coordinate descent.
+    options = {"random_state": 0, "max_iter": 300}
+    expected = sf.FewLabelsClassifier(**options).fit(X, hidden)
+    model = sf.FewLabelsClassifier(**options).fit(form(X), hidden)
     rough = form is np.float32
     assert model.components_.dtype == model.transform(form(X)).dtype
     assert model.components_.dtype == (np.float32 if rough else np.float64)

@@ -52,7 +52,7 @@ def test_levels_count_by_their_labels(fitted: sf.HierarchicalClassifier) -> None
 
 def test_the_last_level_alone_is_that_of_its_classifier() -> None:
     X, y, truth = data(upper=0)
-    flat = sf.SSNMFClassifier(random_state=0).fit(X, y)
+    flat = sf.FewLabelsClassifier(random_state=0).fit(X, y)
     model = sf.HierarchicalClassifier(separator=None, random_state=0).fit(X, y)
     assert np.array_equal(model.predict_proba(X), flat.predict_proba(X))
     assert model.score(X, truth) == flat.score(X, truth)

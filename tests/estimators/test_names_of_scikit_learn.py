@@ -20,8 +20,7 @@ def test_the_number_of_components_may_be_positional(X):
 
 
 def test_n_components_answers_where_the_number_is_chosen(X):
-    model = sf.SSNMFClassifier(random_state=0).fit(X, np.arange(30) % 2)
-    assert model.n_components == "auto"
+    model = sf.FewLabelsClassifier(random_state=0).fit(X, np.arange(30) % 2)
     assert model.n_components_ == len(model.components_)
 
 

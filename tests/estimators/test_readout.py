@@ -118,16 +118,14 @@ def _by_joint(model, X):
     return model.transform(X) @ model.label_components_
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("asked", ["logistic", "refit"])
-def test_batches_refuse_another_readout_than_joint(asked, small):
+def test_batches_refuse_to_refit(small):
     X, y = small
-    model = sf.SSNMFClassifier(readout=asked, **QUICK)
+    model = sf.SSNMFClassifier(readout="refit", **QUICK)
     for _ in range(2):
-        with pytest.raises(ValueError, match=f"readout='{asked}' is fitted to all.*'joint'"):
+        with pytest.raises(ValueError, match=r"readout='refit' is fitted to all.*'joint'"):
             model.partial_fit(X, y, classes=range(10))
         assert hasattr(model.fit(X, y), "components_")
-    model.set_params(readout="joint").partial_fit(X, y)
+    model.set_params(readout="joint").fit(X, y).partial_fit(X, y)
     assert not hasattr(model, "readout_")
     np.testing.assert_allclose(model.decision_function(X), _by_joint(model, X))
 
@@ -151,11 +149,21 @@ def test_batches_tell_that_they_leave_the_readout_of_a_fit(kind, small):
         model.set_params(readout="refit").partial_fit(X, targets)
 
 
-@pytest.mark.parametrize("given", [{"self_training": 2}, {"class_weight": "balanced"}])
-def test_batches_refuse_what_only_the_logistic_readout_uses(given, small):
+def test_every_argument_acts_alone(small):
+    """No two arguments together choose another predictor, and neither class has the other's."""
     X, y = small
-    with pytest.raises(ValueError, match=f"{next(iter(given))}=.* belongs to readout='committee'"):
-        sf.SSNMFClassifier(**given).partial_fit(X, y, classes=range(10))
+    for settings in ({"supervision_weight": np.inf}, {"n_components": 12}, {"init": "labels"}):
+        model = sf.SSNMFClassifier(**QUICK | settings | {"n_components": 12}).fit(X, y)
+        assert columns_of(model) == 12 + 16 + 16
+        assert not hasattr(model, "committee_")
+    committee = {*vars(sf.FewLabelsClassifier())} - {*vars(sf.SSNMFClassifier())}
+    assert committee == {"self_training", "class_weight"}
+    papers = {*vars(sf.SSNMFClassifier())} - {*vars(sf.FewLabelsClassifier())}
+    assert papers == {
+        *("n_components", "supervision_loss", "supervision_weight", "solver", "init", "readout"),
+        "forget_factor",
+    }
+    assert not hasattr(sf.FewLabelsClassifier, "partial_fit")
 
 
 # ----------------------------------------------------------------------------------- refusals
@@ -165,7 +173,7 @@ def test_batches_refuse_what_only_the_logistic_readout_uses(given, small):
     ("settings", "error", "message"),
     [
         ({"n_components": 3, "supervision_weight": np.inf}, ValueError, "n_components=3 is too"),
-        ({"n_components": "best"}, ValueError, "n_components must be one of 'auto'"),
+        ({"n_components": "auto"}, TypeError, "n_components must be"),
         ({"n_components": 0}, ValueError, "n_components"),
         ({"supervision_weight": "heavy"}, ValueError, "supervision_weight must be one of"),
         ({"supervision_weight": -1}, ValueError, "supervision_weight"),
@@ -173,9 +181,29 @@ def test_batches_refuse_what_only_the_logistic_readout_uses(given, small):
         (
             {"readout": "svm"},
             ValueError,
-            "readout must be one of 'auto', 'committee', ",
+            "readout must be one of 'logistic', 'refit', ",
         ),
         ({"readout": None}, ValueError, "readout must be one of"),
+        ({"readout": "committee"}, ValueError, "readout must be one of"),
+        (
+            {"supervision_weight": "auto"},
+            ValueError,
+            "supervision_weight must be one of 'balanced'",
+        ),
+        ({"threshold": "auto"}, TypeError, "threshold must be"),
+        ({"threshold": None}, TypeError, "threshold must be"),
+        ({"init": "means"}, ValueError, "init must be"),
+        ({"init": (np.ones((120, 10)),)}, ValueError, "init holds 1 arrays"),
+        ({"max_iter": -1}, ValueError, "max_iter"),
+    ],
+)
+def test_bad_parameters_are_refused(settings, error, message, small):
+    refuses(sf.SSNMFClassifier(**(QUICK | settings)), error, message, small)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
         ({"threshold": "best"}, ValueError, "threshold must be 'auto' or a number"),
         ({"threshold": None}, TypeError, "threshold must be"),
         ({"self_training": "often"}, ValueError, "self_training must be one of 'auto'"),
@@ -185,13 +213,13 @@ def test_batches_refuse_what_only_the_logistic_readout_uses(given, small):
         ({"class_weight": {77: 1.0}}, ValueError, "class_weight must be"),
         ({"class_weight": {1: -1.0}}, ValueError, r"class_weight\[1\]"),
         ({"class_weight": [1, 2]}, ValueError, "class_weight must be"),
-        ({"init": "means"}, ValueError, "init must be"),
-        ({"init": (np.ones((120, 10)),)}, ValueError, "init holds 1 arrays"),
-        ({"max_iter": -1}, ValueError, "max_iter"),
     ],
 )
-def test_bad_parameters_are_refused(settings, error, message, small):
-    model = sf.SSNMFClassifier(**(QUICK | settings))
+def test_bad_parameters_of_the_committee_are_refused(settings, error, message, small):
+    refuses(sf.FewLabelsClassifier(**(QUICK | settings)), error, message, small)
+
+
+def refuses(model, error, message, small):
     before = set(vars(model))
     with pytest.raises(error, match=message):
         model.fit(*small)
@@ -202,21 +230,23 @@ def test_bad_parameters_are_refused(settings, error, message, small):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (np.ones(5), r"sample_weight has shape \(5,\)"),
-        (np.ones((120, 10)), r"sample_weight has shape \(120, 10\)"),
-        (-np.ones(120), r"the first is sample_weight\[0\] = -1"),
-        (np.full(120, np.nan), "sample_weight contains NaN"),
+        (np.ones(5), r"{} has shape \(5,\)"),
+        (np.ones((120, 10)), r"{} has shape \(120, 10\)"),
+        (-np.ones(120), r"the first is {}\[0\] = -1"),
+        (np.full(120, np.nan), "{} contains NaN"),
         (np.zeros(120), "weights of all labels are zero"),
         (np.where(np.arange(120) < 3, 1.0, 0.0), "one class"),
     ],
 )
-def test_bad_sample_weights_are_refused(weights, message, small):
+def test_bad_weights_are_refused(weights, message, small):
     X, y = small
-    fitted = sf.SSNMFClassifier(**QUICK).fit(X, y)
-    before = dict(vars(fitted))
-    with pytest.raises(ValueError, match=message):
-        fitted.fit(X, y, sample_weight=weights)
-    assert vars(fitted) == before or all(vars(fitted)[name] is before[name] for name in before)
+    for kind in (sf.SSNMFClassifier, sf.FewLabelsClassifier):
+        fitted = kind(**QUICK).fit(X, y)
+        before = dict(vars(fitted))
+        for name in ("sample_weight", "label_weight"):
+            with pytest.raises(ValueError, match=message.format(name)):
+                fitted.fit(X, y, **{name: weights})
+            assert all(vars(fitted)[key] is before[key] for key in before)
 
 
 @pytest.mark.parametrize("kind", ["topics", "constrained", "margin", "bayesian", "regressor"])
@@ -259,10 +289,10 @@ def file_of(X, folder, **options):
 def test_committee_of_data_on_disk(small, tmp_path):
     X, y = small
     matrix = sp.csr_array(X)
-    in_memory = sf.SSNMFClassifier(**QUICK).fit(matrix, y)
+    in_memory = sf.FewLabelsClassifier(**QUICK).fit(matrix, y)
     for memory in (1 << 28, 100_000):  # all samples, or one block of some, are read at a time
         file = file_of(matrix, tmp_path, memory=memory)
-        model = sf.SSNMFClassifier(**QUICK).fit(file, y)
+        model = sf.FewLabelsClassifier(**QUICK).fit(file, y)
         assert model.committee_.keys() == in_memory.committee_.keys()
         assert model.validation_folds_.shape == (len(y),)
         assert not (model.validation_folds_[y < 0] >= 0).any()
@@ -271,7 +301,7 @@ def test_committee_of_data_on_disk(small, tmp_path):
             model.predict_proba(file), model.predict_proba(matrix), atol=1e-5
         )
     # The same samples are in memory, and their topics nearly the same.
-    model = sf.SSNMFClassifier(**QUICK).fit(file_of(matrix, tmp_path), y)
+    model = sf.FewLabelsClassifier(**QUICK).fit(file_of(matrix, tmp_path), y)
     assert (model.predict(matrix) == in_memory.predict(matrix)).mean() > 0.98
 
 
@@ -280,7 +310,7 @@ def test_too_little_memory_for_the_classes(small, tmp_path):
     """Without room for a sample of each class, data on disk are seen through their topics only."""
     X, y = small
     file = file_of(sp.csr_array(X), tmp_path, memory=2000)
-    model = sf.SSNMFClassifier(**QUICK).fit(file, y)
+    model = sf.FewLabelsClassifier(**QUICK).fit(file, y)
     assert set(model.committee_) == {"topics"}
     assert columns_of(model) == len(model.components_)
     assert model.score(file, y) > 0.6
@@ -306,7 +336,7 @@ def test_entries_without_weight_have_no_say(small):
     X, y = small
     seen = (np.random.default_rng(0).random(X.shape) > 0.2).astype(float)
     spoiled = np.where(seen > 0, X, 100.0)
-    for model in (sf.SSNMFClassifier(**QUICK), sf.ConstrainedNMF(n_components=10, **QUICK)):
+    for model in (sf.FewLabelsClassifier(**QUICK), sf.ConstrainedNMF(n_components=10, **QUICK)):
         expected = clone(model).fit(X, y, X_weights=seen)
         model.fit(spoiled, y, X_weights=seen)
         np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-6)
@@ -320,9 +350,9 @@ def test_entries_without_weight_have_no_say(small):
 @pytest.mark.slow
 def test_weights_that_hide_nothing_change_no_committee(small):
     X, y = small
-    expected = sf.SSNMFClassifier(**QUICK).fit(X, y)
+    expected = sf.FewLabelsClassifier(**QUICK).fit(X, y)
     ones = sf.weights.outer(rows=np.ones(len(X)))
-    model = sf.SSNMFClassifier(**QUICK).fit(X, y, X_weights=ones)
+    model = sf.FewLabelsClassifier(**QUICK).fit(X, y, X_weights=ones)
     assert model.committee_.keys() == expected.committee_.keys()
     np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-3)
 
@@ -332,7 +362,7 @@ def test_missing_entries(small):
     X, y = small
     holes = np.random.default_rng(0).random(X.shape) < 0.15
     missing = np.where(holes, np.nan, X)
-    model = sf.SSNMFClassifier(**QUICK).fit(missing, y)
+    model = sf.FewLabelsClassifier(**QUICK).fit(missing, y)
     assert model.score(missing, y) > 0.7
     assert np.isfinite(model.predict_proba(missing)).all()
     assert np.isnan(missing).sum() == holes.sum()
@@ -358,7 +388,7 @@ def test_blas_has_one_thread_in_the_readout(small, several, monkeypatch):
     monkeypatch.setattr(LogisticRegression, "fit", noted)
     with threadpool_limits(2, "blas"):
         before = blas_threads()
-        model = sf.SSNMFClassifier(**QUICK).fit(X, y)
+        model = sf.FewLabelsClassifier(**QUICK).fit(X, y)
         decisions = model.decision_function(X)
         assert set(seen) == {1}
         assert blas_threads() == before

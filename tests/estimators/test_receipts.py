@@ -31,7 +31,16 @@ MODELS = {
         None,
         {"S_fixed": np.ones((N, 1))},
     ),
-    "regressor": (sf.SSNMFRegressor(**FITTED), KINDS + 0.5, {"sample_weight": WEIGHTS}),
+    "regressor": (
+        sf.SSNMFRegressor(**FITTED),
+        KINDS + 0.5,
+        {"sample_weight": WEIGHTS, "label_weight": WEIGHTS[::-1]},
+    ),
+    "few labels": (
+        sf.FewLabelsClassifier(random_state=0, max_iter=20, tol=0),
+        NAMES,
+        {"sample_weight": WEIGHTS},
+    ),
     "topic-supervised": (sf.TopicSupervisedNMF(n_free_topics=1, random_state=0), NAMES, {}),
     "constrained": (sf.ConstrainedNMF(**FITTED), NAMES, {}),
     "constrained, weights": (
@@ -48,7 +57,7 @@ MODELS = {
     "classifier, weight": (
         sf.SSNMFClassifier(**KL, supervision_weight=1.0, readout="refit"),
         NAMES,
-        {"sample_weight": WEIGHTS},
+        {"sample_weight": WEIGHTS, "label_weight": WEIGHTS[::-1]},
     ),
     "classifier, several": (
         sf.SSNMFClassifier(**FITTED, supervision_weight="balanced", readout="refit"),
@@ -145,12 +154,6 @@ def test_a_failed_fit_leaves_the_receipt():
 
 
 def test_what_cannot_be_verified_says_why():
-    taught = sf.SSNMFClassifier(
-        n_components=3, supervision_weight=1.0, self_training=1, random_state=0, max_iter=10, tol=0
-    )
-    taught.fit(X, NAMES)
-    with pytest.raises(TypeError, match=r"self-training \(self_training_=1\) added labels"):
-        sf.verify(taught, X, NAMES)
     with pytest.raises(TypeError, match="a BayesianNMF cannot be verified"):
         sf.verify(sf.BayesianNMF(n_components=2, max_iter=5, tol=0).fit(X), X)
     with pytest.raises(TypeError, match="not told by 'Y_weights'"):

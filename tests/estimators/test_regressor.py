@@ -52,12 +52,12 @@ def test_single_missing_targets(ink):
     np.testing.assert_allclose(_model().fit(X, hidden).components_, fit.A, rtol=1e-6, atol=1e-9)
 
 
-def test_sample_weights_are_those_of_the_targets(ink):
+def test_label_weights_are_those_of_the_targets(ink):
     X, y = ink
     weights = np.random.default_rng(0).uniform(0, 2, len(X))
     outer = sf.weights.outer(rows=weights)
     fit = sf.factorize(X, y, Y_weights=outer, init="random", **FEW)
-    model = _model().fit(X, y, sample_weight=weights)
+    model = _model().fit(X, y, label_weight=weights)
     np.testing.assert_array_equal(model.components_, fit.A)
     for wrong, message in (
         (weights[:5], r"shape \(5,\)"),
@@ -65,8 +65,8 @@ def test_sample_weights_are_those_of_the_targets(ink):
         (0 * weights, "zero"),
     ):
         with pytest.raises(ValueError, match=message):
-            model.fit(X, y, sample_weight=wrong)
-    online = _model(readout="joint").partial_fit(X, y, sample_weight=weights * 0)
+            model.fit(X, y, label_weight=wrong)
+    online = _model(readout="joint").partial_fit(X, y, label_weight=weights * 0)
     again = _model(readout="joint").partial_fit(X, np.full_like(y, np.nan))
     np.testing.assert_array_equal(online.components_, again.components_)
 

@@ -36,7 +36,7 @@ def fitted(data):
 
 
 def quick(**settings):
-    return sf.SSNMFClassifier(**{"random_state": 0, "n_threads": 1} | settings)
+    return sf.FewLabelsClassifier(**{"random_state": 0, "n_threads": 1} | settings)
 
 
 @pytest.mark.slow
@@ -261,28 +261,10 @@ def test_predictions_need_the_tables_of_the_fit(side, message, data, fitted):
 @pytest.mark.slow
 def test_a_fit_without_tables_refuses_them(data):
     X, _, hidden, E = data
-    model = quick(readout="logistic").fit(X, hidden)
-    with pytest.raises(ValueError, match="fitted with no side; got the tables"):
-        model.predict(X, side={"embedding": E})
-
-
-@pytest.mark.parametrize("readout", ["logistic", "refit", "joint"])
-def test_other_readouts_refuse_tables(readout, data):
-    X, _, hidden, E = data
-    with pytest.raises(ValueError, match="needs readout='committee'"):
-        quick(readout=readout).fit(X, hidden, side={"embedding": E})
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The readout of the fit")
-def test_batches_forget_the_tables(data):
-    X, _, hidden, E = data
-    model = quick().fit(X, hidden, side={"embedding": E})
-    with pytest.raises(TypeError, match="side"):
-        model.partial_fit(X, hidden, side={"embedding": E})
-    model.partial_fit(X, hidden)
-    assert not hasattr(model, "side_")
-    assert model.predict(X).shape == hidden.shape
+    for model in (quick(), sf.SSNMFClassifier(5, random_state=0), sf.MarginNMF(5, random_state=0)):
+        model.fit(X, hidden)
+        with pytest.raises(ValueError, match="fitted with no side; got the tables"):
+            model.predict(X, side={"embedding": E})
 
 
 def test_tables_are_explained(data, fitted):

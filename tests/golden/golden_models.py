@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
@@ -53,10 +54,12 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
     yield "nmf", sf.NMF(**KL).fit(X)
     yield "nmf_float32", sf.NMF(**FITTED).fit(X.astype(np.float32))
     yield "nmf_batches", sf.NMF(**FITTED).partial_fit(X[:15]).partial_fit(X[15:])
-    weight = {"supervision_weight": "balanced", "loss": "kullback-leibler"}
-    yield "classifier", sf.SSNMFClassifier(**FITTED, **weight).fit(X, names)
-    yield "classifier_numbers", sf.SSNMFClassifier(**FITTED, **weight).fit(X, y)
-    yield "classifier_several", sf.SSNMFClassifier(**FITTED, **weight).fit(X, several)
+    yield "classifier", sf.SSNMFClassifier(**FITTED, init="labels").fit(X, names)
+    yield "classifier_numbers", sf.SSNMFClassifier(**FITTED, init="labels").fit(X, y)
+    yield "classifier_several", sf.SSNMFClassifier(**FITTED, init="labels").fit(X, several)
+    few_labels = sf.FewLabelsClassifier(max_iter=30, random_state=0)
+    yield "few_labels", few_labels.fit(X, names)
+    yield "few_labels_several", clone(few_labels).fit(X, several)
     joint = sf.SSNMFClassifier(**FITTED, supervision_weight=1.0, readout="joint")
     classes = list(NAMES)
     yield "classifier_batches", joint.partial_fit(X[:15], names[:15], classes=classes)
@@ -146,7 +149,7 @@ def write_command(folder: Path) -> None:
         "texts": (
             [["text", "kind"], *map(list, zip(TEXTS, KINDS, strict=True))],
             [["text"], ["a cat and a dog"], ["the price of the stock"]],
-            ["--text", "text", "--labels", "kind", "--rank", 2, "--min-df", 1, "--test-size", 0],
+            ["--text", "text", "--labels", "kind", "--min-df", 1, "--test-size", 0],
         ),
         "ratings": (
             [["user", "item", "rating"], *ratings],

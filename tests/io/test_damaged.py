@@ -295,7 +295,7 @@ def test_unknown_arrays_are_not_unpacked(kind, kept, path, tmp_path):
         known = "components"
     else:
         path.write_bytes(kept.read_bytes())
-        known = "array/validation_proba_"
+        known = "array/class_shares_"
 
     def read():
         return sf.load(path) if kind == "model" else sf.consensus(X, 2, **given)

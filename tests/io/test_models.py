@@ -21,6 +21,9 @@ FITS = {
     "several": lambda X, y: sf.SSNMFClassifier(**parameters()).fit(
         X, np.column_stack([y == 0, y > 0]).astype(int)
     ),
+    "few labels": lambda X, y: sf.FewLabelsClassifier(random_state=0, max_iter=10, tol=0).fit(
+        X, NAMES_OF_CLASSES[y]
+    ),
     "topics": lambda X, y: sf.TopicSupervisedNMF(random_state=0).fit(
         X, [[NAMES_OF_CLASSES[k]] for k in y]
     ),

@@ -126,7 +126,7 @@ class TestEstimators:
 
     def test_classes(self) -> None:
         X = counts()
-        model = sf.SSNMFClassifier(supervision_weight=1.0, readout="logistic", tol=1e-3)
+        model = sf.SSNMFClassifier(supervision_weight=1.0, init="labels", tol=1e-3)
         y = np.where(np.arange(60) < 30, "a", "b")
         X[:30, :10] += 9
         found = sf.choose_rank(X, [2, 3], y=y, estimator=model, **QUICK)

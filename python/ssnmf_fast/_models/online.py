@@ -109,12 +109,13 @@ class Online:
                     "sklearn.base.clone."
                 )
 
-    def step(self, data: Term, labels: Term | None, keep: float) -> float:
+    def step(self, data: Term, labels: Term | None, keep: float, n: float) -> float:
         """Learn from one batch; returns the estimated objective per sample.
 
-        `keep` is the share of the weight of earlier batches that remains.
+        `keep` is the share of the weight of earlier batches that remains, and `n` the number of
+        samples, or the sum of their weights.
         """
-        factors = {"S": _flat(data, self.factors["A"]), **self.factors}
+        factors = {"S": _flat(data, self.factors["A"], n), **self.factors}
         related = relations(data, labels, self.weight, factors)
         if labels is not None:
             self.weight = related[1].coefficient
@@ -137,9 +138,8 @@ class Online:
                 follow(self.factors[name], sums[name], term, problem.factors[far[0]], support)
             problem.forget()
         self._statistics = sums
-        n = data.shape[0]
         self._seen = keep * self._seen + n
-        self.mean_loss += (value - n * self.mean_loss) / self._seen
+        self.mean_loss += (value - n * self.mean_loss) / (self._seen or 1.0)
         self.n_steps += 1
         return self.mean_loss
 
@@ -183,10 +183,10 @@ def _times(x: Array, F: Array, exponent: float) -> Array:
         return np.asarray(np.minimum(x * np.minimum(power, most), most))
 
 
-def _flat(data: Term, A: Array) -> Array:
+def _flat(data: Term, A: Array, n: float) -> Array:
     """Equal entries in every used column of S, scaled to the mean of the data."""
     size = float(A.sum(axis=1, dtype=np.float64).mean())
-    mean = data.entries.total() / (data.shape[0] * data.shape[1])
+    mean = data.entries.total() / (n * data.shape[1]) if n else 0.0
     level = mean / size if mean > 0 and size > 0 else 1.0
     return padded(np.tile(np.where(A.any(axis=0), level, 0.0), (data.shape[0], 1)), A.dtype)
 
@@ -209,10 +209,12 @@ def learn_batch(
     A_support: Any = None,
     A_fixed: Any = None,
     penalties: Any = None,
+    sample_weight: Array | None = None,
 ) -> Online:
     """Learn from one batch, the first of all where `online` is None; see :func:`factorize`.
 
-    Returns a new object; the one given stays as it is.
+    Returns a new object; the one given stays as it is.  `X_weights` and `Y_weights` have
+    `sample_weight`, too.
     """
     refuse_on_disk(X, "partial_fit")
     rank = check_integer(n_components, "n_components", 1)
@@ -243,5 +245,7 @@ def learn_batch(
     if online.weight is None:
         online.weight = weight
     online.support = known.moves(online.factors)
-    online.step(data, labels, keep)
+    online.step(
+        data, labels, keep, X.shape[0] if sample_weight is None else float(sample_weight.sum())
+    )
     return online

@@ -177,8 +177,8 @@ class Missing(ByPattern):
         if not np.isin(rows, (0, 1)).all():
             raise ValueError(
                 f"{name} are weights.missing(...), which weights of samples cannot be combined "
-                "with. Mark missing entries by NaN in a dense X, give weights.observed(...), or "
-                "set labeled_weight=1."
+                "with. Mark missing entries by NaN in a dense X, give weights.observed(...), or no "
+                "weights of samples (sample_weight None, labeled_weight 1)."
             )
         pattern = read_pattern(self.pattern, name).astype(np.float64)
         check_rows(pattern, rows, f"The pattern of {name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -110,6 +110,16 @@ class Outer(Weights):
             for weights, Z in ((a, X), (total, mean))
         )
         return mean, Outer(total, columns), max(before - after, 0.0)
+
+
+class SampleWeights(Outer):
+    """Weights of samples; a fit takes the steps that it takes where samples are repeated."""
+
+    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+        rows = np.asarray(self.checked(Z, name)[0], dtype=np.float64)
+        nonzeros = float(rows @ np.asarray((Z != 0).sum(axis=1)))
+        lengths = tuple(int(nonzeros / max(n, 1.0)) for n in (rows.sum(), Z.shape[1]))
+        return replace(super().term(Z, loss, name, threads), row_lengths=lengths)
 
 
 @dataclass(frozen=True, eq=False)

@@ -159,7 +159,7 @@ def train(model: Model, data: Data, options: Any) -> Fitted:
         options.dtype = _OF_TEXTS if texts else float_dtype(data.X.dtype, "X").name
     begin = time.perf_counter()
     # The bar moves in the last fit only.
-    label = "validation, then fit" if model.validates(options) else "fit"
+    label = "validation, then fit" if model.validates else "fit"
     with ProgressBar(options.max_iter, label) as bar, warnings.catch_warnings():
         for known in ("By validation the accuracy", "The number of unique classes is greater"):
             warnings.filterwarnings("ignore", message=known)  # reported in other words
@@ -183,13 +183,12 @@ def train(model: Model, data: Data, options: Any) -> Fitted:
 def _found(estimator: Any) -> list[tuple[str, str]]:
     """Return what the fit set itself, for the report."""
     params, found = estimator.get_params(), {}
-    if params.get("n_components") == "auto":
-        rank, k = len(estimator.components_), len(estimator.classes_)
-        found["rank"] = f"{rank} ({rank // k} for each class)"
     for name in ("supervision_weight", "rate_shape"):
         if params.get(name) in ("auto", "balanced"):
             found[name.replace("_", " ")] = f"{getattr(estimator, f'{name}_'):.6g}"
     if params.get("self_training") == "auto":
+        rank, k = len(estimator.components_), len(estimator.classes_)
+        found["rank"] = f"{rank} ({rank // k} for each class)"
         rounds = int(estimator.self_training_)
         found["self-training"] = f"{rounds} round" + ("s" if rounds != 1 else "")
     pairs = [(f"{name}, set by the fit", value) for name, value in found.items()]
@@ -245,6 +244,7 @@ def run_demo(options: Any) -> None:
     bunch = load_digits()
     rank, shape = _PARTS_PER_DIGIT * len(bunch.target_names), bunch.images.shape[1:]
     given = ["fit", "digits", "--labels", "digits", "--out", options.out]
+    given += ["--model", "ssnmf", "--supervision-weight", "inf"]
     given += ["--rank", str(rank), "--test-size", str(_HIDDEN_LABELS)]
     given += ["--image-shape", "{}x{}".format(*shape), "--seed", str(options.seed)]
     settings = build_parser().parse_args(given)

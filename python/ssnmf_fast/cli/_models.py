@@ -21,7 +21,6 @@ from ._source import UsageError
 _OF_COMMAND = ("free_topics", "label_separator", "seeds", "test_size", "time")
 _RENAMED = {"svm_c": "C", "s_shape": "S_shape"}
 _TEST_SIZE = 0.2
-_OPEN = "auto"  # for the estimator to set
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,8 @@ class Model:
     targets: Callable[[SampleLabels], Any] | None = None  # what fit takes as y
     needs_labels: bool = True  # where it takes targets
     names_topics: bool = False  # has every label a topic, which sets the rank?
-    validating: bool = False  # does it need no rank, and validate its predictions?
+    validates: bool = False  # does the fit tell the accuracy, and has each class its topics?
+    refused: tuple[Any, ...] = ()  # weights of labels that others take
     measures: tuple[Callable[[Fitted], list[Measure]], ...] = ()
 
     @property
@@ -79,20 +79,20 @@ class Model:
                 setattr(options, name, defaults[parameter])
         if options.test_size is None and "test_size" in self.options:
             # Validation within the fit tells the accuracy, and no label is lost for it.
-            options.test_size = 0.0 if self.validates(options) else _TEST_SIZE
-        if options.rank is None and not (self.names_topics or self.validating):
-            more = "; the default with --labels, ssnmf, sets it"
+            options.test_size = 0.0 if self.validates else _TEST_SIZE
+        if options.rank is None and not (self.names_topics or self.validates):
+            more = "; the default with --labels, few-labels, has topics for each class"
             raise UsageError(f"--model {self.name} needs --rank, the number of topics{more}")
+        if options.rank is not None and self.validates:
+            raise UsageError(
+                f"--model {self.name} takes no --rank: it has one topic or three for each class; "
+                "--model ssnmf takes one"
+            )
         if options.rank is not None and options.free_topics is not None:
             raise UsageError("--rank and --free-topics both set the number of topics; give one")
-        if options.supervision_weight == math.inf and not self.validating:
-            raise UsageError(f"--model {self.name} takes no --supervision-weight inf")
-
-    def validates(self, options: Any) -> bool:
-        """Whether the fit hides labels in turn, and so knows the accuracy to expect."""
-        left_open = options.rank is None or options.supervision_weight == _OPEN
-        validates = left_open or options.readout == "committee"
-        return self.validating and validates and options.readout not in ("refit", "joint")
+        if options.supervision_weight in self.refused:
+            weight = options.supervision_weight
+            raise UsageError(f"--model {self.name} takes no --supervision-weight {weight}")
 
     def build(
         self,
@@ -136,15 +136,23 @@ def _free_topics(options: Any, n_named: int, named_by: str) -> int:
 
 _ALL = (
     Model(
+        "few-labels",
+        "FewLabelsClassifier",
+        "classifier for few labels and many: several methods, weighted by cross-validation",
+        ("loss", "self_training", "label_separator", "test_size"),
+        targets=SampleLabels.single_or_indicators,
+        validates=True,
+    ),
+    Model(
         "ssnmf",
         "SSNMFClassifier",
-        "classifier for few labels and many; weighs several classifiers by validation",
+        "the classifier of the papers, whose rank and weight of the labels are given",
         (
-            *("loss", "supervision_loss", "supervision_weight", "self_training", "readout"),
+            *("loss", "supervision_loss", "supervision_weight", "readout"),
             *("label_separator", "test_size"),
         ),
         targets=SampleLabels.single_or_indicators,
-        validating=True,
+        refused=("auto",),
     ),
     Model("nmf", "NMF", "topics without the help of labels", ("loss",)),
     Model(
@@ -172,6 +180,7 @@ _ALL = (
         "topics that keep what separates the classes for a support vector machine",
         ("loss", "supervision_weight", "svm_c", "label_separator", "test_size"),
         targets=SampleLabels.single_or_indicators,
+        refused=(math.inf,),
     ),
     Model(
         "cnmf",
@@ -209,7 +218,7 @@ def choose_model(options: Any) -> Model:
     """Return the model that the options name, or the default one."""
     if options.model is None and options.seeds is not None:
         return MODELS["seeded"]
-    return MODELS[options.model or ("ssnmf" if options.labels else "nmf")]
+    return MODELS[options.model or ("few-labels" if options.labels else "nmf")]
 
 
 def check_labels(model: Model, labels: SampleLabels, rank: int | None) -> None:

@@ -57,10 +57,10 @@ _FIT_FIRST = {
     "unlabeled; in .jsonl also lists of labels",
     "--seeds FILE": "words of each topic, in place of labels or beside them: .json or .yaml, as "
     '{{"space": ["orbit", "nasa"], "sport": {{"game": 2, "team": 1}}}} ({users})',
-    "--rank COUNT": "number of topics; needed by all models but ssnmf, ts-nmf and seeded (default: "
-    "of ssnmf 1 or 3 for each class, of the others one for each label or list of seeds)",
-    f"--model {'|'.join(MODELS)}": "one of the models below (default: ssnmf, seeded with --seeds, "
-    "or nmf without --labels)",
+    "--rank COUNT": "number of topics, which most models need (few-labels has 1 or 3 for each "
+    "class; default of ts-nmf and seeded: one for each label or list of seeds)",
+    f"--model {'|'.join(MODELS)}": "one of the models below (default: few-labels, seeded with "
+    "--seeds, or nmf without --labels)",
     "--out DIR": "folder for the results (default: the name of DATA with -ssnmf-fast)",
 }
 _LABELS = {
@@ -81,20 +81,19 @@ _FIT = {
 }
 _MODEL = {
     "--loss LOSS": "loss of the data: frobenius, kullback-leibler, itakura-saito, or the beta of a "
-    "beta-divergence, from 0 to 2 (default: kullback-leibler for ssnmf, seeded and nmf-alpha, "
-    "else frobenius; {users})",
+    "beta-divergence, from 0 to 2 (default: kullback-leibler for few-labels, ssnmf, seeded and "
+    "nmf-alpha, else frobenius; {users})",
     "--supervision-loss LOSS": "loss of the labels, one of the same (default: kullback-leibler; "
     "{users})",
     "--supervision-weight balanced|auto|WEIGHT": "weight of the labels' loss; balanced: both "
-    "losses count the same at the start; inf: labeled samples have the topics of their classes "
-    "only; auto: inf, or balanced if there are fewer topics than classes, for nmf-alpha a small "
-    "number (default: auto; {users})",
+    "losses count the same at the start; inf, for ssnmf: labeled samples have the topics of their "
+    "classes only; auto, for nmf-alpha: a small number (default: balanced for ssnmf, auto for "
+    "nmf-alpha; {users})",
     "--self-training auto|INTEGER": "rounds in which the most certain predictions become labels of "
     "small weight (default: auto; {users})",
-    "--readout auto|committee|logistic|refit|joint": "how to predict: several classifiers with "
-    "weights found by validation, one of them (logistic regression on the topics of a sample and "
-    "on its features), the matrix B fitted again without labels, or the B of the factorization "
-    "(default: auto, which is committee or, with rank and weight given, logistic; {users})",
+    "--readout logistic|refit|joint": "how to predict: logistic regression on the topics of a "
+    "sample and on its features, the matrix B fitted again without labels, or the B of the "
+    "factorization (default: logistic; {users})",
     "--max-iter INTEGER": "most iterations (default: 200)",
     "--tol FRACTION": "stop when the objective falls by less per iteration, relative to its first "
     "value (default: 1e-4; Bayesian models 1e-5)",
@@ -103,8 +102,7 @@ _MODEL = {
     "--dtype float32|float64": "numbers that the fit works with; float32 is faster for large data "
     "(default: float32 for text, for a matrix that of its numbers)",
     "--test-size FRACTION": "share of the labeled samples held out for the score, 0 for none "
-    "(default: 0 where the fit validates, as ssnmf does unless rank and weight or another readout "
-    "are given, else 0.2)",
+    "(default: 0 for few-labels, which validates, else 0.2)",
     "--time COLUMN": "column of the table with the dates (2004-12-26, 20041226, ...), or a text "
     "file with one date per line ({users})",
     f"--freq {'|'.join(FREQUENCIES)}|SLICES": "slices of time: how long they are, also in "
@@ -207,9 +205,9 @@ def build_parser() -> argparse.ArgumentParser:
         "fit",
         help="fit a text table or a matrix; write model, tables and a report",
         description="Learn topics from DATA, steered by the labels of some samples.\n"
-        "With --labels and nothing else, several classifiers are weighed by validation, and the\n"
-        "accuracy to expect is printed beside that of LinearSVC; both need three labels a class.\n"
-        "\n"
+        "With --labels and nothing else, several classifiers are weighted by cross-validation,\n"
+        "and the expected accuracy is printed, with that of LinearSVC; both need three labels a\n"
+        "class.\n\n"
         "  ssnmf-fast fit posts.csv --text body --labels topic",
         usage="ssnmf-fast fit DATA [--text COLUMN] [--labels LABELS] [--rank COUNT] "
         "[--model MODEL] [--out DIR]\n                      [option ...]",

@@ -111,13 +111,7 @@ def not_known(fitted: Fitted) -> str:
 
     assert fitted.labels is not None
     model, count, k = fitted.model, int(fitted.training.sum()), len(fitted.labels.names)
-    if (
-        len(getattr(model, "validation_folds_", ()))
-        and (
-            "auto" in (model.n_components, model.supervision_weight) or model.readout == "committee"
-        )
-        and model.readout not in ("refit", "joint")
-    ):  # the fit would have validated, with more labels
+    if hasattr(model, "validation_folds_"):  # the fit would have validated, with more labels
         needed = max(LEAST_PER_CLASS * max(k, 2), count + 1)
         return (
             f"the accuracy cannot be estimated from so few labels, {count} of {k} classes; "

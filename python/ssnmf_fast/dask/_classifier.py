@@ -14,43 +14,29 @@ from distributed import Client
 
 from .. import estimators
 from .._common.arrays import Array
-from .._labels import labels_of
 from .._models.factorize import Factorization
-from .._topics import topic_shares
-from ..estimators import _class_topics, _training_data
+from ..estimators import _class_topics
 from ..estimators._class_topics import LabeledSamples
-from ..estimators._classifier_training import plan_of
 from ..estimators._context import visible
-from ..estimators._conventions import require
 from ..estimators._docstrings import complete_docstring
-from ..estimators._training_data import as_outer
+from ..estimators._training_data import as_outer, checked_weight, labels_for_training
 from ._build import BlockInput
 from ._cluster import keep_value, reduce_tasks
 from ._data import MEMORY, Data
 from ._factorize import factorize
-from ._on_cluster import PredictsOnCluster, gather
+from ._on_cluster import PredictsOnCluster, gather, with_rows
 from ._waiting import result_of
 
 
 @complete_docstring
-class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):  # type: ignore[misc]
+class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, of data on a Dask cluster.
 
-    The model is that of :class:`ssnmf_fast.SSNMFClassifier`, but `n_components` and
-    `supervision_weight` must be given, and nothing is validated: the attributes of a validation are
-    missing.  Predictions for a dask array are lazy dask arrays.
+    The model is that of :class:`ssnmf_fast.SSNMFClassifier`.  Predictions for a dask array are lazy
+    dask arrays.
 
     Parameters
     ----------
-    n_components : int
-        Rank r, at least 1; "auto" is refused.
-    supervision_weight : float or "balanced"
-        Weight of the loss of Y, at least 0; infinity for supports.  "auto" is refused.
-    readout : {"auto", "refit", "joint"}
-        How predictions are made; as in :class:`ssnmf_fast.SSNMFClassifier`, where "logistic" needs
-        X in memory.  "auto" is "refit".
-    self_training, class_weight : "auto"
-        They belong to the logistic readout.
     solver, init, n_threads, callback
         As in :func:`ssnmf_fast.dask.factorize`; `init` may also be "labels".
 
@@ -62,13 +48,13 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):  # type: i
     Notes
     -----
     The labels of all samples come to the caller.  So do the representations of the labeled ones,
-    an array (labeled samples, r), and their indicators, (labeled samples, k): B is fitted to
-    them, and `class_shares_` are their means.  Files are as those of :class:`NMF`.
+    an array (labeled samples, r), and their indicators, (labeled samples, k), to which the readout
+    is fitted.  As for data on disk, the readout "logistic" sees samples through their topics only:
+    in memory it also sees their features and singular directions, so that its predictions differ
+    from these.  Files are as those of :class:`NMF`.
     """
 
     _kind: ClassVar = estimators.SSNMFClassifier
-    _readouts: ClassVar[tuple[str, ...]] = ("auto", "refit", "joint")
-    _auto_readout = "refit"
 
     def fit(
         self,
@@ -77,7 +63,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):  # type: i
         *,
         X_weights: Any = None,
         sample_weight: Any = None,
-        side: Any = None,
+        label_weight: Any = None,
         client: Client | None = None,
         checkpoint: str | Path | None = None,
         memory: int = MEMORY,
@@ -88,51 +74,23 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):  # type: i
         ----------
         X, X_weights, client, checkpoint, memory
             As in :func:`ssnmf_fast.dask.factorize`.
-        y, sample_weight : array_like or dask.array.Array
+        y, sample_weight, label_weight : array_like or dask.array.Array
             Labels of all samples, and their weights, as in memory.
-        side : None
-            Anything else is refused: side information needs samples in memory.
         """
-        weights = {"X_weights": X_weights, "sample_weight": gather(client, sample_weight)}
-        return self._fit_data(X, y, client, checkpoint, memory, side=side, **weights)
+        weights = {
+            "sample_weight": gather(client, sample_weight),
+            "label_weight": gather(client, label_weight),
+        }
+        return self._fit_data(X, y, client, checkpoint, memory, X_weights=X_weights, **weights)
 
-    def _learn(
-        self,
-        X: Data,
-        y: Any,
-        *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-        side: Any = None,
-    ) -> None:
-        require(self, X, y)
-        if side is not None:
-            raise ValueError(
-                "side is given for data on a cluster; side information needs X in memory. Leave "
-                "side out, or use ssnmf_fast.SSNMFClassifier."
-            )
-        for name in ("n_components", "supervision_weight"):
-            if getattr(self, name) == "auto":
-                raise ValueError(
-                    f"{name} must be a number for data on a cluster; got 'auto', which is for "
-                    "data in memory. Give what ssnmf_fast.SSNMFClassifier takes: the number of "
-                    "classes, and infinity."
-                )
-        readout = self._chosen_readout()
-        targets = labels_of(y, self.unlabeled)
-        targets.check_fit()
+    def _samples(
+        self, X: Data, X_weights: Any, targets: Any, label_weight: Any, sample_weight: Any
+    ) -> LabeledBlocks:
         chosen = np.flatnonzero(targets.labeled)
-        labels = _training_data.labels_for_training(targets, sample_weight, chosen)
-        choice, _ = plan_of(self, labels, targets.classes)
+        labels = labels_for_training(targets, label_weight, sample_weight, chosen)
         given = {"X": X, "X_weights": X_weights, "labels": labels, "chosen": chosen}
-        blocks = LabeledBlocks.of(self, choice.n_components, **given)
-        fit = blocks.fit_topics(choice.n_components, choice.supervision_weight)
-        self._keep_classes(fit, targets.classes, labels)
-        S = self._represent(replace(X, chosen=chosen), X_weights)
-        if readout == "refit":
-            self._refit_components(S, labels)
-        shares = topic_shares(S[labels.known], self.components_)
-        self.class_shares_ = labels.class_shares(shares)
+        weight = checked_weight(sample_weight, X.shape[0])
+        return LabeledBlocks.of(self, self.init, sample_weight=weight, **given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,9 +105,13 @@ class LabeledBlocks(LabeledSamples):
         return self.X.with_weights(self.X_weights, self.options["n_threads"])
 
     def overall_mean(self) -> Array:
-        n = self._data.shape[0]
-        sums = self._data.start(_weighted_sums, slice(None), np.full((1, 1), 1 / n))
+        parts = self._data.parts(np.arange(self.X.shape[0]), self._even_weights()[:, None])
+        sums = self._data.start(_weighted_sums, parts=parts)
         return np.asarray(reduce_tasks(self.X.client, sums)[0])
+
+    @property
+    def of_readout(self) -> Data:
+        return replace(self.X, chosen=self.chosen)
 
     def sums(self, weights: Array) -> Array:
         sums = self._data.start(_weighted_sums, parts=self._data.parts(self.chosen, weights))
@@ -165,18 +127,19 @@ class LabeledBlocks(LabeledSamples):
         return self._data.start(_even_start, keep_value(self.X.client, A), parts=parts)
 
     def labeled_sums(self, S: Any) -> Array:
-        rows, client = self.chosen[self.labels.known], self.X.client
+        known, client = self.labels.known, self.X.client
+        given = self.chosen[known], self.labels.weight[known, None]
         if isinstance(S, da.Array):
-            return np.asarray(result_of(client, client.compute(_sum(S, rows))))
+            return np.asarray(result_of(client, client.compute(_sum(S, *given))))
         blocks = replace(self._data, futures=S)
-        sums = blocks.start(_sum, parts=blocks.parts(rows, everywhere=True))
+        sums = blocks.start(_sum, parts=blocks.parts(*given, everywhere=True))
         return np.asarray(reduce_tasks(client, sums))
 
     def targets(self) -> tuple[Any, Any]:
         members, n = sp.coo_array(self.labels.members), self.X.shape[0]
         entries = members.data, (self.chosen[members.row], members.col)
         Y = sp.csr_array(entries, shape=(n, members.shape[1])).astype(self.X.dtype)
-        weights = self.labels.entry_weights
+        weights = self.labels.entry_weights * self.labels.weight[:, None]
         if (weights == weights[:, :1]).all():
             rows = np.zeros(n)
             rows[self.chosen] = weights[:, 0]
@@ -187,7 +150,8 @@ class LabeledBlocks(LabeledSamples):
     def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
         arguments |= self.options
         arguments |= {"client": self.X.client, "checkpoint": self.X.checkpoint}
-        return factorize(self.X, Y, X_weights=self.X_weights, **arguments)
+        X_weights = with_rows(self.X_weights, self.sample_weight)
+        return factorize(self.X, Y, X_weights=X_weights, **arguments)
 
 
 def _spread(given: BlockInput, rows: Array | slice, values: Array) -> Array:
@@ -215,5 +179,5 @@ def _even_start(given: BlockInput, support: Array | None, A: Array) -> Array:
     return np.asarray(S, dtype=given.X.dtype)
 
 
-def _sum(S: Any, rows: Array) -> Any:
-    return S[rows].sum(axis=0, dtype=np.float64)
+def _sum(S: Any, rows: Array, weights: Array) -> Any:
+    return (S[rows] * weights).sum(axis=0, dtype=np.float64)

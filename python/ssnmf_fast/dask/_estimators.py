@@ -7,7 +7,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
-import dask.array as da
 import numpy as np
 from distributed import Client
 from sklearn.utils.validation import check_is_fitted
@@ -15,12 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from .. import estimators
 from .._common.arrays import Array
 from .._labels import LabelLists
-from .._solver.weights import as_weights
 from ..estimators._bayesian import interval_ends
 from ..estimators._docstrings import complete_docstring
 from ._bayesian import fit_variational
 from ._data import MEMORY, Data
-from ._on_cluster import OnCluster, PredictsOnCluster, Self, gather, lazy
+from ._on_cluster import OnCluster, PredictsOnCluster, Self, lazy, with_rows
 
 
 @complete_docstring
@@ -117,18 +115,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     _kind: ClassVar = estimators.TopicSupervisedNMF
 
     def _with_rows(self, X_weights: Any, rows: Array) -> Any:
-        if isinstance(X_weights, da.Array):
-            return X_weights * da.from_array(rows[:, None], chunks=(X_weights.chunks[0], 1))
-        weights = as_weights(X_weights, "X_weights")
-        if weights.by_vector and isinstance(weights.by_rows, da.Array):
-            weights = weights.with_part(gather(None, weights.by_rows))
-        elif isinstance(weights.by_rows, (da.Array, list, tuple)):
-            kind = type(X_weights).__name__.lower()
-            raise ValueError(
-                f"X_weights must be one array with labeled_weight={self.labeled_weight!r}; got "
-                f"blocks ({kind}). Set labeled_weight=1, or give the weights as one dask array."
-            )
-        return super()._with_rows(weights, rows)
+        return with_rows(X_weights, rows)
 
     def _support(self, X: Data, lists: LabelLists, rank: int) -> list[Any]:
         """Return the support of each block: that of all samples is as large as S."""

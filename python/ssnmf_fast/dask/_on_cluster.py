@@ -20,6 +20,7 @@ from .._common.arrays import Array
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization
 from .._models.represent import represent
+from .._solver.weights import as_weights
 from ..estimators._base import FactorizationBase
 from ..estimators._explanation import Explanation
 from ..estimators._predicting import ReadoutPredictions, with_readout
@@ -159,9 +160,11 @@ class OnCluster(FactorizationBase):
                 setattr(model, name, value)
         return model
 
-    def _lazily(self, method: str, X: Any, X_weights: Any = None) -> da.Array:
+    def _lazily(self, method: str, X: Any, X_weights: Any = None, side: Any = None) -> da.Array:
         """Return what a method of the model in memory makes of the blocks of X."""
         check_is_fitted(self)
+        if side is not None:
+            raise ValueError("side must be None for data on a cluster.")
         model = self.in_memory()
         model.n_threads = count_threads(self.n_threads)
         if not isinstance(X, da.Array):
@@ -191,7 +194,7 @@ class PredictsOnCluster(OnCluster):
     predict = with_readout(lazy(ReadoutPredictions.predict))
 
     @with_readout
-    def explain(self, X: Any, *, X_weights: Any = None) -> Explanation:
+    def explain(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Explanation:
         """Return what topics, features and neighbors add to the scores of the classes, exactly.
 
         Samples and their weights must be in memory: as an explanation holds what it tells of, it is
@@ -202,18 +205,26 @@ class PredictsOnCluster(OnCluster):
                 f"X must be in memory for explain; got data on a cluster ({type(X).__name__}). "
                 "Give the rows to explain, for example X[:100].compute()."
             )
-        found: Explanation = super().explain(X, X_weights=X_weights)
+        found: Explanation = super().explain(X, X_weights=X_weights, side=side)
         return found
 
     @with_readout
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_weights: Any = None,
+        side: Any = None,
+    ) -> float:
         """Return the accuracy; with multiple labels, the share of samples without a wrong label.
 
         Parameters are those of the method in memory; all may be dask arrays.  Predictions and
         labels come to the caller.
         """
         given = gather(None, y), gather(None, sample_weight)
-        return float(super().score(X, *given, X_weights=X_weights))
+        return float(super().score(X, *given, X_weights=X_weights, side=side))
 
 
 def gather(client: Client | None, y: Any) -> Any:
@@ -222,6 +233,25 @@ def gather(client: Client | None, y: Any) -> Any:
         return y
     client = check_client(client)
     return result_of(client, client.compute(y))
+
+
+def with_rows(X_weights: Any, rows: Array | None) -> Any:
+    """Return weights of X, those of each sample multiplied by a number."""
+    if rows is None:
+        return X_weights
+    if isinstance(X_weights, da.Array):
+        return X_weights * da.from_array(rows[:, None], chunks=(X_weights.chunks[0], 1))
+    weights = as_weights(X_weights, "X_weights")
+    if weights.by_vector and isinstance(weights.by_rows, da.Array):
+        weights = weights.with_part(gather(None, weights.by_rows))
+    elif isinstance(weights.by_rows, (da.Array, list, tuple)):
+        kind = type(X_weights).__name__.lower()
+        raise ValueError(
+            f"X_weights must be one array where samples have weights of their own; got blocks "
+            f"({kind}). Give them as one dask array, or no weights of samples (sample_weight None, "
+            "labeled_weight 1)."
+        )
+    return weights.with_rows(rows, "X_weights")
 
 
 def is_on_cluster(X: Any) -> bool:

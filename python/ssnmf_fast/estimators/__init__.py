@@ -11,6 +11,7 @@ from ._dynamic import DynamicTopics
 from ._dynamic_peaks import Peak, PeakInterval
 from ._dynamic_stream import SlicePrevalence
 from ._explanation import Explanation, Reasons
+from ._few_labels import FewLabelsClassifier
 from ._hierarchical import HierarchicalClassifier
 from ._imputer import LowRankImputer
 from ._margin import MarginNMF
@@ -27,6 +28,7 @@ __all__ = [
     "ConstrainedNMF",
     "DynamicTopics",
     "Explanation",
+    "FewLabelsClassifier",
     "HierarchicalClassifier",
     "LowRankImputer",
     "MarginNMF",

@@ -152,7 +152,8 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
 
     def _keep(self, result: Factorization, **attributes: Any) -> None:
         """Set the attributes of a fit, and warn if it has not converged."""
-        for earlier in ("_online", "refitted_label_components_", "topic_names_"):
+        of_batches = ("_online", "_weight_of_labeled")
+        for earlier in (*of_batches, "refitted_label_components_", "topic_names_"):
             self.__dict__.pop(earlier, None)
         if getattr(self, "penalties", None) is not None:
             attributes["sample_penalties_"] = plain_penalties(self.penalties)

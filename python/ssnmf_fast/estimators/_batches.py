@@ -17,20 +17,33 @@ from .._models.online import Online, learn_batch
 from .._models.represent import represent
 from ._base import FactorizationBase, Self
 from ._conventions import require
-from ._training_data import TrainingLabels, as_outer, label_weights
+from ._training_data import (
+    TrainingLabels,
+    as_outer,
+    checked_weight,
+    label_weights,
+    with_sample_weight,
+)
 
 
 class BatchLearner(FactorizationBase):
     """A factorization that may learn from one batch of samples after the other."""
 
     def _learn_batch(
-        self, X: Any, targets: Targets | None, X_weights: Any, sample_weight: Any, **replaced: Any
+        self,
+        X: Any,
+        targets: Targets | None,
+        X_weights: Any,
+        label_weight: Any = None,
+        sample_weight: Any = None,
+        **replaced: Any,
     ) -> None:
         """Learn from a checked batch, and set the attributes; some parameters may be replaced."""
         Y, Y_weights = None, None
         if targets is not None:
             Y = targets.matrix(X.dtype)
-            Y_weights = as_outer(label_weights(sample_weight, targets.labeled))
+            Y_weights = as_outer(label_weights(label_weight, sample_weight, targets.labeled))
+        sample_weight = checked_weight(sample_weight, X.shape[0])
         online = getattr(self, "_online", None)
         first = online is None
         if first and hasattr(self, "components_"):
@@ -39,8 +52,9 @@ class BatchLearner(FactorizationBase):
             online,
             X,
             Y,
-            X_weights=X_weights,
+            X_weights=with_sample_weight(X, X_weights, sample_weight),
             Y_weights=Y_weights,
+            sample_weight=sample_weight,
             **self._arguments(learn_batch) | replaced,
         )
         self._online = online
@@ -64,14 +78,19 @@ class SupervisedBase(BatchLearner):
 
     _saved: ClassVar = {"label_components_": Saved("rk")}
     _readouts: ClassVar[tuple[str, ...]] = ("auto", "refit", "joint")
-    _auto_readout: ClassVar = "refit"
 
     # Returns the targets of a batch, and parameters for it that differ from those of the model.
     _batch_targets: Callable[..., tuple[Targets, dict[str, Any]]]
-    _keep_targets: Callable[[Any], None]
+    _keep_targets: Callable[..., None]
 
     def fit(
-        self: Self, X: Any, y: Any = None, *, X_weights: Any = None, sample_weight: Any = None
+        self: Self,
+        X: Any,
+        y: Any = None,
+        *,
+        X_weights: Any = None,
+        sample_weight: Any = None,
+        label_weight: Any = None,
     ) -> Self:
         """Learn dictionary and predictions from samples and the labels of some of them.
 
@@ -79,53 +98,39 @@ class SupervisedBase(BatchLearner):
         ----------
         y : array_like, shape (n,) or (n, k)
             Labels or targets, as the class describes them; unlabeled samples are allowed.
-        sample_weight : array_like, shape (n,), optional
-            Nonnegative weights of the labels; one with weight 0 counts as no label.  Weights of
-            the samples in the loss of X are ``X_weights=weights.outer(rows=...)``.
-
-        Warns
-        -----
-        UserWarning
-            If the whole interval of the expected accuracy lies below the accuracy of always
-            predicting the largest class.
         """
-        X = self._checked(X, reset=True)
-        self._learn(X, y, X_weights=X_weights, sample_weight=sample_weight)
+        weights = {"sample_weight": sample_weight, "label_weight": label_weight}
+        self._learn(self._checked(X, reset=True), y, X_weights=X_weights, **weights)
         return self
 
-    def _chosen_readout(self) -> str:
-        """Return the readout that a fit to all samples has."""
-        check_option(self.readout, "readout", self._readouts)
-        return self._auto_readout if self.readout == "auto" else self.readout
-
-    def _require_joint(self) -> None:
-        """Refuse another readout than "joint", and warn if that of an earlier fit is left."""
-        readout = check_option(self.readout, "readout", self._readouts)
-        if readout not in ("auto", "joint"):
+    def _learn_targets(
+        self, X: Any, y: Any, X_weights: Any, label_weight: Any, sample_weight: Any, *known: Any
+    ) -> None:
+        if check_option(self.readout, "readout", self._readouts) == "refit":
             raise ValueError(
-                f"readout={readout!r} is fitted to all labeled samples at once, and partial_fit "
-                "cannot update it. Set readout='joint' to learn from batches, or fit all samples."
+                "readout='refit' is fitted to all labeled samples at once, and partial_fit cannot "
+                "update it. Set readout='joint' to learn from batches, or fit all samples."
             )
-        of_fit = hasattr(self, "readout_") or hasattr(self, "refitted_label_components_")
-        if readout == "auto" and of_fit:
+        if hasattr(self, "readout_") or hasattr(self, "refitted_label_components_"):
             warn_user(
                 "The readout of the fit cannot be updated by batches: from now on the model "
                 "predicts by 'joint'. Set readout='joint' before fit to have it throughout.",
                 UserWarning,
             )
-
-    def _learn_targets(
-        self, X: Any, y: Any, X_weights: Any, sample_weight: Any, *known: Any
-    ) -> None:
-        self._require_joint()
         X = self._batch(X)
         require(self, X, y)
         targets, replaced = self._batch_targets(y, *known)
-        self._learn_batch(X, targets, X_weights, sample_weight, **replaced)
-        self._keep_targets(targets)
+        self._learn_batch(X, targets, X_weights, label_weight, sample_weight, **replaced)
+        self._keep_targets(targets, label_weight, sample_weight)
 
     def partial_fit(
-        self: Self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None
+        self: Self,
+        X: Any,
+        y: Any,
+        *,
+        X_weights: Any = None,
+        sample_weight: Any = None,
+        label_weight: Any = None,
     ) -> Self:
         """Learn from one batch of samples, in addition to earlier batches.
 
@@ -133,31 +138,28 @@ class SupervisedBase(BatchLearner):
         ----------
         y : array_like, shape (n,) or (n, k)
             Their labels or targets; all of them may be unlabeled.
-        sample_weight : array_like, shape (n,), optional
-            Nonnegative weights of the labels.
-
         Returns
         -------
         self
-            The attributes are set as by :meth:`NMF.partial_fit`; the readout is "joint".
+            The attributes are set as by :meth:`NMF.partial_fit`; predictions are by "joint".
 
         Raises
         ------
         ValueError
-            As :meth:`fit`, and if `readout` is neither "auto" nor "joint".
+            As :meth:`fit`, and if `readout` is "refit".
 
         Warns
         -----
         UserWarning
-            If `readout` is "auto" and an earlier :meth:`fit` had another one, which is left.
+            If an earlier :meth:`fit` had another readout than "joint", which is discarded.
         """
-        self._learn_targets(X, y, X_weights, sample_weight)
+        self._learn_targets(X, y, X_weights, label_weight, sample_weight)
         return self
 
     def _refit_components(self, S: Array, labels: TrainingLabels) -> None:
         """Set the B that minimizes sum L .* d(Y, S B), where S does not know the labels."""
         rows = labels.known
-        weights = labels.entry_weights[rows]
+        weights = labels.entry_weights[rows] * labels.weight[rows, None]
         B = represent(
             np.ascontiguousarray(labels.members[rows].T, dtype=S.dtype),
             np.ascontiguousarray(S[rows].T),

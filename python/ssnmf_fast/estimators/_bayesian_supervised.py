@@ -88,6 +88,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     rate_shape: float | str = "auto"
     rate_mean: float | str = "auto"
     init: Any = "random"
+    readout: str | None = "logistic"
     tol: float = 1e-5  # as of BayesianBase, not of ReadoutPredictions
 
     _saved: ClassVar = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -14,14 +15,17 @@ from .._common.arrays import Array
 from .._data.border import CleanMatrix
 from .._data.checks import check_random_state
 from .._data.csr_file import CsrFile, chosen_rows
+from .._labels import labels_of
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._solver.weights import as_weights
 from .._topics import topic_shares
 from ._context import Context, row_sums, visible
+from ._conventions import require
 from ._neighbors import Graph
+from ._receipts import Restated
 from ._side import Tables
-from ._training_data import TrainingLabels, as_outer
+from ._training_data import TrainingLabels, as_outer, labels_for_training, with_sample_weight
 
 SUPPORTS = math.inf  # this supervision weight: labels decide which components may be used
 
@@ -46,24 +50,23 @@ class LabeledSamples:
     """Checked samples in memory or on disk, their labels, and how they are to be factorized."""
 
     X: Any
-    X_weights: Any
+    X_weights: Any  # without `sample_weight`
     labels: TrainingLabels
     options: dict[str, Any]  # of factorize, other than these:
     init: Any
     seed: int
     start_seed: int | None = None  # of random starts, where it is not `seed`
+    sample_weight: Array | None = None  # (n,); None stands for ones
     context: Context = field(default_factory=Context)
     graph: Graph | None = None  # of neighbors
     whole: tuple[LabeledSamples, Array] | None = None  # of which these are a part, and which, (n,)
     side: Tables = field(default_factory=dict)
 
     @classmethod
-    def of(cls: type[Samples], model: Any, n_components: int, **given: Any) -> Samples:
+    def of(cls: type[Samples], model: Any, init: Any = "labels", **given: Any) -> Samples:
         """Return samples with the settings of an estimator."""
-        init, state = model.init, model.random_state
-        if isinstance(init, str) and init == "auto":
-            k = given["labels"].members.shape[1]
-            init = "labels" if n_components >= k else "random"
+        state = model.random_state
+        with_sample_weight(given["X"], None, given["labels"].sample_weight)  # refused on disk
         others = ("n_components", "init", "random_state", "supervision_weight")
         options = {name: p for name, p in model._arguments().items() if name not in others}
         seed = int(check_random_state(state).integers(2**31))
@@ -90,19 +93,24 @@ class LabeledSamples:
             X=chosen_rows(X, rows) if isinstance(X, CsrFile) else X[rows],
             X_weights=X_weights,
             labels=self.labels.part(rows),
+            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
             context=context,
             graph=graph,
             side={name: table[rows] for name, table in self.side.items()},
             whole=None,
         )
 
-    def fit_topics_of_all(self, n_components: int, weight: float | str) -> Factorization:
-        """Factorize all samples that these are a part of, with the labels that these have now."""
+    @property
+    def of_readout(self) -> Any:
+        """The samples that a readout is fitted to, those of the labels."""
+        return self.X
+
+    def joined(self) -> LabeledSamples:
+        """Return all samples that these are a part of, with the labels that these have now."""
         if self.whole is None:
-            return self.fit_topics(n_components, weight)
+            return self
         whole, rows = self.whole
-        labels = whole.labels.with_part(rows, self.labels)
-        return replace(whole, labels=labels).fit_topics(n_components, weight)
+        return replace(whole, labels=whole.labels.with_part(rows, self.labels))
 
     def of_all(self, values: Array, fill: float) -> Array:
         """Return values of these samples as values of all, others having a number to fill in."""
@@ -124,8 +132,12 @@ class LabeledSamples:
 
     def overall_mean(self) -> Array:
         """Return the mean of all samples, (m,).  NaN, and entries without weight, count as 0."""
-        n = self.X.shape[0]
-        return np.asarray(weighted_sums(self._seen, np.full((n, 1), 1 / n))[0])
+        return np.asarray(weighted_sums(self._seen, self._even_weights()[:, None])[0])
+
+    def _even_weights(self) -> Array:
+        """Return the share of each sample in a mean, (n,)."""
+        n, weight = self.X.shape[0], self.sample_weight
+        return np.full(n, 1 / n) if weight is None else weight / weight.sum()
 
     def sums(self, weights: Array) -> Array:
         """Return weights^T X, (columns of weights, m)."""
@@ -141,7 +153,8 @@ class LabeledSamples:
 
     def labeled_sums(self, S: Any) -> Array:
         """Return the sums of S over the labeled samples."""
-        return np.asarray(S[self.labels.known].sum(axis=0, dtype=np.float64))
+        known = self.labels.known
+        return np.asarray((S[known] * self.labels.weight[known, None]).sum(axis=0))
 
     def targets(self) -> tuple[Any, Any]:
         """Return Y and its weights."""
@@ -149,8 +162,9 @@ class LabeledSamples:
 
     def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
         """Factorize X."""
+        X_weights = with_sample_weight(self.X, self.X_weights, self.sample_weight)
         X = CleanMatrix(self.X)
-        return factorize(X, Y, X_weights=self.X_weights, **arguments, **self.options)
+        return factorize(X, Y, X_weights=X_weights, **arguments, **self.options)
 
     def fit_topics(self, n_components: int, weight: float | str) -> Factorization:
         """Factorize the samples, guided by their labels.
@@ -160,21 +174,24 @@ class LabeledSamples:
         stands for: columns sum over the labeled samples to those of Y.
         """
         rng, init = np.random.default_rng(self.seed), self.init
-        known, members = self.labels.known, self.labels.members
-        owner = components_of_classes(n_components, self.labels.counts)
+        known = self.labels.known
+        weight_of_known = self.labels.weight[known, None]
+        members = self.labels.members[known] * weight_of_known
+        owner = components_of_classes(n_components, members.sum(axis=0))
         if weight == SUPPORTS:
             given = isinstance(init, (tuple, list))
             A = np.asarray(init[1], dtype=np.float64) if given else self._class_means(owner, rng)
             support = self.support(owner)
             start = self.even_start(A, support), A.astype(self.X.dtype)
             fit = self.factorize(n_components=n_components, init=start, S_support=support)
-            B = _class_readings(self.labeled_sums(fit.S), members[known], owner)
+            B = _class_readings(self.labeled_sums(fit.S), members, owner)
             return replace(fit, B=B.astype(self.X.dtype), supervision_weight=SUPPORTS)
         if isinstance(init, str) and init == "labels":
             A = self._class_means(owner, rng)
             S = self.even_start(A, None)
-            means = self.labeled_sums(S) / known.sum() if known.any() else None
-            B = _guided_B(means, members[known], owner)
+            total = float(weight_of_known.sum())
+            means = self.labeled_sums(S) / total if total > 0 else None
+            B = _guided_B(means, members.sum(axis=0) / (total or 1), owner)
             init = S, A.astype(self.X.dtype), B.astype(self.X.dtype)
         Y, Y_weights = self.targets()
         return self.factorize(
@@ -190,7 +207,7 @@ class LabeledSamples:
         """Return a start of A, (r, m): means of classes, drawn a little to that of all."""
         overall = self.overall_mean()
         members = self.labels.members * self.labels.known[:, None]
-        weights = members[:, owner].astype(np.float64)
+        weights = members[:, owner] * self.labels.weight[:, None]
         for c in np.unique(owner):
             columns = np.flatnonzero(owner == c)
             rows = np.flatnonzero(members[:, c])
@@ -235,10 +252,23 @@ def weighted_sums(X: Any, weights: Array) -> Array:
 
 def targets_of(labels: TrainingLabels, dtype: Any) -> tuple[Any, Any]:
     """Return labels as Y, and its weights."""
-    weights = labels.entry_weights
+    weights = labels.entry_weights * labels.weight[:, None]
     Y = np.where(weights > 0, labels.members, 0).astype(dtype)
     equal = (weights == weights[:, :1]).all()
     return Y, as_outer(weights[:, 0]) if equal else weights
+
+
+def restated_by_labels(model: Any, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+    """Tell the fit of a classifier again; with supports it needs no labels, but compares them."""
+    require(model, X, y)
+    weights = given.get("label_weight"), given.get("sample_weight")
+    labels = labels_for_training(labels_of(y, model.unlabeled), *weights)
+    told = {"X_weights": with_sample_weight(X, given.get("X_weights"), labels.sample_weight)}
+    others = {"y": labels.members, "label_weight": labels.entry_weights}
+    if model.receipt_.settings["supervision_weight"] is None:
+        return Restated(X, told, others, untold=("S_support",))
+    Y, Y_weights = targets_of(labels, X.dtype)
+    return Restated(X, {**told, "Y": Y, "Y_weights": Y_weights}, others)
 
 
 def support_of(members: Array, known: Array, owner: Array) -> Array:
@@ -268,10 +298,10 @@ def _class_readings(sums: Array, members: Array, owner: Array) -> Array:
     return np.asarray(belongs * rates)
 
 
-def _guided_B(means: Array | None, members: Array, owner: Array) -> Array:
-    """Return a start of B; `means` are those of S over the labeled samples, if there are any."""
-    B = np.where(np.eye(members.shape[1], dtype=bool)[owner], 1.0, _UNLIKELY)
+def _guided_B(means: Array | None, prior: Array, owner: Array) -> Array:
+    """Return a start of B; `means` of S, if any, and `prior` are over the labeled samples."""
+    B = np.where(np.eye(len(prior), dtype=bool)[owner], 1.0, _UNLIKELY)
     mean = 0.0 if means is None else float(means @ B.mean(axis=1))
-    share = 1.0 if means is None else float(members.mean())
+    share = 1.0 if means is None else float(prior.mean())
     B *= share / mean if mean > 0 else 1.0
     return B

@@ -1,4 +1,4 @@
-"""Training of :class:`SSNMFClassifier`, also on few labels: parameters, topics, self-training."""
+"""Training of :class:`FewLabelsClassifier`: parameters, topics, self-training, members."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from .._common.listed import short
 from .._common.unicode import nfc
 from .._data.checks import check_integer, check_option, check_real
 from .._models.factorize import Factorization
-from .._solver.starts import INITS
 from .._topics import topic_shares
 from ._class_topics import SUPPORTS, LabeledSamples
 from ._committee import probabilities
@@ -42,86 +41,38 @@ _MOST_VOTERS = 5000  # of texts, where neighbors count little
 _ROW_SCALE = 4.0  # of rows beside topics, for the member that learns from all features
 _WEAK_PENALTY = 100.0  # C, for coordinates that are smaller than rows of length 1
 _PRIOR_OF_TABLE = 0.3  # beside 1 for all members that see X; noise does no harm with it
-LOGISTIC, COMMITTEE = "logistic", "committee"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train, with how many `rounds` of self-training, and what predicts."""
+    """How to train, with how many `rounds` of self-training."""
 
-    supervision_weight: float | str  # or "balanced"
     n_components: int
     rounds: int
     class_weight: Any
-    readout: str
-    adapts: bool = False  # whether rank and rounds may be changed where labels mislead
-    corrects: bool = False  # whether the shares of the classes are found without the labels
-
-    @property
-    def predicts(self) -> bool:
-        """Whether logits predict."""
-        return self.readout in (LOGISTIC, COMMITTEE)
-
-    def adapted(self, samples: LabeledSamples) -> Plan:
-        """Return the plan for labels that were drawn evenly from uneven classes, if they were."""
-        if not self.adapts or not drawn_evenly(samples):
-            return self
-        rank = _FOR_UNEVEN * self.n_components
-        return replace(self, n_components=rank, rounds=0, corrects=True)
+    corrects: bool  # whether the shares of the classes are found without the labels
 
 
-def plan_of(model: Any, labels: TrainingLabels, classes: Array) -> tuple[Plan, bool]:
-    """Check parameters; return how to train, and whether to validate."""
-    if not labels.several and (labels.counts > 0).sum() < 2:
-        raise ValueError(
-            "The labels of one class only have a weight above 0; expected two classes. Give "
-            "labeled samples of another class a weight above 0."
-        )
-    k, rank = labels.members.shape[1], model.n_components
-    any_rank = _is_auto(rank, "n_components")
-    rank = k if any_rank else check_integer(rank, "n_components", 1)
-    weight = model.supervision_weight
-    any_weight = _is_auto(weight, "supervision_weight", "balanced")
-    if not isinstance(weight, str) and weight != SUPPORTS:
-        weight = check_real(weight, "supervision_weight")
-    readout = model._chosen_readout()
-    if model.readout == "auto" and readout == COMMITTEE and not (any_rank or any_weight):
-        readout = LOGISTIC
-    predicts = readout in (LOGISTIC, COMMITTEE)
-    validates = predicts and (any_rank or any_weight or readout == COMMITTEE)
-    rounds = _ROUNDS if validates and labels.known.mean() < _MANY_KNOWN else 0
-    any_rounds = _is_auto(model.self_training, "self_training")
-    if not any_rounds:
-        rounds = check_integer(model.self_training, "self_training", 0)
-    refuse_unused(model, readout)
-    check_threshold(model.threshold)
-    init = model.init
-    if not isinstance(init, (tuple, list)):
-        check_option(init, "init", ("labels", *INITS))
-    elif len(init) not in (2, 3):
-        raise ValueError(f"init holds {len(init)} arrays; expected S, A and, optionally, B.")
-    if labels.several or labels.known.all() or not predicts:
-        rounds = 0
-    class_weight = _by_number(model.class_weight, [0, 1] if labels.several else classes.tolist())
-    if any_weight:
-        weight = SUPPORTS if rank >= k else "balanced"
-    if weight == SUPPORTS and rank < k:
-        raise ValueError(
-            f"n_components={rank} is too small for supervision_weight=inf, which gives each of "
-            f"the {k} classes a component. Set n_components to {k} or more, or give a finite "
-            "supervision_weight."
-        )
-    balances = _is_auto(model.class_weight, "class_weight", "balanced")
-    if labels.several and readout == COMMITTEE and balances:
+def plan_of(model: Any, samples: LabeledSamples, labels: TrainingLabels, classes: Array) -> Plan:
+    """Check parameters; return how to train samples, a part of those with all the labels.
+
+    Labels that were drawn evenly from uneven classes mislead.
+    """
+    k, given = labels.members.shape[1], model.class_weight
+    class_weight = _by_number(given, [0, 1] if labels.several else classes.tolist())
+    if labels.several and isinstance(given, str):
         class_weight = "balanced"
-    free = any_rank and any_weight and any_rounds and class_weight is None
-    adapts = free and rounds > 0 and readout == COMMITTEE
-    return Plan(weight, rank, rounds, class_weight, readout, adapts), validates
-
-
-def _is_auto(value: Any, name: str, *others: str) -> bool:
-    """Whether a parameter is "auto"; ValueError for text that is none of the others."""
-    return isinstance(value, str) and check_option(value, name, ("auto", *others)) == "auto"
+    share = np.average(labels.known, weights=labels.weight)
+    learns = not labels.several and share < _MANY_KNOWN
+    mislead = learns and class_weight is None and drawn_evenly(samples)
+    rounds = model.self_training
+    if isinstance(rounds, str):
+        check_option(rounds, "self_training", ("auto",))
+        rounds = _ROUNDS if learns and not mislead else 0
+    rounds = check_integer(rounds, "self_training", 0)
+    if labels.several or samples.labels.known.all():
+        rounds = 0
+    return Plan(_FOR_UNEVEN * k if mislead else k, rounds, class_weight, mislead)
 
 
 def _by_number(class_weight: Any, classes: list[Any]) -> Any:
@@ -139,22 +90,6 @@ def _by_number(class_weight: Any, classes: list[Any]) -> Any:
     given = [weights.get(nfc(name), 1.0) for name in classes]
     pairs = zip(given, classes, strict=True)
     return dict(enumerate(check_real(w, f"class_weight[{name!r}]") for w, name in pairs))
-
-
-def refuse_unused(model: Any, readout: str) -> None:
-    """Raise ValueError for parameters of logistic regression beside another readout."""
-    if readout in (LOGISTIC, COMMITTEE):
-        return
-    rounds, weights = model.self_training, model.class_weight
-    for name, used in (
-        ("self_training", not isinstance(rounds, str) and rounds > 0),
-        ("class_weight", isinstance(weights, dict) or weights == "balanced"),
-    ):
-        if used:
-            raise ValueError(
-                f"{name}={short(getattr(model, name))} belongs to readout='committee' or "
-                f"'logistic'; it has no effect with readout={readout!r}. Leave it at 'auto'."
-            )
 
 
 def check_threshold(threshold: Any) -> float | None:
@@ -177,19 +112,17 @@ class Trained:
     spread: Array | None  # probabilities by the graph of neighbors, (n, k)
 
 
-def prior_of(samples: LabeledSamples, plan: Plan) -> dict[str, float]:
+def prior_of(samples: LabeledSamples) -> dict[str, float]:
     """Return the members, and their weights before any is validated; they sum to 1.
 
     Of texts the topics carry the labels, of images the neighbors.  Margins are sure of nothing:
     they are added only where validation finds them good.
     """
-    if plan.readout != COMMITTEE:
-        return {"topics": 1.0}
-    prior = _prior_of_X(samples, plan) | dict.fromkeys(samples.side, _PRIOR_OF_TABLE)
+    prior = _prior_of_X(samples) | dict.fromkeys(samples.side, _PRIOR_OF_TABLE)
     return {name: weight / sum(prior.values()) for name, weight in prior.items()}
 
 
-def _prior_of_X(samples: LabeledSamples, plan: Plan) -> dict[str, float]:
+def _prior_of_X(samples: LabeledSamples) -> dict[str, float]:
     if not samples.context:
         return {"topics": 1.0}
     several, texts = samples.labels.several, samples.context.like_counts
@@ -207,8 +140,10 @@ def _prior_of_X(samples: LabeledSamples, plan: Plan) -> dict[str, float]:
     return prior
 
 
-def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
-    """Fit topics, with rounds of self-training, and members of a committee (none: no names)."""
+def self_trained(
+    samples: LabeledSamples, plan: Plan, names: set[str]
+) -> tuple[LabeledSamples, Array | None]:
+    """Return the samples with labels by self-training, and probabilities by neighbors, (n, k)."""
     context, given, labels = samples.context, samples, samples.labels
     spread, taught = None, None
     if plan.rounds:
@@ -216,7 +151,7 @@ def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
     if samples.graph is not None and (plan.rounds or "neighbors" in names):
         spread = samples.graph.spread(labels)
     for turn in range(plan.rounds):
-        fit = given.for_trials().fit_topics(plan.n_components, plan.supervision_weight)
+        fit = given.for_trials().fit_topics(plan.n_components, SUPPORTS)
         rows = given.labels.known
         shares = topic_shares(fit.S, fit.A)  # those without labels are represented already
         shares[rows] = samples.shares(fit.A, rows)
@@ -230,8 +165,19 @@ def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
         if taught is not None:
             chance = probabilities(log_chances(chance) + taught, False)
         given = replace(given, labels=_add_predictions(labels, chance))
-    fit = given.fit_topics_of_all(plan.n_components, plan.supervision_weight)
-    rows = given.labels.known
+    return given, spread
+
+
+def train_members(
+    samples: LabeledSamples,
+    given: LabeledSamples,
+    fit: Factorization,
+    plan: Plan,
+    names: set[str],
+    spread: Array | None,
+) -> Trained:
+    """Fit members of a committee to a fit of the topics of samples, `given` after self-training."""
+    context, labels, rows = samples.context, samples.labels, given.labels.known
     shares, seen = samples.shares(fit.A, rows), context[labels.known]
     own = shares[labels.known[rows]]
     balance = plan.class_weight

@@ -13,6 +13,7 @@ from scipy.special import expit, log_softmax, softmax
 
 from .._common.arrays import Array
 from ._members import LARGEST_LOGIT
+from ._training_data import TrainingLabels
 
 _PULL = 4.0  # of the prior on a weight, for each class: as much as some labels
 _TEMPERATURES = np.geomspace(0.01, 3.0, 40)
@@ -33,8 +34,14 @@ class Truth:
     """What validated predictions are compared with."""
 
     members: Array  # (n, k): 1 for the classes of a sample, 0 elsewhere
-    weights: Array  # (n, k): 0 for an entry that is not known
+    weights: Array  # (n, k), of the samples; 0 for an entry that is not known
     several: bool
+
+    @classmethod
+    def of(cls, labels: TrainingLabels, rows: Array) -> Truth:
+        """Return the labels of some samples."""
+        weights = (labels.entry_weights[rows] > 0) * labels.weight[rows, None]
+        return cls(labels.members[rows], weights, labels.several)
 
     @property
     def n_outcomes(self) -> int:
@@ -50,8 +57,9 @@ class Truth:
             signed = np.where(self.members > 0, logits, -logits)
             losses = np.logaddexp(0, -signed) * self.weights
             return float(losses.sum()), (expit(logits) - self.members) * self.weights
-        chances = log_softmax(logits, axis=1)
-        return -float((chances * self.members).sum()), np.exp(chances) - self.members
+        chances, weight = log_softmax(logits, axis=1), self.weights[:, :1]
+        loss = -float((chances * self.members * weight).sum())
+        return loss, (np.exp(chances) - self.members) * weight
 
 
 def temperature(logits: Array, truth: Truth) -> float:

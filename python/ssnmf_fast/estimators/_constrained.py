@@ -78,6 +78,7 @@ class ConstrainedNMF(ReadoutPredictions):
     loss: str = "frobenius"
     solver: str = "auto"
     init: Any = "random"
+    readout: str | None = "logistic"
 
     _saved: ClassVar = {
         "class_representation_": Saved("kr"),

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._data.csr import scale_rows
 from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
 from .._linalg.randomized_svd import randomized_svd
@@ -106,12 +107,20 @@ class Context:
 
 
 @one_blas_thread()
-def directions_of(X: Any, X_weights: Any, seed: int, n_threads: int | None) -> Array | None:
-    """Return leading right singular vectors of the rows of X at length 1, (d, m), or None."""
+def directions_of(
+    X: Any, X_weights: Any, seed: int, n_threads: int | None, sample_weight: Array | None = None
+) -> Array | None:
+    """Return leading right singular vectors of the rows of X at length 1, (d, m), or None.
+
+    With weights of the samples, the squares of these lengths are the weights.
+    """
     # On a cluster, on disk, or with weights only the topics of X are seen.
     if X_weights is not None or not (isinstance(X, np.ndarray) or sp.issparse(X)):
         return None
     rows = unit_rows(filled(X))
+    if sample_weight is not None:
+        root = np.sqrt(sample_weight)
+        rows = scale_rows(rows, root) if sp.issparse(rows) else rows * root[:, None]
     _, singular, Vt = randomized_svd(
         rows,
         min(_MORE_DIRECTIONS, *rows.shape),

@@ -71,11 +71,14 @@ X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
 side : dict of str to array_like or scipy.sparse of shape (n, q), optional
     Tables of the same samples by their names, with finite entries of any sign, such as embeddings.
     Rows are brought to length 1: give columns of different units one scale before.  Predictions
-    need the tables of the fit.
+    need the tables of the fit, which :class:`FewLabelsClassifier` alone takes.
 y, input_features : ignored
     Present for the conventions of scikit-learn.
 sample_weight : array_like, shape (n,), optional
-    Weights of the samples.
+    Nonnegative weights of the samples, in all losses: a weight of 0 leaves a sample out, and one of
+    2 counts it twice.
+label_weight : array_like, shape (n,), optional
+    Nonnegative weights of the labels alone; one with weight 0 counts as no label.
 given
     As in :meth:`fit`.
 feature_names : array_like of str, shape (m,), optional

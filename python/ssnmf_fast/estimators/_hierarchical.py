@@ -16,13 +16,14 @@ from .._common.saved import Saved
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels
 from .._topics import divide_by_sums
-from ._base import FactorizationBase
-from ._classifier import SSNMFClassifier
+from ._base import FactorizationBase, Self
 from ._conventions import require, score_labeled
 from ._docstrings import complete_docstring
+from ._few_labels import FewLabelsClassifier
 from ._hierarchy import Hierarchy, paths_of
 from ._saved_levels import Levels, SavedLevels
 from ._topic_tree import place_of_level
+from ._training_data import checked_weight
 
 _LAST_COUNTS = 3  # a label of the last level, beside one of a level above
 _LEAST = 1e-12  # probability that can be corrected
@@ -34,7 +35,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
     """Semi-supervised NMF for labels that are parts of others, also with few labels.
 
     A label may be of any level: of some samples only the top is known, of most nothing.  Every
-    level has an :class:`SSNMFClassifier`.  The last one predicts the labels without parts; the
+    level has a :class:`FewLabelsClassifier`.  The last one predicts the labels without parts; the
     others correct the sums of its probabilities.  So the probability of a label is always the sum
     of those of its parts.
 
@@ -55,7 +56,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
         The labels of every level, sorted, from the top; one without parts is in all below too.
     classes_ : ndarray, shape (k,)
         The labels of the last level.
-    classifiers_ : list of SSNMFClassifier or None
+    classifiers_ : list of FewLabelsClassifier or None
         One for each level; None where it has one label only.
     nodes_ : ndarray
         All labels, from the top.
@@ -69,7 +70,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
 
     See Also
     --------
-    SSNMFClassifier : Labels of one level, and how they are predicted.
+    FewLabelsClassifier : Labels of one level.
     ssnmf_fast.tree : A tree of topics without labels.
 
     Notes
@@ -112,8 +113,24 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
+    def fit(
+        self: Self, X: Any, y: Any = None, *, X_weights: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn topics and predictions from samples and the labels of some of them.
+
+        Parameters
+        ----------
+        y : array_like, shape (n,)
+            Labels, as the class describes them; unlabeled samples are allowed.
+        """
+        X = self._checked(X, reset=True)
+        self._learn(X, y, X_weights=X_weights, sample_weight=sample_weight)
+        return self
+
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
         require(self, X, y)
+        weights = {"X_weights": X_weights, "sample_weight": sample_weight}
+        weight = checked_weight(sample_weight, X.shape[0])
         labels = ClassLabels(y, self.unlabeled)
         labels.check_fit()
         hierarchy = Hierarchy.of(paths_of(labels, self.parents, self.separator))
@@ -122,9 +139,11 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
         for level in range(hierarchy.depth):
             own = np.full(len(labels.labeled), None, dtype=object)
             own[labels.labeled] = hierarchy.labels(known, level)
-            counts.append(sum(label is not None for label in own))
+            labeled = np.array([label is not None for label in own], dtype=np.float64)
+            counts.append(float(labeled.sum() if weight is None else labeled @ weight))
             several = len(hierarchy.level(level)) > 1
-            classifiers.append(self._fitted(X, own, X_weights) if several else None)
+            model = FewLabelsClassifier(**self._shared()) if several else None
+            classifiers.append(None if model is None else model.fit(X, own, **weights))
         if classifiers[-1] is None:
             raise ValueError(
                 f"y has one label without parts only, {short(hierarchy.nodes.tolist()[-1])}; "
@@ -134,15 +153,12 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
             setattr(self, name, getattr(classifiers[-1], name))
         self.nodes_, self.node_parents_ = hierarchy.nodes, hierarchy.parents
         self.classifiers_ = classifiers
-        total = np.array(counts, dtype=np.float64)
+        total = np.array(counts)
         self.level_weights_ = total / (total + _LAST_COUNTS * total[-1])
-
-    def _fitted(self, X: Any, y: Array, X_weights: Any) -> SSNMFClassifier:
-        return SSNMFClassifier(**self._shared()).fit(X, y, X_weights=X_weights)
 
     def _shared(self) -> dict[str, Any]:
         """Return the parameters of the classifiers."""
-        return self._arguments(SSNMFClassifier) | {"unlabeled": None}
+        return self._arguments(FewLabelsClassifier) | {"unlabeled": None}
 
     def _check_loaded(self) -> None:
         """Name the classes of loaded classifiers; ValueError if they do not fit the tree."""

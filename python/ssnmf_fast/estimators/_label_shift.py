@@ -34,7 +34,8 @@ def drawn_evenly(samples: LabeledSamples) -> bool:
     k = labels.members.shape[1]
     if graph is None or len(unlabeled) < _LEAST_PER_CLASS * k:
         return False
-    counts = np.bincount(graph.spread(labels)[unlabeled].argmax(axis=1), minlength=k)
+    codes = graph.spread(labels)[unlabeled].argmax(axis=1)
+    counts = np.bincount(codes, labels.weight[unlabeled], minlength=k)
     return effective_number(counts) < _MUCH_LESS_EVEN * effective_number(labels.prior())
 
 
@@ -43,16 +44,17 @@ def log_ratio(shares: Array, prior: Array) -> Array:
     return np.asarray(np.log(np.maximum(shares, _LEAST_SHARE) / np.maximum(prior, _LEAST_SHARE)))
 
 
-def shares_of_classes(logits: Array, prior: Array) -> Array:
+def shares_of_classes(logits: Array, prior: Array, weight: Array) -> Array:
     """Return the shares of the classes, (k,), by the EM algorithm of Saerens et al. (2002).
 
     The logits of samples, (n, k), are those of a classifier that learned from classes with the
-    shares `prior`.
+    shares `prior`; `weight` (n,) are their weights.
     """
     prior = np.maximum(prior, _LEAST_SHARE)
     chances, found = softmax(logits, axis=1), prior
     for _ in range(_STEPS):
         again = chances * (found / prior)
-        found = np.maximum((again / again.sum(axis=1, keepdims=True)).mean(axis=0), _LEAST_SHARE)
+        likely = again / again.sum(axis=1, keepdims=True)
+        found = np.maximum(np.average(likely, axis=0, weights=weight), _LEAST_SHARE)
         found = found / found.sum()
     return np.asarray(found)

@@ -101,6 +101,7 @@ class MarginNMF(ReadoutPredictions):
     loss: str = "kullback-leibler"
     solver: str = "auto"
     init: Any = "random"
+    readout: str | None = "logistic"
 
     _allow_nan: ClassVar = False
     _takes_files: ClassVar = False

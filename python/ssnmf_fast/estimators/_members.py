@@ -16,6 +16,7 @@ from sklearn.naive_bayes import ComplementNB, MultinomialNB
 from sklearn.svm import LinearSVC
 
 from .._common.arrays import Array
+from .._data.csr import scale_rows
 from .._data.threads import one_blas_thread
 from ._context import Context
 from ._training_data import TrainingLabels
@@ -129,7 +130,7 @@ def fit_naive_bayes(context: Context, labels: TrainingLabels) -> Linear:
         coefficients, intercepts = np.zeros((k, rows.shape[1])), np.zeros(k)
         for label in range(k):
             truth, used = labels.members[labels.known, label] > 0, weights[:, label] > 0
-            intercepts[label] = _log_odds(truth[used])
+            intercepts[label] = _log_odds(truth[used], labels.weight[labels.known][used])
             if truth[used].all() or not truth[used].any():
                 continue
             machine = MultinomialNB(alpha=_SMOOTHING)
@@ -151,30 +152,33 @@ def fit_logistic(
     as many as the samples, and the penalty is the same.
     """
     back: Any = None
-    if features.shape[0] < min(features.shape[1], _IN_SPAN):
-        products = features @ features.T
+    root = np.sqrt(labels.weight[labels.known])
+    if max(len(root), (root**2).sum()) < min(features.shape[1], _IN_SPAN):
+        # The axes, and so the steps of the solver, are those of samples as often as they weigh.
+        weighed = scale_rows(features, root) if sp.issparse(features) else features * root[:, None]
+        products = weighed @ weighed.T
         squares, axes = np.linalg.eigh(products.toarray() if sp.issparse(products) else products)
         kept = squares > squares[-1] * _SPAN_TOLERANCE
         axes, lengths = axes[:, kept], np.sqrt(squares[kept])
-        features, back = axes * lengths, (axes / lengths, features)
+        features, back = axes * lengths / root[:, None], (axes / lengths, weighed)
     settings = {"C": C, "tol": tol, "max_iter": _MAX_ITER, "class_weight": class_weight}
     fit, rows = _fit_labels if labels.several else _fit_classes, labels.known
     targets, weights = labels.targets(rows), labels.readout_weights(rows)
     k = labels.members.shape[1]
-    coefficients, intercepts = fit(features, targets, weights, settings, k)
+    coefficients, intercepts = fit(features, targets, (weights, labels.weight[rows]), settings, k)
     if back is not None:
         coefficients = np.asarray((back[1].T @ (back[0] @ coefficients.T)).T)
     return coefficients, intercepts
 
 
 def _fit_classes(
-    features: Any, codes: Array, weights: Array, settings: dict[str, Any], k: int
+    features: Any, codes: Array, weights: tuple[Array, Array], settings: dict[str, Any], k: int
 ) -> tuple[Array, Array]:
     present = np.unique(codes)
     if len(present) == 1:
         coefficients, intercepts = np.zeros((1, features.shape[1])), np.zeros(1)
     else:
-        machine = LogisticRegression(**settings).fit(features, codes, sample_weight=weights)
+        machine = LogisticRegression(**settings).fit(features, codes, sample_weight=weights[0])
         coefficients, intercepts = _of_both_classes(machine)
     found = _of_classes(present, coefficients, intercepts, k)
     assert found.rows is not None
@@ -198,25 +202,26 @@ def _of_classes(present: Array, coefficients: Array, intercepts: Array, k: int) 
     return Linear(offsets, rows=everywhere)
 
 
-def _log_odds(truth: Array) -> float:
-    """Return log odds of a share, by the rule of succession."""
-    share = (truth.sum() + 1) / (len(truth) + 2)
+def _log_odds(truth: Array, weight: Array) -> float:
+    """Return log odds of a share of weighted samples, by the rule of succession."""
+    share = (weight @ truth + 1) / (weight.sum() + 2)
     return float(np.log(share / (1 - share)))
 
 
 def _fit_labels(
-    features: Any, indicators: Array, weights: Array, settings: dict[str, Any], k: int
+    features: Any, indicators: Array, weights: tuple[Array, Array], settings: dict[str, Any], k: int
 ) -> tuple[Array, Array]:
     coefficients, intercepts = np.zeros((k, features.shape[1])), np.zeros(k)
     for label in range(k):
-        used = weights[:, label] > _NEGLIGIBLE
+        weight = weights[0][:, label]
+        used = weight > _NEGLIGIBLE
         truth = indicators[used, label] > 0
         if truth.all() or not truth.any():
-            intercepts[label] = _log_odds(truth)
+            intercepts[label] = _log_odds(truth, weights[1][used])
             continue
         machine = LogisticRegression(
             solver="liblinear", intercept_scaling=10.0, random_state=0, **settings
         )
-        machine.fit(features[used], truth, sample_weight=weights[used, label])
+        machine.fit(features[used], truth, sample_weight=weight[used])
         coefficients[label], intercepts[label] = machine.coef_[0], machine.intercept_[0]
     return coefficients, intercepts

@@ -18,6 +18,8 @@ from ._predicting import ReadoutPredictions
 class NamedTopics(ReadoutPredictions):
     """A dictionary whose first topics have names, which are also classes of the samples."""
 
+    readout: str | None = "logistic"
+
     _saved: ClassVar = {
         "topic_names_": Saved("t"),
         "n_labeled_": COUNT,

@@ -195,5 +195,5 @@ class NMF(BatchLearner):
         `callback` and `verbose` are not used.  Losses, `n_components` and the weight of the
         supervision must stay the same for all batches: a change is refused.
         """
-        self._learn_batch(self._batch(X), None, X_weights, None)
+        self._learn_batch(self._batch(X), None, X_weights)
         return self

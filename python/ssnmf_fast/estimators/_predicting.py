@@ -23,15 +23,17 @@ from ._explain import explanation_of
 from ._explanation import Explanation
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
+from ._side import Tables, tables_to_predict
+from ._side_members import with_tables
 from ._suggesting import suggest
-from ._training_data import labels_for_training
+from ._training_data import TrainingLabels, labels_for_training
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _MANY_LABELS = 50  # labeled samples per class above which features predict better than topics
 
 
 def _has_readout(model: Any) -> bool:
-    if model.readout is None:
+    if getattr(model, "readout", "") is None:
         raise AttributeError(
             f"{type(model).__name__} with readout=None does not predict. Set "
             f"readout={type(model).readout!r}, the default, and fit it again."
@@ -48,7 +50,6 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
     """A dictionary that labels guide, with predictions for samples without labels."""
 
     unlabeled: Any = "auto"
-    readout: str | None = "logistic"
 
     _saved: ClassVar = READOUT_ATTRIBUTES
 
@@ -58,32 +59,44 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
         return tags
 
     def _check_readout(self) -> None:
-        if self.readout is not None:
-            check_option(self.readout, "readout", ("logistic",))
+        if (readout := getattr(self, "readout", None)) is not None:
+            check_option(readout, "readout", ("logistic",))
 
     def _keep_predictions(
-        self, X: Any, X_weights: Any, targets: ClassLabels | Indicators, names: Any = None
+        self,
+        X: Any,
+        X_weights: Any,
+        targets: ClassLabels | Indicators,
+        names: Any = None,
+        labels: TrainingLabels | None = None,
     ) -> None:
-        """Fit the readout to checked data, and set what belongs to it."""
+        """Fit the readout to checked data, and set what belongs to it; `labels` have weights."""
         self._drop_readout()
         self.multilabel_ = isinstance(targets, Indicators)
         self.classes_ = targets.classes if names is None else names
-        self.class_prior_ = targets.prior()
-        if self.readout is None:
+        self.class_prior_ = targets.prior() if labels is None else labels.prior()
+        if getattr(self, "readout", None) is None:
             return
-        S, labels = self._represent(X, X_weights), labels_for_training(targets)
+        labels = labels_for_training(targets) if labels is None else labels
+        S = self._represent(X, X_weights)
+        shares = topic_shares(S, self.components_)[labels.known]
+        self.class_shares_ = labels.class_shares(shares)
+        self._fit_readout(X, X_weights, S, shares, labels)
+
+    def _fit_readout(
+        self, X: Any, X_weights: Any, S: Array, shares: Array, labels: TrainingLabels
+    ) -> None:
         rows = labels.known
-        enough = rows.sum() >= _MANY_LABELS * labels.members.shape[1]
-        shares = topic_shares(S, self.components_)[rows]
-        context, directions = Context(), directions_of(X, X_weights, 0, self.n_threads)
+        enough = labels.weight[rows].sum() >= _MANY_LABELS * labels.members.shape[1]
+        context, weight = Context(), labels.sample_weight
+        directions = directions_of(X, X_weights, 0, self.n_threads, weight)
         if directions is not None:
             context = context_of(filled(X, S, self.components_)[rows], directions)
         member = fit_readout(context, shares, labels, row_scale=4.0 if enough else 1.0)
         self.readout_ = LogisticReadout.of(member, shares.shape[1], context)
-        self.class_shares_ = labels.class_shares(shares)
 
     def _drop_readout(self) -> None:
-        for name in ("readout_", "class_shares_"):
+        for name in ("readout_", "class_shares_", "side_"):
             self.__dict__.pop(name, None)
 
     def _check_loaded(self) -> None:
@@ -92,6 +105,10 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
         missing = needed - vars(self).keys()
         if missing and (hasattr(self, "readout_") or missing != needed):
             raise ValueError(f"{sorted(missing)} is missing")
+        side = getattr(getattr(self, "readout_", None), "side", None)
+        columns = 0 if side is None else side.shape[1]
+        if sum(getattr(self, "side_", {}).values()) != columns:
+            raise ValueError("side_ and the readout have different numbers of columns")
 
     def _fitted_readout(self) -> Readout:
         if not hasattr(self, "readout_"):
@@ -106,33 +123,23 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
         """Return the probability above which each of several labels is predicted, (k,)."""
         return readout.thresholds if self.multilabel_ else None
 
-    def _read(self, X: Any, X_weights: Any) -> tuple[Readout, Array]:
+    def _tables(self, side: Any, n_samples: int) -> Tables:
+        return tables_to_predict(side, n_samples, getattr(self, "side_", {}))
+
+    def _read(self, X: Any, X_weights: Any, side: Any) -> tuple[Readout, Array]:
         """Return the readout, and its scores of samples."""
         check_is_fitted(self)
         readout = self._fitted_readout()
-        return readout, readout.scores(self, self._checked(X, reset=False), X_weights)
-
-    def _decide(self, readout: Readout, scores: Array) -> Array:
-        return readout.decide(scores, self._limits(readout))
-
-    def _proba(self, readout: Readout, scores: Array) -> Array:
-        return readout.proba(scores, self.multilabel_)
-
-    def _choose(self, readout: Readout, scores: Array) -> Array:
-        if self.multilabel_:
-            return np.asarray(self._decide(readout, scores) > 0, dtype=np.int64)
-        return np.asarray(self.classes_[self._proba(readout, scores).argmax(axis=1)])
-
-    def _score(self, predicted: Array, y: Any, sample_weight: Any) -> float:
-        truth, labeled = self._known_targets(y)
-        return score_labeled(predicted, truth, labeled, sample_weight, accuracy_score)
+        scores = readout.scores(self, self._checked(X, reset=False), X_weights)
+        tables = self._tables(side, len(scores))
+        return readout, with_tables(scores, readout, tables)
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)
         return (None, None) if shares is None else (self.classes_, shares)
 
     @with_readout
-    def decision_function(self, X: Any, *, X_weights: Any = None) -> Array:
+    def decision_function(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Array:
         """Return how strongly the samples belong to the classes.
 
         Returns
@@ -142,34 +149,36 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
             second minus the first (of scores divided by their sum).  With multiple labels, how far
             they lie above the threshold: positive values are predicted.
         """
-        return self._decide(*self._read(X, X_weights))
+        readout, scores = self._read(X, X_weights, side)
+        return readout.decide(scores, self._limits(readout))
 
     @with_readout
-    def predict_proba(self, X: Any, *, X_weights: Any = None) -> Array:
+    def predict_proba(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Array:
         """Return the probability of every class, or of every label by itself.
 
         Returns
         -------
         ndarray, shape (n, k)
-            Above 0 and below 1.  Those of the logistic readout of :class:`SSNMFClassifier` are
-            calibrated by validation, if there was one.  Those of the readouts "refit" and "joint"
-            are not calibrated: scores S B divided by their sum over the classes, `class_prior_`
-            where all are zero; with multiple labels, the scores clipped to the inside of (0, 1).
+            Above 0 and below 1.  Those of :class:`FewLabelsClassifier` are calibrated by
+            validation, if there was one.  Those of the readouts "refit" and "joint" are scores S B
+            divided by their sum over the classes, `class_prior_` where all are zero; with multiple
+            labels, the scores clipped to the inside of (0, 1).
         """
-        return self._proba(*self._read(X, X_weights))
+        readout, scores = self._read(X, X_weights, side)
+        return readout.proba(scores, self.multilabel_)
 
     @with_readout
-    def predict_log_proba(self, X: Any, *, X_weights: Any = None) -> Array:
+    def predict_log_proba(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Array:
         """Return the logarithms of :meth:`predict_proba`.
 
         Returns
         -------
         ndarray, shape (n, k)
         """
-        return np.asarray(np.log(self.predict_proba(X, X_weights=X_weights)))
+        return np.asarray(np.log(self.predict_proba(X, X_weights=X_weights, side=side)))
 
     @with_readout
-    def predict(self, X: Any, *, X_weights: Any = None) -> Array:
+    def predict(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Array:
         """Predict classes, or an indicator matrix of labels.
 
         Returns
@@ -178,11 +187,16 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
             The most probable class; with multiple labels, 1 (int64) where the probability (or
             score) is above the threshold.
         """
-        return self._choose(*self._read(X, X_weights))
+        readout, scores = self._read(X, X_weights, side)
+        if self.multilabel_:
+            above = readout.decide(scores, self._limits(readout)) > 0
+            return np.asarray(above, dtype=np.int64)
+        chances = readout.proba(scores, False)
+        return np.asarray(self.classes_[chances.argmax(axis=1)])
 
     @with_readout
-    def explain(self, X: Any, *, X_weights: Any = None) -> Explanation:
-        """Return what topics, features and neighbors add to the scores of the classes, exactly.
+    def explain(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Explanation:
+        """Return what topics, features, neighbors and tables add to the scores, exactly.
 
         Returns
         -------
@@ -190,11 +204,12 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
             Its ``top(i)`` prints what speaks for the predicted class in sample i.
         """
         check_is_fitted(self)
-        readout = self._fitted_readout()
-        return explanation_of(self, readout, self._checked(X, reset=False), X_weights, {})
+        X = self._checked(X, reset=False)
+        tables = self._tables(side, X.shape[0])
+        return explanation_of(self, self._fitted_readout(), X, X_weights, tables)
 
     @with_readout
-    def suggest(self, X: Any, n: int = 10, *, X_weights: Any = None) -> Array:
+    def suggest(self, X: Any, n: int = 10, *, X_weights: Any = None, side: Any = None) -> Array:
         """Choose samples that are worth labeling next.
 
         They stand for many samples that the model is unsure of, and not for the same ones.  Label
@@ -231,18 +246,27 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
         >>> import ssnmf_fast as sf
         >>> X = np.array([[4, 1, 0], [3, 2, 0], [0, 1, 4], [0, 1, 3], [2, 1, 2], [5, 1, 0]])
         >>> y = np.array(["sport", "sport", "politics", "politics", None, None])
-        >>> model = sf.SSNMFClassifier(random_state=0).fit(X, y)
+        >>> model = sf.FewLabelsClassifier(random_state=0).fit(X, y)
         >>> print(model.suggest(X[4:], 1) + 4)
         [4]
         """
         check_is_fitted(self)
-        count = check_integer(n, "n", 1)
-        return suggest(self, self._checked(X, reset=False), X_weights, count, {})
+        count, X = check_integer(n, "n", 1), self._checked(X, reset=False)
+        return suggest(self, X, X_weights, count, self._tables(side, X.shape[0]))
 
     @with_readout
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_weights: Any = None,
+        side: Any = None,
+    ) -> float:
         """Return the accuracy; with multiple labels, the share of samples without a wrong label."""
-        return self._score(self.predict(X, X_weights=X_weights), y, sample_weight)
+        predicted = self.predict(X, X_weights=X_weights, side=side)
+        return score_labeled(predicted, *self._known_targets(y), sample_weight, accuracy_score)
 
     def _known_targets(self, y: Any) -> tuple[Array, Array]:
         """Return the labels of the labeled samples, and which samples those are."""

@@ -256,15 +256,17 @@ def _row_shares(scores: Array) -> Array:
 
 
 @one_blas_thread()
-def calibration(logits: Array, targets: Array, several: bool) -> tuple[float, float]:
+def calibration(logits: Array, targets: Array, several: bool, weight: Array) -> tuple[float, float]:
     """Return slope and offset that make validated logits probable (Platt 1999; temperature)."""
     if not several:  # a temperature
         slopes, rows = np.geomspace(*_SLOPES, 25), np.arange(len(targets))
         chances = (probabilities(slope * logits, False)[rows, targets] for slope in slopes)
-        return float(slopes[np.argmin([-np.log(chance).mean() for chance in chances])]), 0.0
+        losses = [-np.average(np.log(chance), weights=weight) for chance in chances]
+        return float(slopes[np.argmin(losses)]), 0.0
     flat, truth = logits.ravel()[:, None], targets.ravel() > 0
     if truth.all() or not truth.any():
         return 1.0, 0.0
-    machine = LogisticRegression(C=1e6, max_iter=_MAX_ITER).fit(flat, truth)
+    machine = LogisticRegression(C=1e6, max_iter=_MAX_ITER)
+    machine.fit(flat, truth, sample_weight=np.repeat(weight, targets.shape[1]))
     slope = float(np.clip(machine.coef_[0, 0], *_SLOPES))
     return slope, float(machine.intercept_[0])

@@ -14,13 +14,20 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.border import require_finite
+from .._data.checks import check_option
 from .._labels import RealTargets
 from ._base import product
 from ._batches import SupervisedBase
 from ._conventions import require, score_labeled
 from ._docstrings import complete_docstring
 from ._receipts import Restated
-from ._training_data import as_outer, label_weights, labels_for_training
+from ._training_data import (
+    as_outer,
+    checked_weight,
+    label_weights,
+    labels_for_training,
+    with_sample_weight,
+)
 
 
 @complete_docstring
@@ -105,32 +112,46 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         tags.target_tags.single_output = True
         return tags
 
-    _of_fit: ClassVar = ("X_weights", "sample_weight", "A_support", "A_fixed", "penalties")
+    _of_fit: ClassVar = (
+        *("X_weights", "sample_weight", "label_weight"),
+        *("A_support", "A_fixed", "penalties"),
+    )
 
     def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
         require(self, X, y)
         targets, known = RealTargets(y), ("X_weights", "A_support", "A_fixed", "penalties")
         arguments = {name: self._parameter(name, given) for name in known}
-        weights = label_weights(given.get("sample_weight"), targets.labeled)
-        arguments |= {"Y": targets.matrix(X.dtype), "Y_weights": as_outer(weights)}
+        sample_weight = checked_weight(given.get("sample_weight"), X.shape[0])
+        weights = label_weights(given.get("label_weight"), sample_weight, targets.labeled)
+        X_weights = with_sample_weight(X, arguments["X_weights"], sample_weight)
+        arguments |= {"X_weights": X_weights, "Y_weights": as_outer(weights)}
+        arguments["Y"] = targets.matrix(X.dtype)
         return Restated(X, arguments)
 
-    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
-        readout = self._chosen_readout()
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_weights: Any = None,
+        sample_weight: Any = None,
+        label_weight: Any = None,
+    ) -> None:
+        readout = check_option(self.readout, "readout", self._readouts)
         require(self, X, y)
         targets = RealTargets(y)
         targets.check_sign()
         targets.check_fit()
-        labels = labels_for_training(targets, sample_weight)
+        labels = labels_for_training(targets, label_weight, sample_weight)
         result = self._factorize(
             X,
             targets.matrix(X.dtype),
-            X_weights=X_weights,
-            Y_weights=as_outer(label_weights(sample_weight, targets.labeled)),
+            X_weights=with_sample_weight(X, X_weights, labels.sample_weight),
+            Y_weights=as_outer(label_weights(label_weight, sample_weight, targets.labeled)),
             **self._arguments(),
         )
         self._keep(result, n_targets_=targets.n_targets)
-        if readout == "refit":
+        if readout != "joint":
             self._refit_components(self._represent(X, X_weights), labels)
 
     def _batch_targets(self, y: Any) -> tuple[RealTargets, dict[str, Any]]:
@@ -138,7 +159,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         targets.check_sign()
         return targets, {}
 
-    def _keep_targets(self, targets: RealTargets) -> None:
+    def _keep_targets(self, targets: RealTargets, *weights: Any) -> None:
+        del weights
         self.n_targets_ = targets.n_targets
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:

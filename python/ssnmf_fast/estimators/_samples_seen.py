@@ -22,7 +22,7 @@ _BYTES_PER_ENTRY = 64  # of samples on disk, in memory: the entry, a unit row, a
 def with_context(samples: LabeledSamples) -> LabeledSamples:
     """Return the same with what classifiers see beside topics, as far as there is such."""
     threads, X = samples.options["n_threads"], _completed(samples)
-    directions = directions_of(X, None, samples.seed, threads)
+    directions = directions_of(X, None, samples.seed, threads, samples.sample_weight)
     if directions is None:
         return samples
     context, graph = context_of(X, directions), None
@@ -49,8 +49,10 @@ def _completed(samples: LabeledSamples) -> Any:
 
 
 def in_memory(samples: LabeledSamples) -> LabeledSamples:
-    """Return samples on disk as a part of them in memory: labeled ones, and others."""
-    X, known = samples.X, samples.labels.known
+    """Return samples with a weight; of those on disk a part in memory: labeled ones, and others."""
+    X, known, weight = samples.X, samples.labels.known, samples.sample_weight
+    if weight is not None and not weight.all():
+        return replace(samples.part(weight > 0), whole=(samples, weight > 0))
     if not isinstance(X, CsrFile) or isinstance(samples.init, (tuple, list)):
         return samples
     rng = np.random.default_rng(samples.seed)

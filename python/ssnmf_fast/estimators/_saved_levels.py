@@ -8,7 +8,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.saved import Saved
-from ._classifier import SSNMFClassifier
+from ._few_labels import FewLabelsClassifier
 from ._readout import SavedReadout
 
 _PLAIN = {
@@ -57,7 +57,7 @@ class SavedLevels(Saved):
         by_level = _by_level(value)
         found = Levels([None] * (max(by_level) + 1))
         for level, parts in by_level.items():
-            model = SSNMFClassifier(unlabeled=None)
+            model = FewLabelsClassifier(unlabeled=None)
             for name in _PLAIN:
                 setattr(model, name, parts[name])
             model.readout_ = SavedReadout().restored(parts[_READOUT])

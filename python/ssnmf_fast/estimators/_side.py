@@ -14,7 +14,7 @@ Tables = dict[str, Any]  # by their names; rows have length 1
 _TAKEN = ("topics", "features", "directions", "naive Bayes", "margins", "neighbors")
 
 
-def tables_to_fit(side: Any, n_samples: int, readout: str) -> Tables:
+def tables_to_fit(side: Any, n_samples: int) -> Tables:
     """Return the tables of a fit; ValueError for names that other members have."""
     tables = _checked(side, n_samples)
     for name in tables:
@@ -23,11 +23,6 @@ def tables_to_fit(side: Any, n_samples: int, readout: str) -> Tables:
                 f"side has a table {name!r}, which is the name of a member of the committee. Give "
                 "it another one, such as 'embedding'."
             )
-    if tables and readout != "committee":
-        raise ValueError(
-            f"side={_listed(tables)} needs readout='committee', whose members its tables become; "
-            f"the readout is {readout!r}. Set readout='committee', or leave side out."
-        )
     return tables
 
 

@@ -71,6 +71,13 @@ def product_of_tables(tables: Tables, coefficients: Array) -> Array:
     return np.asarray(sum(products_of_tables(tables, coefficients).values()))
 
 
+def with_tables(scores: Array, readout: Any, tables: Tables) -> Array:
+    """Return scores of samples, (n, k), and what their tables add to these."""
+    if not tables:
+        return scores
+    return np.asarray(scores + readout.slopes * product_of_tables(tables, readout.side))
+
+
 def taught_by_tables(
     tables: Tables, labels: TrainingLabels, seed: int, class_weight: Any
 ) -> Array | None:
@@ -83,10 +90,10 @@ def taught_by_tables(
     rows = folds >= 0
     if not rows.any():
         return None
-    truth = Truth(labels.members[rows], labels.entry_weights[rows] > 0, labels.several)
+    truth = Truth.of(labels, rows)
     for table in tables.values():
         hidden = _hidden_logits(table, labels, folds, class_weight)[rows]
-        if not _tells(hidden, truth.members):
+        if not _is_informative(hidden, truth):
             continue
         member = _fit_table(table[labels.known], labels, class_weight)
         own = temperature(hidden, truth) * table_logits(member, table)
@@ -105,7 +112,8 @@ def _hidden_logits(table: Any, labels: TrainingLabels, folds: Array, class_weigh
     return found
 
 
-def _tells(logits: Array, members: Array) -> bool:
-    right = int((logits.argmax(axis=1) == members.argmax(axis=1)).sum())
-    largest = float(members.mean(axis=0).max())
-    return bool(binomtest(right, len(logits), largest, alternative="greater").pvalue < _CHANCE)
+def _is_informative(logits: Array, truth: Truth) -> bool:
+    weight, right = truth.weights[:, 0], logits.argmax(axis=1) == truth.members.argmax(axis=1)
+    largest = float(np.average(truth.members, axis=0, weights=weight).max())
+    counts = round(float(weight @ right)), round(float(weight.sum()))
+    return bool(binomtest(*counts, largest, alternative="greater").pvalue < _CHANCE)

@@ -14,7 +14,7 @@ from .._topics import topic_shares
 from ._context import context_of, filled, row_sums
 from ._readout import LogisticReadout
 from ._side import Tables
-from ._side_members import product_of_tables
+from ._side_members import with_tables
 
 _LOOKED_AT = 10_000  # samples of a larger X, unless more are asked for
 _CANDIDATES = 2000  # of these the most uncertain, unless more are asked for
@@ -33,10 +33,7 @@ def suggest(model: Any, X: Any, X_weights: Any, n: int, tables: Tables) -> Array
         part = {name: table[rows] for name, table in tables.items()}
         return np.asarray(rows[suggest(model, X[rows], None, n, part)])
     readout = model._fitted_readout()
-    scores = readout.scores(model, X, X_weights)
-    if tables:
-        scores = scores + readout.slopes * product_of_tables(tables, readout.side)
-    scores = scores[known]
+    scores = with_tables(readout.scores(model, X, X_weights), readout, tables)[known]
     unsure = uncertainty(readout.proba(scores, model.multilabel_), model.multilabel_)
     chosen = np.sort(np.argsort(-unsure, kind="stable")[: max(_CANDIDATES, n)])
     points = _points(model, readout, X, X_weights, known[chosen])

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.checks import check_vector
+from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Targets
-from .._solver.weights import Outer
+from .._solver.weights import Outer, SampleWeights, as_weights
 from .._topics import class_means
 
 
@@ -21,8 +22,9 @@ class TrainingLabels:
     """Labels of n samples."""
 
     members: Array  # (n, k): 1 for the classes of a sample, 0 elsewhere
-    entry_weights: Array  # (n, k): how much each of these counts, 0 where it is unknown
+    entry_weights: Array  # (n, k): weight of each label, 0 where it is unknown
     several: bool
+    sample_weight: Array | None = None  # (n,), of samples; None stands for ones
 
     @property
     def known(self) -> Array:
@@ -39,10 +41,24 @@ class TrainingLabels:
         """Number of known samples of each class, (k,)."""
         return np.asarray((self.members[self.known] > 0).sum(axis=0))
 
+    @property
+    def weight(self) -> Array:
+        """Weights of the samples, (n,)."""
+        return np.ones(len(self.members)) if self.sample_weight is None else self.sample_weight
+
     def prior(self) -> Array:
         """Return the share of each class among the samples of which it is known, (k,)."""
-        seen = (self.entry_weights > 0).sum(axis=0)
-        return np.asarray((self.members > 0).sum(axis=0) / np.maximum(seen, 1))
+        weight = self.weight[:, None]
+        seen = (weight * (self.entry_weights > 0)).sum(axis=0)
+        return np.asarray((weight * (self.members > 0)).sum(axis=0) / np.where(seen > 0, seen, 1))
+
+    def require_two_classes(self) -> None:
+        """Raise ValueError if only one class has a label that counts."""
+        if not self.several and (self.counts > 0).sum() < 2:
+            raise ValueError(
+                "The labels of one class only have a weight above 0; expected two classes. Give "
+                "labeled samples of another class a weight above 0."
+            )
 
     def only(self, rows: Array) -> TrainingLabels:
         """Return the labels of some samples, all others being unknown."""
@@ -50,7 +66,12 @@ class TrainingLabels:
 
     def part(self, rows: Array) -> TrainingLabels:
         """Return some samples with their labels."""
-        return replace(self, members=self.members[rows], entry_weights=self.entry_weights[rows])
+        return replace(
+            self,
+            members=self.members[rows],
+            entry_weights=self.entry_weights[rows],
+            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
+        )
 
     def with_part(self, rows: Array, part: TrainingLabels) -> TrainingLabels:
         """Return the same with other labels of some samples."""
@@ -61,7 +82,8 @@ class TrainingLabels:
     def class_shares(self, shares: Array) -> Array:
         """Return the mean shares (r, k) of the classes, of the shares of the known samples."""
         rows = self.known
-        return class_means(shares, self.members[rows] * (self.entry_weights[rows] > 0))
+        indicators = self.members[rows] * (self.entry_weights[rows] > 0)
+        return class_means(shares, indicators, self.weight[rows])
 
     def targets(self, rows: Array) -> Array:
         """Return what the readout is fitted to, for some rows: codes, or indicators."""
@@ -69,19 +91,42 @@ class TrainingLabels:
 
     def readout_weights(self, rows: Array) -> Array:
         """Return weights for the readout, (rows,) or with several labels (rows, k)."""
-        chosen = self.entry_weights[rows]
+        chosen, weight = self.entry_weights[rows], self.weight[rows]
         if self.several:
-            return chosen
+            return np.asarray(chosen * weight[:, None])
         of_class = chosen[np.arange(len(chosen)), self.codes[rows]]
-        return np.asarray(of_class / of_class.mean() if of_class.any() else of_class)
+        mean = np.average(of_class, weights=weight) if of_class.any() else 1.0
+        return np.asarray(of_class / mean * weight)
 
 
-def label_weights(sample_weight: Any, labeled: Array) -> Array:
-    """Return the weight of the labels of every sample, (n,): 0 where it is unlabeled."""
+def checked_weight(sample_weight: Any, n: int, name: str = "sample_weight") -> Array | None:
+    """Return weights of n samples, float64; None stands for ones."""
     if sample_weight is None:
-        return labeled.astype(np.float64)
-    given = check_vector(sample_weight, "sample_weight", len(labeled), np.float64)
-    return np.where(labeled, given, 0.0)
+        return None
+    return check_vector(sample_weight, name, n, np.float64)
+
+
+def with_sample_weight(X: Any, X_weights: Any, sample_weight: Array | None) -> Any:
+    """Return weights of X that are multiplied by those of the samples."""
+    if sample_weight is None:
+        return X_weights
+    if isinstance(X, CsrFile):
+        raise ValueError(
+            "sample_weight must be None for a matrix on disk, whose entries have no weights. Load "
+            "X into memory, or give label_weight, the weights of the labels alone."
+        )
+    if X_weights is None:
+        return SampleWeights(sample_weight, None)
+    return as_weights(X_weights, "X_weights").with_rows(sample_weight, "X_weights")
+
+
+def label_weights(label_weight: Any, sample_weight: Any, labeled: Array) -> Array:
+    """Return the weight of the labels of every sample, (n,): 0 where it is unlabeled."""
+    found = labeled.astype(np.float64)
+    for name, given in (("label_weight", label_weight), ("sample_weight", sample_weight)):
+        weight = checked_weight(given, len(labeled), name)
+        found = found if weight is None else np.where(labeled, found * weight, 0.0)
+    return found
 
 
 def as_outer(rows: Array) -> Outer | None:
@@ -90,13 +135,16 @@ def as_outer(rows: Array) -> Outer | None:
 
 
 def labels_for_training(
-    targets: Targets, sample_weight: Any = None, chosen: Any = None
+    targets: Targets, label_weight: Any = None, sample_weight: Any = None, chosen: Any = None
 ) -> TrainingLabels:
     """Return weighted labels, of `chosen` samples if given; those of weight 0 are unknown."""
     Y: Any = targets.matrix(np.float64)
-    rows = label_weights(sample_weight, targets.labeled)
+    rows = label_weights(label_weight, None, targets.labeled)
+    weight = checked_weight(sample_weight, len(rows))
+    if weight is not None:
+        rows = np.where(weight > 0, rows, 0)
     if chosen is not None:
-        Y, rows = Y[chosen], rows[chosen]
+        Y, rows, weight = Y[chosen], rows[chosen], None if weight is None else weight[chosen]
     members = Y.toarray() if sp.issparse(Y) else np.array(Y, dtype=np.float64)
     weights = np.where(np.isnan(members), 0.0, rows[:, None])
     if not weights.any():
@@ -104,7 +152,7 @@ def labels_for_training(
             "The weights of all labels are zero. Give at least one labeled sample a weight above 0."
         )
     members[weights == 0] = 0
-    return TrainingLabels(members, weights, not isinstance(targets, ClassLabels))
+    return TrainingLabels(members, weights, not isinstance(targets, ClassLabels), weight)
 
 
 def surest(chance: Array, share: float, among: Array) -> Array:

@@ -11,11 +11,18 @@ from scipy.stats import binomtest
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
-from ._class_topics import LabeledSamples
-from ._classifier_training import Plan, train
+from ._class_topics import SUPPORTS, LabeledSamples
+from ._classifier_training import (
+    Plan,
+    Trained,
+    logits_without_labels,
+    readout_of,
+    self_trained,
+    train_members,
+)
 from ._committee import Truth, cross_fitted, fit_weights, probabilities
 from ._folds import folds_of
-from ._label_shift import log_ratio
+from ._label_shift import log_ratio, shares_of_classes
 from ._readout import LogisticReadout, calibration
 from ._side_members import table_logits
 from ._training_data import TrainingLabels
@@ -48,13 +55,10 @@ class Validation:
         logits = self.logits[self.rows] * readout.slopes + readout.offsets
         return probabilities(logits, self.labels.several)
 
-    def attributes(
-        self, readout: LogisticReadout | None, samples: LabeledSamples
-    ) -> dict[str, Any]:
+    def attributes(self, readout: LogisticReadout, samples: LabeledSamples) -> dict[str, Any]:
         """Return the attributes of an estimator that tell of the validation of these samples."""
         probability = np.zeros_like(self.logits)
-        if readout is not None:
-            probability[self.rows] = self.calibrated(readout)
+        probability[self.rows] = self.calibrated(readout)
         found = {
             "committee_": {
                 name: {"weight": weight, "score": self.scores.get(name, float("nan"))}
@@ -77,52 +81,59 @@ class Validation:
         members, parts = self.labels.members, parts_of(self.folds[rows])
         for part in np.unique(parts):
             new, old = rows[parts == part], rows[parts != part]
-            slope, offset = calibration(self.logits[old], members[old], True)
+            weight = self.labels.weight[old]
+            slope, offset = calibration(self.logits[old], members[old], True, weight)
             seen, unseen = (
                 probabilities(slope * self.logits[each] + offset, True) for each in (old, new)
             )
-            found[new] = unseen > _thresholds(members[old] > 0, seen)
+            found[new] = unseen > _thresholds(members[old] > 0, seen, weight)
         return found
 
     @cached_property
     def _calibration(self) -> tuple[float, float]:
         """Slope and offset that make the validated logits probable."""
         targets = self.labels.targets(self.rows)
-        return calibration(self.logits[self.rows], targets, self.labels.several)
+        weight = self.labels.weight[self.rows]
+        return calibration(self.logits[self.rows], targets, self.labels.several, weight)
 
     @cached_property
-    def _right(self) -> tuple[Array, Array]:
-        """Whether each validated sample is predicted right, all its labels, and what it weighs."""
+    def _right(self) -> tuple[Array, Array, Array]:
+        """Whether each validated sample is predicted right, all its labels, and what it weighs.
+
+        It is the product of two weights: that of its class, and that of the sample.
+        """
         labels, rows = self.labels, self.rows
         if labels.several:
             rows = rows & (labels.entry_weights > 0).all(axis=1)
             right = (self.guesses == labels.members).all(axis=1)
-            return np.asarray(right[rows]), np.ones(rows.sum())
+            return np.asarray(right[rows]), np.ones(rows.sum()), labels.weight[rows]
         right, codes = self.logits.argmax(axis=1) == labels.codes, labels.codes[rows]
+        weight = labels.weight[rows]
         if self.shares is None or not len(codes):
-            return np.asarray(right[rows]), np.ones(len(codes))
+            return np.asarray(right[rows]), np.ones(len(codes)), weight
         shift = self._calibration[0] * self.logits + log_ratio(self.shares, labels.prior())
         right = shift.argmax(axis=1) == labels.codes
-        return np.asarray(right[rows]), self.shares[codes] / np.bincount(codes)[codes]
+        return right[rows], self.shares[codes] / np.bincount(codes, weight)[codes], weight
 
     @property
     def accuracy(self) -> float:
         """The share of samples that are predicted right; NaN without validation."""
-        right, weights = self._right
-        return float(np.average(right, weights=weights)) if len(right) else float("nan")
+        right, of_class, weight = self._right
+        return float(np.average(right, weights=of_class * weight)) if len(right) else float("nan")
 
     def interval(self) -> tuple[float, float]:
         """Return a 95 % interval of the accuracy, Wilson's; NaN without validation."""
-        _, weights = self._right
-        if not len(weights):
+        _, of_class, weight = self._right
+        if not len(weight):
             return float("nan"), float("nan")
-        sizes = np.bincount(self.folds[self.rows])
+        sizes = np.bincount(self.folds[self.rows], self.labels.weight[self.rows])
         # Of unequal weights as many equal ones as have the same variance.
-        count = max(1, round(_INDEPENDENT * weights.sum() ** 2 / (weights**2).sum()))
+        equal = (of_class * weight).sum() ** 2 / (of_class**2 * weight).sum()
+        count = max(1, round(_INDEPENDENT * equal))
         found = binomtest(round(self.accuracy * count), count).proportion_ci(method="wilson")
         # The fit to all labels may be better than those to some: its errors are taken to be rarer
         # by at most the root of the share of labels that they miss.
-        unseen = 1 - float(sizes.mean()) / int(self.labels.known.sum())
+        unseen = 1 - float(sizes.mean()) / float(self.labels.weight[self.labels.known].sum())
         return float(found.low), float(1 - (1 - found.high) * np.sqrt(unseen))
 
     def warn_if_poor(self) -> None:
@@ -146,23 +157,25 @@ class Validation:
         readout = replace(readout, slopes=np.full(k, slope), offsets=np.full(k, offset))
         if self.labels.several:
             truth = self.labels.members[rows] > 0
-            readout = replace(readout, thresholds=_thresholds(truth, self.calibrated(readout)))
+            chance, weight = self.calibrated(readout), self.labels.weight[rows]
+            readout = replace(readout, thresholds=_thresholds(truth, chance, weight))
         return readout
 
 
-def _f_measures(truth: Array, chance: Array, grid: Array) -> tuple[Array, Array]:
+def _f_measures(truth: Array, chance: Array, grid: Array, weight: Array) -> tuple[Array, Array]:
     """Return micro F for each threshold of a grid, (t,), and F of each label, (t, k)."""
     guesses = chance > grid[:, None, None]
-    hits = 2 * (truth & guesses).sum(axis=1)
-    counts = truth.sum(axis=0) + guesses.sum(axis=1)
-    micro = hits.sum(axis=1) / np.maximum(counts.sum(axis=1), 1)
-    return np.asarray(micro), np.asarray(hits / np.maximum(counts, 1))
+    hits = 2 * (weight @ (truth & guesses))
+    counts = weight @ truth + weight @ guesses
+    pairs = ((hits.sum(axis=1), counts.sum(axis=1)), (hits, counts))
+    micro, each = (over / np.where(under > 0, under, 1) for over, under in pairs)
+    return np.asarray(micro), np.asarray(each)
 
 
-def _thresholds(truth: Array, chance: Array) -> Array:
+def _thresholds(truth: Array, chance: Array, weight: Array) -> Array:
     """Return the best thresholds for F, drawn to the best one for all labels where few are true."""
-    grid, counts = np.linspace(0.05, 0.9, 35), truth.sum(axis=0)
-    micro, each = _f_measures(truth, chance, grid)
+    grid, counts = np.linspace(0.05, 0.9, 35), weight @ truth
+    micro, each = _f_measures(truth, chance, grid, weight)
     common, best = float(grid[micro.argmax()]), grid[each.argmax(axis=0)]
     found = (counts * best + _FEW_POSITIVE * common) / (counts + _FEW_POSITIVE)
     return np.asarray(np.where(counts > 0, found, common))
@@ -173,17 +186,13 @@ def parts_of(folds: Array) -> Array:
     return folds if len(np.unique(folds)) > 1 else np.arange(len(folds)) % 2
 
 
-def validate(
-    samples: LabeledSamples, plan: Plan, prior: dict[str, float], validates: bool
-) -> Validation:
+def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> Validation:
     """Return the weights of the members, and what they predict together for hidden labels.
 
-    Without validation, as for too few labels, the weights are those of the prior.
+    Without validation, for too few labels, the weights are those of the prior.
     """
     labels = samples.labels
-    folds, found = np.full(len(labels.members), -1), np.zeros(labels.members.shape)
-    if validates:
-        folds = folds_of(labels, samples.seed)
+    folds, found = folds_of(labels, samples.seed), np.zeros(labels.members.shape)
     if (folds < 0).all():
         return Validation(labels, folds, found, weights=prior)
     rows = _tried_rows(samples, _MOST_TRIED[int(folds.max()) + 1])
@@ -191,15 +200,29 @@ def validate(
     predicted = _predicted(part.for_trials(), plan, tried, list(prior))
     hidden = tried >= 0
     given = {name: logits[hidden] for name, logits in predicted.items()}
-    truth = Truth(
-        part.labels.members[hidden], part.labels.entry_weights[hidden] > 0, labels.several
-    )
+    truth = Truth.of(part.labels, hidden)
     weights = fit_weights(given, truth, prior)
     together = cross_fitted(given, truth, prior, parts_of(tried[hidden]))
     scores = {name: score_of(truth, logits) for name, logits in given.items()}
     scores["committee"] = score_of(truth, together)
     found[folds >= 0] = together
     return Validation(labels, folds, found, scores, weights)
+
+
+def calibrated(
+    samples: LabeledSamples, plan: Plan, trained: Trained, validation: Validation
+) -> tuple[LogisticReadout, Validation]:
+    """Return the readout, and the validation with the shares of the classes where labels mislead.
+
+    These are found from predictions for the unlabeled samples, which must be probable.
+    """
+    weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
+    readout = validation.calibrate(readout_of(samples, trained, weights))
+    if not plan.corrects or not validation.rows.any():
+        return readout, validation
+    logits, prior = logits_without_labels(samples, trained, readout), samples.labels.prior()
+    shares = shares_of_classes(logits, prior, samples.labels.weight[~samples.labels.known])
+    return readout.shifted(log_ratio(shares, prior)), replace(validation, shares=shares)
 
 
 def _predicted(
@@ -218,7 +241,9 @@ def _predicted(
             seen_by_fit = samples.part(~hidden)
         else:
             seen_by_fit = replace(samples, labels=labels.only(~hidden))
-        trained = train(seen_by_fit, plan, set(names))
+        given, spread = self_trained(seen_by_fit, plan, set(names))
+        fit = given.fit_topics(plan.n_components, SUPPORTS)
+        trained = train_members(seen_by_fit, given, fit, plan, set(names), spread)
         shares = samples.shares(trained.fit.A, hidden)
         seen = context[hidden]
         for name, member in trained.members.items():
@@ -236,9 +261,11 @@ def score_of(truth: Truth, logits: Array) -> float:
     """Return the accuracy; for several labels the mean of micro and macro F, at one threshold."""
     if truth.several:
         members, chance = truth.members > 0, probabilities(logits, True)
-        micro, each = _f_measures(members, chance, np.linspace(0.05, 0.95, 19))
+        weight = truth.weights.max(axis=1)
+        micro, each = _f_measures(members, chance, np.linspace(0.05, 0.95, 19), weight)
         return float(((micro + each.mean(axis=1)) / 2).max())
-    return float(np.mean(logits.argmax(axis=1) == truth.members.argmax(axis=1)))
+    right = logits.argmax(axis=1) == truth.members.argmax(axis=1)
+    return float(np.average(right, weights=truth.weights[:, 0]))
 
 
 def _tried_rows(samples: LabeledSamples, most: int) -> Array:

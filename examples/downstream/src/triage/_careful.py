@@ -12,8 +12,8 @@ import ssnmf_fast as sf
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class CarefulClassifier(sf.SSNMFClassifier):
-    """An SSNMFClassifier that leaves doubtful samples to people.
+class CarefulClassifier(sf.FewLabelsClassifier):
+    """A FewLabelsClassifier that leaves doubtful samples to people.
 
     Estimators of ssnmf_fast are dataclasses, whose fields are their parameters: a decorated
     sub-class has the fields below as parameters too.

@@ -37,7 +37,7 @@ class Triage:
 
     def __init__(self, *, random_state: int = 0, n_threads: int | None = None) -> None:
         self.vectorizer = TfidfVectorizer(stop_words="english")
-        self.model = sf.SSNMFClassifier(random_state=random_state, n_threads=n_threads)
+        self.model = sf.FewLabelsClassifier(random_state=random_state, n_threads=n_threads)
 
     def fit(self, texts: Sequence[str], queues: Sequence[str | None]) -> Triage:
         """Learn from tickets; the queue of most may be None."""
