@@ -7,6 +7,7 @@ import copy
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from sklearn.base import clone
 from test_few_labels import documents, hide, tfidf
 
@@ -213,7 +214,7 @@ def test_files_that_contradict_themselves(fitted, tmp_path):
         sf.load(tmp_path / "model.npz")
 
 
-@pytest.mark.parametrize(
+@each(
     ("side", "error", "message"),
     [
         (np.ones((160, 2)), TypeError, "mapping of names"),

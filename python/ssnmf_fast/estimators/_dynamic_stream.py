@@ -252,4 +252,4 @@ def _as_tensor(rows: Any) -> Tensor:
     if not sp.issparse(rows):
         return check_tensor(np.ascontiguousarray(rows), "X")
     places = sp.coo_array(rows)
-    return check_tensor((np.stack(places.coords), places.data, rows.shape), "X")
+    return check_tensor((np.stack([places.row, places.col]), places.data, rows.shape), "X")
