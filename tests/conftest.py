@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 # Before NumPy is loaded: threads of BLAS wait for each other by spinning, which takes many times as
 # long for the small problems of these tests when several processes share the cores.
@@ -23,6 +24,21 @@ HERE = Path(__file__).parent
 sys.path[:0] = map(str, [HERE, *sorted(folder for folder in HERE.iterdir() if folder.is_dir())])
 
 from levels import IS_REFERENCE  # noqa: E402
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A process runs all tests of a file, whose fixtures are made once; those of a cluster too."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::", 1)[0]
+            return file.rpartition("/")[0] if "/dask/" in file else file
+
+    # Not by their numbers of tests: that would start a file of one long test last.
+    config.option.loadscopereorder = False
+    return ByFile(config, log) if config.getvalue("dist") == "load" else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

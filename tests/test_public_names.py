@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from each import each
 from optional_packages import need_anndata
 
 import ssnmf_fast as sf
@@ -37,7 +38,7 @@ def test_every_public_name_has_a_page(documented):
     assert set(importlib.import_module("ssnmf_fast.estimators").__all__) <= set(names)
 
 
-@pytest.mark.parametrize("module", MODULES)
+@each("module", MODULES)
 def test_every_public_name_of_a_module_has_a_page(documented, module):
     if module == "dask":
         pytest.importorskip("distributed", reason="needs ssnmf-fast[dask]")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from absent_packages import hide
+from each import each
 from topic_tables import Topics, amounts, class_means, make_topics, topic_shares
 
 import ssnmf_fast as sf
@@ -68,7 +69,7 @@ class TestClassMeans:
 
 
 class TestTopics:
-    @pytest.mark.parametrize(
+    @each(
         ("shares", "leading"),
         [
             ([0.5, 0.5], []),
@@ -106,8 +107,8 @@ def report(**parts: Any) -> Report:
 
 
 class TestTables:
-    @pytest.mark.parametrize("count", [2, 5, 12, 20, 30, 40, 60])
-    @pytest.mark.parametrize("name", ["{}", "class.of.a.long.name.{}"])
+    @each("count", [2, 5, 12, 20, 30, 40, 60])
+    @each("name", ["{}", "class.of.a.long.name.{}"])
     def test_fit_on_the_page(self, count: int, name: str) -> None:
         names = [name.format(k) for k in range(count)]
         truth = [names[k % count] for k in range(300)]

@@ -87,6 +87,7 @@ def fit(table: Path, out: Path, *more: str) -> int:
 
 
 class TestFit:
+    @pytest.mark.slow
     def test_writes_every_file(
         self, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -59,6 +59,7 @@ def test_files(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert model.freq == "month"
 
 
+@pytest.mark.slow
 def test_all_dates_decide_whether_the_day_is_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

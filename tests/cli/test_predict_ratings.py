@@ -103,6 +103,7 @@ def test_unknown_ones_are_counted(
     assert (summary["unknown users"], summary["unknown items"], summary["samples"]) == (1, 1, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "more", "message"),
     [

@@ -80,6 +80,7 @@ class TestDefault:
         for words in ("three quarters", "the upper end is raised"):
             assert words in page
 
+    @pytest.mark.slow
     def test_too_few_labels(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(files(tmp_path, 2)) == 0
         found = metrics_of(tmp_path / "out")
@@ -158,6 +159,7 @@ class TestDefault:
 
 
 class TestWarnings:
+    @pytest.mark.slow
     def test_noise(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         command = files(tmp_path, 0)
         rows = np.repeat(np.random.default_rng(0).random((150, 64)), 2, axis=0)
@@ -206,6 +208,7 @@ def scores(truth: Any, guess: Any) -> dict[str, Measure]:
 
 
 class TestSettingsThatTheFitSets:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("given", "per_class", "wanted"),
         [

@@ -65,6 +65,7 @@ class TestEmpty:
         assert complete(plain, out) == 0  # nothing of the earlier run is left
         assert not (out / "predictions.csv").exists()
 
+    @pytest.mark.slow
     def test_in_json(self, tmp_path: Path) -> None:
         rows = [
             {"user": u, "item": i, "rating": u + i} for u in range(4) for i in range(4) if u - i

@@ -86,6 +86,7 @@ class TestTopicSupervised:
         assert [row["topic"] for row in again] == [row["topic"] for row in rows]
         assert float(again[0]["weight"]) == pytest.approx(float(rows[0]["weight"]), rel=1e-3)
 
+    @pytest.mark.slow
     def test_nothing_held_out(self, single: Path, tmp_path: Path) -> None:
         more = ["--labels", "kind", "--test-size", "0"]
         assert fit(single, "ts-nmf", tmp_path / "out", *more) == 0

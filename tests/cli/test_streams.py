@@ -135,6 +135,7 @@ class TestPredictOut:
         assert main([*command, str(tmp_path / "p.txt")]) == 0
         assert len(self.read((tmp_path / "p.txt").rename(tmp_path / "p.jsonl"))) == 12
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("out", "message"),
         [

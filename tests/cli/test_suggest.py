@@ -225,6 +225,7 @@ class TestErrors:
         assert main([*given, "--out", str(tmp_path / "todo.csv")]) == 2
         assert "every sample has a label" in error_line(capsys)
 
+    @pytest.mark.slow
     def test_what_was_left_empty_is_not_suggested_again(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

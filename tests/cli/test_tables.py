@@ -144,6 +144,7 @@ class TestEncoding:
 
 
 class TestDelimiter:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "mark", "option"),
         [("a.csv", ";", ";"), ("a.csv", "\t", "tab"), ("a.csv", "\t", r"\t"), ("a.tsv", "|", "|")],

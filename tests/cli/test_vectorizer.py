@@ -127,6 +127,7 @@ class TestMarkup:
 
 
 class TestTerms:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("ngram", "present", "absent"),
         [

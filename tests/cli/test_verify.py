@@ -52,6 +52,7 @@ FITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
 def test_models_of_the_command(folder, tmp_path, capsys, name):
     data, out, options = folder / "posts.csv", tmp_path / "out", FITS[name]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from completion_problems import error, structured
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -50,8 +51,8 @@ def of_rank(rank, method):
     return {} if method in ("nnm", "structured-nnm") else {"rank": rank}
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("method", METHODS)
+@each("dtype", [np.float32, np.float64])
 def test_recovery(easy, method, dtype):
     M, holes = easy
     fit = sf.complete(holes.astype(dtype), method=method, random_state=0, **of_rank(3, method))
@@ -67,7 +68,7 @@ def test_recovery(easy, method, dtype):
 
 @pytest.mark.slow
 @slow_in_numpy
-@pytest.mark.filterwarnings("ignore:M has no observed entry")
+@pytest.mark.filterwarnings("ignore:M has no (observed|missing) entry")
 @pytest.mark.parametrize("shape", [(60, 44), (44, 60)])
 def test_auto_uses_structure(shape):
     """Few zeros are observed: without structure, and by the thesis' methods, the matrix is lost."""
@@ -543,8 +544,8 @@ def test_bad_parameters_of_methods(method, parameters, message):
         method(**parameters)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(
+@each("method", METHODS)
+@each(
     ("name", "value"),
     [("rank", 1), ("gamma_min", 0.1), ("init", (np.ones((40, 1)), np.ones((1, 30))))],
 )
@@ -559,7 +560,7 @@ def test_an_option_changes_the_result_or_is_refused(easy, method, name, value):
     assert not np.array_equal(changed, sf.complete(holes, **options).to_dense())
 
 
-@pytest.mark.parametrize(("changes", "kind", "message"), BAD)
+@each(("changes", "kind", "message"), BAD)
 def test_bad_input(changes, kind, message):
     arguments = {"M": np.ones((4, 3)), **changes}
     with pytest.raises(kind, match=message):

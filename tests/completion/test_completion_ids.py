@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from completion_problems import structured
+from each import each
 
 import ssnmf_fast as sf
 
@@ -99,7 +100,7 @@ def test_columns_of_pandas_are_ids(holes):
         np.testing.assert_array_equal(found, plain.predict([29, 0], [0, 1]))
 
 
-@pytest.mark.parametrize(
+@each(
     ("ids", "error", "message"),
     [
         (USERS[:29], ValueError, r"row_ids has shape \(29,\); expected \(30,\)"),

@@ -6,6 +6,7 @@ import dense_completion
 import numpy as np
 import pytest
 from completion_problems import observations, structured
+from each import each
 from internals import _irls
 
 RANK = 4
@@ -20,9 +21,9 @@ def schedules(data, p, q):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [(30, 30), (36, 24), (24, 36)])
-@pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("q", [0.0, 0.5, 1.0])
+@each("shape", [(30, 30), (36, 24), (24, 36)])
+@each("p", [0.0, 0.5, 1.0])
+@each("q", [0.0, 0.5, 1.0])
 def test_matrix_free_is_dense(shape, p, q):
     _, holes = structured(*shape, RANK, 0.3, 0.7)
     data = observations(holes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from completion_problems import structured
+from each import each
 
 import ssnmf_fast as sf
 from ssnmf_fast.completion import StructuredSIRLS
@@ -55,8 +56,8 @@ def test_callbacks_see_small_data():
     np.testing.assert_allclose(seen[-1].left @ seen[-1].right, fit.to_dense(), atol=1e-206)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("method", ["auto", "sirls", "structured-sirls", "irls", "structured-irls"])
+@each("dtype", [np.float32, np.float64])
+@each("method", ["auto", "sirls", "structured-sirls", "irls", "structured-irls"])
 def test_start_of_another_size(dtype, method):
     _, holes = structured(30, 20, 3, 0.5, 0.8)
     holes = holes.astype(dtype) * dtype(1e-30 if dtype == np.float32 else 1e-200)

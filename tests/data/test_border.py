@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from levels import kernels_in_use as kernels
 from sklearn.base import clone
 
@@ -72,8 +73,8 @@ def test_six_calls_from_factorize_to_a_pass(passes, form, loss):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("init", ["random", "least-squares", "nndsvda", "random-acol"])
+@each("form", FORMS)
+@each("init", ["random", "least-squares", "nndsvda", "random-acol"])
 def test_data_are_checked_once(form, init):
     Z, options = FORMS[form](), {"init": init, "random_state": 0, "max_iter": 2}
     assert checks_of(sf.factorize, Z, n_components=3, **options) == 1
@@ -92,8 +93,8 @@ MODELS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", MODELS)
+@each("form", FORMS)
+@each("name", MODELS)
 def test_estimators_check_their_data_once(name, form):
     """Also where many trials are fitted to them."""
     Z, y, model = FORMS[form](), np.arange(30) % 2, clone(MODELS[name])
@@ -140,7 +141,7 @@ TAKING_NAN = {
 QUICK = {"random_state": 0, "max_iter": 3, "tol": 0}
 
 
-@pytest.mark.parametrize("name", TAKING_NAN)
+@each("name", TAKING_NAN)
 def test_missing_entries_are_taken_in_every_form(name):
     expected = TAKING_NAN[name](_holes("NaN"))
     for form in (*FORMS_OF_HOLES, "sparse"):

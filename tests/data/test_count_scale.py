@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from internals import count_scale
@@ -16,8 +17,8 @@ find_count_scale, scaled = count_scale.find_count_scale, count_scale.scaled
 FACTORS = [1e-6, 0.1, 1 / 3, 1.0, np.pi, 1e6]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("factor", FACTORS)
+@each("dtype", [np.float32, np.float64])
+@each("factor", FACTORS)
 def test_counts_times_anything_are_counts(dtype, factor):
     counts = np.random.default_rng(0).geometric(0.4, size=(50, 40)) - 1
     X = (factor * counts).astype(dtype)
@@ -26,8 +27,8 @@ def test_counts_times_anything_are_counts(dtype, factor):
     np.testing.assert_allclose(scaled(X, find_count_scale(X)), counts, rtol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("factor", FACTORS)
+@each("dtype", [np.float32, np.float64])
+@each("factor", FACTORS)
 def test_the_median_of_measured_values_is_two_counts(dtype, factor):
     X = np.random.default_rng(0).exponential(size=(50, 40))
     X[X < 0.5] = 0
@@ -37,7 +38,7 @@ def test_the_median_of_measured_values_is_two_counts(dtype, factor):
     assert find_count_scale(sp.csr_array(X)) == scale
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "step"),
     [
         ([2, 3, 5], 1),

@@ -9,6 +9,7 @@ from inspect import signature
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 
 import ssnmf_fast as sf
 
@@ -81,7 +82,7 @@ def changed(position, value):
     return X
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "error", "message"),
     [
         ({"X": changed((2, 1), -3.0)}, ValueError, r"X\[2, 1\] = -3"),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from broken_matrices import DAMAGES, FORMATS, D, coordinates, damaged, set_coordinates
+from each import each
 from random_examples import examples
 
 import ssnmf_fast as sf
@@ -48,18 +49,16 @@ def test_every_damage_is_refused_and_none_ends_the_process(tmp_path):
         assert name in text or "inconsistent numbers of samples" in text, (case, name, outcome)
 
 
-@pytest.mark.parametrize("is_array", [True, False])
-@pytest.mark.parametrize(
-    ("form", "damage"), [(form, damage) for form in FORMATS for damage in DAMAGES[form]]
-)
+@each("is_array", [True, False])
+@each(("form", "damage"), [(form, damage) for form in FORMATS for damage in DAMAGES[form]])
 def test_message_says_what_is_wrong(form, damage, is_array):
     Z = damaged(D, form, damage, is_array)
     with pytest.raises(ValueError, match=r"X is not a valid sparse matrix: .*Build it again"):
         sf.represent(Z, np.ones((2, 8)))
 
 
-@pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("kind", ["array", "matrix"])
+@each("form", FORMATS)
+@each("kind", ["array", "matrix"])
 def test_sound_matrices_of_every_format_give_one_result(form, kind):
     Z = getattr(sp, f"{form}_{kind}")(D)
     expected = sf.factorize(sp.csr_array(D), **FEW)
@@ -98,8 +97,8 @@ def foreign(array):
 LAYOUTS = [misaligned, strided, backwards, read_only, foreign, np.asfortranarray, np.ma.array]
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@each("dtype", [np.float64, np.float32])
+@each("layout", LAYOUTS)
 def test_layouts_of_dense_arrays_are_alike(layout, dtype):
     X = D.astype(dtype)
     Z = layout(X)
@@ -129,8 +128,8 @@ def completed():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", [misaligned, strided, backwards, read_only, foreign])
-@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr"])
+@each("layout", [misaligned, strided, backwards, read_only, foreign])
+@each("form", ["csr", "csc", "coo", "bsr"])
 def test_layouts_of_sparse_parts_are_alike(layout, form, completed):
     X = sp.csr_array(D)
     Z = getattr(sp, f"{form}_array")(D)
@@ -172,7 +171,7 @@ def test_masked_entries_are_missing_where_entries_may_be():
     assert model.classes_.tolist() == [5, 6]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "call"),
     [
         ("X", lambda Z: sf.BayesianNMF(**FEW).fit(Z)),

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from each import each
 
 import ssnmf_fast as sf
 
@@ -51,7 +52,7 @@ def drawn(labels, marker):
     return names
 
 
-@pytest.mark.parametrize(("labels", "marker", "absent"), CASES)
+@each(("labels", "marker", "absent"), CASES)
 def test_all_readers_agree(labels, marker, absent):
     unlabeled = np.array(absent, dtype=bool)
     assert fitted(labels, marker).n_labeled_ == (~unlabeled).sum()
@@ -75,7 +76,7 @@ NONE = {
 }
 
 
-@pytest.mark.parametrize("kind", [*NONE, "pandas.NA", "pandas.NaT"])
+@each("kind", [*NONE, "pandas.NA", "pandas.NaT"])
 def test_what_is_no_label_anywhere(kind):
     if kind.startswith("pandas"):
         pandas = pytest.importorskip("pandas")
@@ -107,8 +108,8 @@ def test_what_is_no_label_anywhere(kind):
         assert model.fit(X, indicator).n_labeled_ == 3
 
 
-@pytest.mark.parametrize("text", ["-1", "-1.0", "\u22121", "--", " nan", "NaT", "<NA>", "None"])
-@pytest.mark.parametrize("marker", ["auto", -1])
+@each("text", ["-1", "-1.0", "\u22121", "--", " nan", "NaT", "<NA>", "None"])
+@each("marker", ["auto", -1])
 def test_texts_that_numpy_makes_of_no_label(text, marker):
     with pytest.warns(UserWarning, match="looks like a missing label.* pass unlabeled=' ?"):
         fitted(np.array(["a", text, "b"]), marker)

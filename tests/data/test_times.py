@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta, timezone
 import numpy as np
 import pytest
 from absent_packages import hide
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from internals import times as slicing
@@ -43,7 +44,7 @@ def slices(times, freq="day"):
 THREE_DAYS = ["2004-12-26", "2004-12-27", "2004-12-28"], [1, 0, 1]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each("form", FORMS)
 def test_forms(form):
     assert slices(tuple(map(FORMS[form], DAYS))) == THREE_DAYS
 
@@ -102,7 +103,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("column", COLUMNS)
+@each("column", COLUMNS)
 def test_all_dates_of_a_column_decide_their_order(column):
     pytest.importorskip("pandas")
     dates, first, expected, warning = COLUMNS[column]
@@ -118,7 +119,7 @@ def test_all_dates_of_a_column_decide_their_order(column):
         assert (slicing.read_times(dates, first=first).values == found.values).all()
 
 
-@pytest.mark.parametrize(
+@each(
     ("dates", "message"),
     [
         (["13/04/2021", "04/13/2021"], "not all in one order: month first does not fit '13/04"),
@@ -181,7 +182,7 @@ def test_forms_of_pandas():
         assert slices(times) == THREE_DAYS
 
 
-@pytest.mark.parametrize(
+@each(
     ("times", "message"),
     [
         (
@@ -261,7 +262,7 @@ def test_slices_of_hours(freq, first, count):
     assert sizes == [1, *[0] * (count - 2), 1]
 
 
-@pytest.mark.parametrize(
+@each(
     ("freq", "starts"),
     [
         ("2 weeks", ["2004-02-23", "2004-03-08"]),  # from the Monday of the first week
@@ -305,7 +306,7 @@ def test_slices_are_even_and_go_on(freq, hours, more):
     assert after[0] in both
 
 
-@pytest.mark.parametrize(
+@each(
     ("freq", "period"),
     [
         *[("hour", 24), ("6 hours", 4), ("24 hours", 365), ("day", 365), ("week", 52)],

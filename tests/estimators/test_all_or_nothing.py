@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from each import each
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
@@ -90,7 +91,7 @@ def learn(model, method, X, y):
 METHODS = [(name, method) for name in MODELS for method in ("fit", "fit_transform")] + [
     (name, "partial_fit") for name in IN_BATCHES
 ]
-every_method = pytest.mark.parametrize(("name", "method"), METHODS)
+every_method = each(("name", "method"), METHODS)
 
 
 @every_method
@@ -117,8 +118,8 @@ def test_refused_settings(name, method):
     state.check(model)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-@pytest.mark.parametrize("name", [name for name in MODELS if name != "imputer"])
+@each("error", [KeyboardInterrupt, RuntimeError])
+@each("name", [name for name in MODELS if name != "imputer"])
 def test_a_callback_that_raises(name, error):
     def stop(state):
         raise error
@@ -197,8 +198,8 @@ def test_subclasses_are_all_or_nothing():
     state.check(model)
 
 
-@pytest.mark.parametrize("method", ["fit", "fit_transform"])
-@pytest.mark.parametrize("name", ["nmf", "regressor", "margin", "bayesian", "classifier"])
+@each("method", ["fit", "fit_transform"])
+@each("name", ["nmf", "regressor", "margin", "bayesian", "classifier"])
 def test_warnings_point_to_the_line_of_the_user(name, method):
     model = clone(MODELS[name]).set_params(tol=1e-12, max_iter=1)
     with warnings.catch_warnings(record=True) as caught:

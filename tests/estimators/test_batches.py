@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf
@@ -189,7 +190,7 @@ def test_bad_forget_factors(value, message):
         model.partial_fit(np.ones((2, 4)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "old", "new"),
     [
         ("n_components", 4, 5),
@@ -200,7 +201,7 @@ def test_bad_forget_factors(value, message):
         ("supervision_weight", 2.0, "balanced"),
     ],
 )
-@pytest.mark.parametrize("kind", [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor])
+@each("kind", [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor])
 def test_changed_settings_are_refused(digits, kind, name, old, new):
     X, y = digits
     targets = () if kind is sf.NMF else (y[:50],)

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import gamma
 from sklearn.base import clone
@@ -114,7 +115,7 @@ def test_bad_data_is_refused(kind, digits, tmp_path):
         _fitted(kind, sf.open_csr(tmp_path, n_features=64), y)
 
 
-@pytest.mark.parametrize(
+@each(
     ("parameters", "error", "message"),
     [
         ({"A_shape": "learn"}, ValueError, "A_shape must be 'auto' or a number from 1e-06 to 1e"),
@@ -134,7 +135,7 @@ def test_bad_data_is_refused(kind, digits, tmp_path):
         ({"random_state": "x"}, ValueError, "random_state must be"),
     ],
 )
-@pytest.mark.parametrize("kind", ESTIMATORS)
+@each("kind", ESTIMATORS)
 def test_bad_parameters_are_refused(kind, parameters, error, message, digits):
     with pytest.raises(error, match=message):
         _fitted(kind, *digits, **parameters)

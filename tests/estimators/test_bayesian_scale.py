@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 
 import ssnmf_fast as sf
 
@@ -102,7 +103,7 @@ def test_shares_are_told_apart_at_first_try(shares):
     assert model.active_components_.all()
 
 
-@pytest.mark.parametrize(
+@each(
     ("scale", "error"),
     [
         ("counts", ValueError),
@@ -113,7 +114,7 @@ def test_shares_are_told_apart_at_first_try(shares):
         (True, TypeError),
     ],
 )
-@pytest.mark.parametrize("kind", ESTIMATORS)
+@each("kind", ESTIMATORS)
 def test_bad_scales_are_refused(kind, scale, error, counts):
     with pytest.raises(error, match="count_scale must be"):
         kind(count_scale=scale).fit(*counts)
@@ -155,6 +156,7 @@ def test_copies_are_said(shares):
         sf.BayesianNMF(n_components=4, count_scale=0.5, **FIXED | {"max_iter": 300}).fit(X)
 
 
+@pytest.mark.slow
 def test_idle_components_in_pictures_and_reports(counts):
     plotting = pytest.importorskip("ssnmf_fast.plotting")
     pytest.importorskip("matplotlib")

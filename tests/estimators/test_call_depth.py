@@ -42,6 +42,7 @@ def frames_at(file, function, model):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_six_calls_from_fit_to_the_loop(name):
     calls = frames_at("_solver/loop.py", "run", MODELS[name])

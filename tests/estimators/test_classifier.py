@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
@@ -226,7 +227,7 @@ def test_topics_as_frames(small):
     assert topics.shares_to_frame().shape == (6, 3)
 
 
-@pytest.mark.parametrize(
+@each(
     ("targets", "message"),
     [
         (lambda y: None, "requires y to be passed"),

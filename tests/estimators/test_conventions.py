@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import pickle
 import re
@@ -9,6 +10,8 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
+from random_examples import ALL
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
@@ -77,23 +80,44 @@ class Dated(sf.DynamicTopics):
         return super().partial_fit(X, months)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:.*optimality conditions:RuntimeWarning")
-@pytest.mark.filterwarnings("ignore:Of the [0-9]+ components:UserWarning")
-@pytest.mark.filterwarnings("ignore:By validation the accuracy:UserWarning")  # labels at random
-@pytest.mark.filterwarnings("ignore:The readout of the fit cannot be updated:UserWarning")
-@pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
-@parametrize_with_checks(
-    [estimator() for estimator in ESTIMATORS + WHOLE if estimator is not sf.SSNMFClassifier]
-    + [
-        sf.SSNMFClassifier(3, init="labels"),
-        sf.HierarchicalClassifier(),
-        sf.NonnegativeCP(2),
-        Dated(2),
-    ],
-    expected_failed_checks=lambda e: _FAILED.get(type(e).__name__, {}),
+def of_scikit_learn(estimators, *marks):
+    """Parametrize a test by the checks of scikit-learn, with the warnings that their data give."""
+    warned = (
+        ":sklearn.exceptions.ConvergenceWarning",
+        ".*optimality conditions:RuntimeWarning",
+        "Of the [0-9]+ components:UserWarning",
+        "By validation the accuracy:UserWarning",  # labels at random
+        "The readout of the fit cannot be updated:UserWarning",
+        "The only labels in y are -1 and 1:UserWarning",
+    )
+    expected = {"expected_failed_checks": lambda e: _FAILED.get(type(e).__name__, {})}
+    marks = (
+        *marks,
+        *(pytest.mark.filterwarnings(f"ignore:{message}") for message in warned),
+        parametrize_with_checks(estimators, **expected),
+    )
+    return lambda test: functools.reduce(lambda marked, mark: mark(marked), marks, test)
+
+
+# One of each way to learn; the others have much in common with one of them.
+@of_scikit_learn(
+    [
+        *(sf.NMF(), sf.SSNMFClassifier(3, init="labels"), sf.SSNMFRegressor(), sf.BayesianNMF()),
+        *(sf.NonnegativeCP(2), Dated(2)),
+    ]
 )
 def test_conventions_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+# A tree fits several committees, and takes three times as long as all others together.
+RELATIVES = [*GUIDED, sf.SupervisedBayesianNMF, sf.SeededTopics]
+if ALL:
+    RELATIVES.append(sf.HierarchicalClassifier)
+
+
+@of_scikit_learn([kind() for kind in RELATIVES], pytest.mark.slow)
+def test_conventions_of_scikit_learn_hold_for_relatives(estimator, check):
     check(estimator)
 
 
@@ -101,7 +125,8 @@ def test_conventions_of_scikit_learn(estimator, check):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:By validation the accuracy:UserWarning")  # labels at random
 @pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
-@pytest.mark.parametrize(
+@pytest.mark.parametrize("kind", [sf.FewLabelsClassifier, sf.HierarchicalClassifier])
+@each(
     "check",
     [
         estimator_checks.check_classifiers_train,
@@ -110,8 +135,8 @@ def test_conventions_of_scikit_learn(estimator, check):
         estimator_checks.check_methods_sample_order_invariance,
     ],
 )
-def test_conventions_hold_for_a_committee(check):
-    check("FewLabelsClassifier", sf.FewLabelsClassifier())
+def test_conventions_hold_for_a_committee(kind, check):
+    check(kind.__name__, kind())
 
 
 def test_decision_and_probability_rank_alike():
@@ -177,7 +202,7 @@ def test_attributes_and_dtype(kind, digits):
         model.inverse_transform(X)
 
 
-@pytest.mark.parametrize("kind", [*ESTIMATORS, *WHOLE])
+@each("kind", [*ESTIMATORS, *WHOLE])
 def test_shares(kind, digits):
     X, y = digits
     X = np.vstack([X[:200], 1e-300 * X[1], 0 * X[0]])
@@ -195,8 +220,8 @@ def test_shares(kind, digits):
         model.shares(X[:, :5])
 
 
-@pytest.mark.parametrize("kind", ESTIMATORS)
-@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+@each("kind", ESTIMATORS)
+@each("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
 def test_sparse_equals_dense(kind, container, digits):
     X, y = digits
     # "auto" of a Kullback-Leibler fit to a small `tol` ends with descent for sparse data alone.
@@ -294,7 +319,7 @@ def test_bad_data_is_refused(kind, digits):
 
 
 @pytest.mark.skipif(not __doc__, reason="python -OO leaves docstrings out")
-@pytest.mark.parametrize("name", sf.estimators.__all__)
+@each("name", sf.estimators.__all__)
 def test_docstrings_are_complete(name):
     cls = getattr(sf, name)
     if not hasattr(cls, "fit"):

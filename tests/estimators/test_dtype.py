@@ -38,6 +38,7 @@ MODELS: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("name", MODELS)
 def test_all_results_have_the_dtype(name: str, sparse: bool, tmp_path: Any) -> None:

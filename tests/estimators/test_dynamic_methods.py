@@ -87,6 +87,7 @@ class TestTwoLayers:
 
 
 class TestEstimators:
+    @pytest.mark.slow
     def test_shares_stay_as_they_are(self):
         given = LatentDirichletAllocation(random_state=3, max_iter=3, max_doc_update_iter=10)
         model = fit(given)
@@ -134,6 +135,7 @@ class TestEstimators:
             fit(make_pipeline(sf.NMF(4)))
 
 
+@pytest.mark.slow
 def test_every_method_takes_any_floats():
     for method in ("tensor", "sums", "two-layer", "nmf", sf.NMF()):
         for form in (np.array, sp.csr_array):
@@ -149,6 +151,7 @@ def test_one_thread_or_two():
 
 
 class TestIntervals:
+    @pytest.mark.slow
     def test_an_event_is_sure(self):
         model = fit("sums")
         for over in ("documents", "starts"):
@@ -163,6 +166,7 @@ class TestIntervals:
             assert {event.low_slice, event.high_slice} <= set(dated.FIRST + np.array([10, 11]))
             assert (event.low_length, event.high_length) == (2, 2)
 
+    @pytest.mark.slow
     def test_more_level_is_wider_and_seeds_repeat(self):
         model = fit("sums")
         narrow, wide = (model.intervals(X, TIMES, n_fits=6, level=level) for level in (0.1, 0.99))

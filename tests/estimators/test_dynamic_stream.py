@@ -203,6 +203,7 @@ class TestErrors:
             learned(model, months(30, 31))
         assert vars(model) == before
 
+    @pytest.mark.slow
     def test_data(self):
         model = new().fit(X[EARLY], TIMES[EARLY])
         before = dict(vars(model))

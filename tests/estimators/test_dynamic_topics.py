@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from absent_packages import hide
+from each import each
 from internals import folding, times
 from sklearn.base import clone
 
@@ -269,7 +270,7 @@ def test_data_of_any_size_have_the_same_topics(method):
 
 
 class TestErrors:
-    @pytest.mark.parametrize(
+    @each(
         ("parameters", "times", "message"),
         [
             ({}, MONTHLY[:-1], "times has 11 entries and X has 12 documents"),

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from guided_models import QUICK, guided_models, small_digits
 from scipy.special import logit
 
@@ -71,7 +72,8 @@ def assert_adds_up(model, samples, tolerance=1e-10, **given):
     return found
 
 
-@pytest.mark.parametrize("name", [*NAMES, "bayesian"])
+@pytest.mark.slow
+@each("name", [*NAMES, "bayesian"])
 def test_contributions_add_up_to_the_decision(name, models):
     model = models[name]
     found = assert_adds_up(model, X)
@@ -145,7 +147,7 @@ def test_data_on_disk(of_words, tmp_path):
     np.testing.assert_allclose(found.totals, model.explain(words).totals, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_empty_samples_get_the_frequencies_of_the_classes(name, models):
     model, samples = models[name], X[:3].copy()
     samples[1] = 0
@@ -172,8 +174,8 @@ def test_the_terms_of_a_class_speak_for_it(of_words):
     assert np.mean(own) > 0.9
 
 
-@pytest.mark.parametrize("name", ["chosen", "several", "joint", "topics"])
-@pytest.mark.parametrize("n_terms", [1, 3, 100])
+@each("name", ["chosen", "several", "joint", "topics"])
+@each("n_terms", [1, 3, 100])
 def test_a_table_sums_to_the_total(name, n_terms, models):
     model = models[name]
     found = model.explain(X)
@@ -242,7 +244,7 @@ def test_topics_of_the_committee_have_the_shares_of_classes(of_words):
         )
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "error", "message"),
     [
         ({"sample": -1}, ValueError, "sample must be at least 0"),

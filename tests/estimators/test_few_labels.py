@@ -197,6 +197,7 @@ def test_any_number_of_threads_gives_the_same_bits(digits):
     assert models[0].validation_scores_ == models[2].validation_scores_
 
 
+@pytest.mark.slow
 def test_labels_that_weigh_nothing_are_as_good_as_none(digits):
     X, y = digits
     hidden = hide(y, 2, 0)
@@ -213,6 +214,7 @@ def test_labels_that_weigh_nothing_are_as_good_as_none(digits):
         assert model.n_labeled_ == expected.n_labeled_ == 20
 
 
+@pytest.mark.slow
 def test_the_fit_is_seen_as_new_samples_are(digits):
     X, y = digits
     hidden = hide(y, 2, 0)

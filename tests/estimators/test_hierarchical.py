@@ -32,6 +32,7 @@ def fitted() -> sf.HierarchicalClassifier:
     return sf.HierarchicalClassifier(random_state=0).fit(X, y)
 
 
+@pytest.mark.slow
 def test_probabilities_sum_along_the_tree(fitted: sf.HierarchicalClassifier) -> None:
     X, _, truth = data()
     assert [level.tolist() for level in fitted.levels_] == [["a", "b", "c"], NAMES.tolist()]
@@ -50,6 +51,7 @@ def test_levels_count_by_their_labels(fitted: sf.HierarchicalClassifier) -> None
     assert fitted.level_weights_ == pytest.approx([60 / 150, 30 / 120])
 
 
+@pytest.mark.slow
 def test_the_last_level_alone_is_that_of_its_classifier() -> None:
     X, y, truth = data(upper=0)
     flat = sf.FewLabelsClassifier(random_state=0).fit(X, y)
@@ -59,6 +61,7 @@ def test_the_last_level_alone_is_that_of_its_classifier() -> None:
     assert np.array_equal(model.transform(X), flat.transform(X))
 
 
+@pytest.mark.slow
 def test_parents_by_a_mapping_give_the_same(fitted: sf.HierarchicalClassifier) -> None:
     X, y, _ = data()
     own = [name if name is None else name.split("/")[-1] for name in y]
@@ -68,6 +71,7 @@ def test_parents_by_a_mapping_give_the_same(fitted: sf.HierarchicalClassifier) -
     assert np.array_equal(model.predict_proba(X), fitted.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_labels_of_other_names_predict_the_same(fitted: sf.HierarchicalClassifier) -> None:
     X, y, _ = data()
     other = {"a": "z", "b": "y", "c": "x"}
@@ -78,6 +82,7 @@ def test_labels_of_other_names_predict_the_same(fitted: sf.HierarchicalClassifie
     assert np.mean(np.array(found) == fitted.predict(X)) > 0.95
 
 
+@pytest.mark.slow
 def test_the_same_bits_again_and_from_a_file(
     fitted: sf.HierarchicalClassifier, tmp_path: Path
 ) -> None:
@@ -93,6 +98,7 @@ def test_the_same_bits_again_and_from_a_file(
     assert loaded.classifiers_[0].predict(X[:1]).tolist() == fitted.predict(X[:1], 0).tolist()
 
 
+@pytest.mark.slow
 def test_a_label_without_parts_is_in_all_levels_below() -> None:
     X, _, truth = data()
     y = np.where([name[0] == "c" for name in truth], "c", truth)
@@ -105,6 +111,7 @@ def test_a_label_without_parts_is_in_all_levels_below() -> None:
     assert model.score(X, y) > 0.8
 
 
+@pytest.mark.slow
 def test_labels_of_the_top_help(fitted: sf.HierarchicalClassifier) -> None:
     X, y, truth = data(whole=12, upper=0)
     few = sf.HierarchicalClassifier(random_state=0).fit(X, y)
@@ -113,6 +120,7 @@ def test_labels_of_the_top_help(fitted: sf.HierarchicalClassifier) -> None:
     assert more.score(X[92:], truth[92:], level=0) >= few.score(X[92:], truth[92:], level=0)
 
 
+@pytest.mark.slow
 def test_names_of_features_and_missing_entries() -> None:
     pd = pytest.importorskip("pandas")
     X, y, _ = data()

@@ -19,6 +19,7 @@ def test_the_number_of_components_may_be_positional(X):
     assert sf.BayesianNMF(2, max_iter=20, tol=0).fit(X).n_components_ == 2
 
 
+@pytest.mark.slow
 def test_n_components_answers_where_the_number_is_chosen(X):
     model = sf.FewLabelsClassifier(random_state=0).fit(X, np.arange(30) % 2)
     assert model.n_components_ == len(model.components_)

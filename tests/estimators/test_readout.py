@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from guided_models import QUICK, guided_models, small_digits
 from internals import threads as internal_threads
 from sklearn.base import clone
@@ -176,7 +177,7 @@ def test_every_argument_acts_alone(small):
 # ----------------------------------------------------------------------------------- refusals
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "error", "message"),
     [
         ({"n_components": 3, "supervision_weight": np.inf}, ValueError, "n_components=3 is too"),
@@ -208,7 +209,7 @@ def test_bad_parameters_are_refused(settings, error, message, small):
     refuses(sf.SSNMFClassifier(**(QUICK | settings)), error, message, small)
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "error", "message"),
     [
         ({"threshold": "best"}, ValueError, "threshold must be 'auto' or a number"),

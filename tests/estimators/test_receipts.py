@@ -79,6 +79,7 @@ def fitted(name):
     return copy.deepcopy(model).fit(X, y, **given), y, given
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.filterwarnings("ignore")
 def test_models_are_verified_and_others_are_refused(name, tmp_path):

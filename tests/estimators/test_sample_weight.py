@@ -53,6 +53,7 @@ def assert_equal(model, others, y, **given):
         np.testing.assert_allclose(value, other[name], rtol=0, atol=1e-10 * largest, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_classifier(form, loss):
@@ -116,6 +117,7 @@ def test_batches(kind):
             np.testing.assert_allclose(value, found[1][name], rtol=1e-9, atol=1e-10, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("y", [LABELS, SEVERAL], ids=["one", "several"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_committee_leaves_samples_of_weight_zero_out(y, loss):
@@ -130,6 +132,7 @@ def test_committee_leaves_samples_of_weight_zero_out(y, loss):
     assert interval == pytest.approx(model.validation_interval_, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_committee_counts_weights_in_its_validation():
     """The same number for all samples is no other loss, but more samples."""
     y = np.where(np.arange(N) % 4 == 0, (KINDS + 1) % K, LABELS)  # some are wrong
@@ -145,6 +148,7 @@ def test_committee_counts_weights_in_its_validation():
     np.testing.assert_allclose(prior, expected)
 
 
+@pytest.mark.slow
 def test_levels_of_a_hierarchy():
     names = np.array(["a/x", "a/y", "b"])[KINDS].astype(object)
     names[LABELS < 0] = None
@@ -155,6 +159,7 @@ def test_levels_of_a_hierarchy():
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_label_weight_leaves_topics_of_X_alone():
     weight = np.where(np.arange(N) < N // 2, 1.0, 0.0)
     hidden = np.where(weight > 0, LABELS, -1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
@@ -83,9 +84,9 @@ def test_classifier_that_chooses(given, data):
     compare(sf.SSNMFClassifier(**FIXED), X, labels, chance, REGRESSION, (2.0**-20, 1e6))
 
 
-@pytest.mark.parametrize("readout", ["logistic", "refit", "joint"])
-@pytest.mark.parametrize("supervision_loss", LOSSES)
-@pytest.mark.parametrize("loss", LOSSES)
+@each("readout", ["logistic", "refit", "joint"])
+@each("supervision_loss", LOSSES)
+@each("loss", LOSSES)
 def test_classifier_with_balanced_losses(loss, supervision_loss, readout, data):
     model = sf.SSNMFClassifier(
         n_components=12,
@@ -155,8 +156,8 @@ def shares(model, X):
     return amounts / np.maximum(amounts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
-@pytest.mark.parametrize("init", ["auto", "random", "nndsvda", "random-acol"])
-@pytest.mark.parametrize("loss", LOSSES)
+@each("init", ["auto", "random", "nndsvda", "random-acol"])
+@each("loss", LOSSES)
 def test_without_labels(loss, init, data):
     X, _ = data
     compare(sf.NMF(n_components=6, loss=loss, init=init, **FIXED), X, None, shares, EXACT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from sklearn.base import clone
 
 import ssnmf_fast as sf
@@ -302,7 +303,7 @@ def test_the_parameters_are_not_changed(data):
     assert clone(model).get_params()["forbidden"] == {"cars": ["any1"]}
 
 
-@pytest.mark.parametrize(
+@each(
     ("parameters", "error", "message"),
     [
         ({"seeds": ["space0"]}, TypeError, "seeds must be a dict"),

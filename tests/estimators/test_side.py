@@ -7,6 +7,7 @@ import copy
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from sklearn.base import clone
 from test_few_labels import documents, hide, tfidf
 
@@ -212,7 +213,7 @@ def test_attributes_that_contradict_themselves_are_not_saved(fitted, tmp_path):
         sf.save(damaged, tmp_path / "model.npz")
 
 
-@pytest.mark.parametrize(
+@each(
     ("side", "error", "message"),
     [
         (np.ones((160, 2)), TypeError, "mapping of names"),

@@ -88,6 +88,7 @@ def test_a_slice_counts_for_so_many_documents():
     assert np.abs(many[1].components_ - many[0].components_).max() > 0.001
 
 
+@pytest.mark.slow
 def test_slices_without_documents_or_words_have_no_topics():
     gone = MONTH != 7
     half = X * (MONTH < 20)[:, None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from guided_models import QUICK, guided_models, small_digits
 from sklearn import config_context
 from sklearn.base import clone
@@ -39,8 +40,8 @@ def forms(holes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("form", forms(HOLES))
+@each("name", NAMES)
+@each("form", forms(HOLES))
 def test_an_entry_without_weight_is_missing(name, form, models):
     model, (given, weights) = models[name], forms(HOLES)[form]
     expected_of = np.where(HOLES, np.nan, X)
@@ -59,7 +60,7 @@ def test_an_entry_without_weight_is_missing(name, form, models):
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_weights_count(name, models):
     """Weights of ones change nothing; others do, and blocks of rows are those of all rows."""
     model, rng = models[name], np.random.default_rng(0)

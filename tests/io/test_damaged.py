@@ -12,6 +12,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from each import each
 from quick_fits import parameters
 
 import ssnmf_fast as sf
@@ -81,7 +82,7 @@ def _history(header, arrays):
     header["attributes"]["objective_"] = 5
 
 
-@pytest.mark.parametrize(
+@each(
     "spoil",
     [
         _other_class,
@@ -229,7 +230,7 @@ def test_headers_of_results_are_checked_when_they_are_read(name, path):
     assert refused > 20
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "value"),
     [
         (("settings", "values", "zeros_stay"), 7),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 from quick_fits import parameters
 
 import ssnmf_fast as sf
@@ -61,7 +62,7 @@ def _intervals(model):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Of the .* topics .* resemble others:UserWarning")
-@pytest.mark.parametrize("name", FITS)
+@each("name", FITS)
 def test_estimators_come_back(name, data, path):
     X, _ = data
     model = FITS[name](*data)

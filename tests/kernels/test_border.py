@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 from kernel_calls import RANK, arrays, calls, with_rank
 
 KERNELS = sorted(calls())
@@ -35,7 +36,7 @@ def misaligned():
     return np.frombuffer(bytearray(8 * 16 + 4), dtype=np.uint8)[4:].view(np.float64).reshape(2, 8)
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "error", "message"),
     [
         ({"out": read_only()}, ValueError, "out is read-only"),
@@ -75,13 +76,13 @@ def test_zero_stride_output_is_refused(kernels):
         kernels.sparse_pass(0, F=None, **arguments(out=out))
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@each("name", KERNELS)
 def test_the_calls_are_sound(kernels, name):
     """What the following tests change about them is why they are refused."""
     getattr(kernels, name)(**calls()[name][1])
 
 
-@pytest.mark.parametrize(("kernel", "name"), ARRAYS)
+@each(("kernel", "name"), ARRAYS)
 def test_what_is_no_array_is_refused(kernels, kernel, name):
     given = calls()[kernel][1]
     for other in (given[name].tolist(), "text"):
@@ -89,7 +90,7 @@ def test_what_is_no_array_is_refused(kernels, kernel, name):
             getattr(kernels, kernel)(**{**given, name: other})
 
 
-@pytest.mark.parametrize(("kernel", "name"), ARRAYS)
+@each(("kernel", "name"), ARRAYS)
 def test_other_dtypes_and_layouts_are_refused(kernels, kernel, name):
     given = calls()[kernel][1]
     array = given[name]
@@ -103,7 +104,7 @@ def test_other_dtypes_and_layouts_are_refused(kernels, kernel, name):
             getattr(kernels, kernel)(**{**given, name: spread})
 
 
-@pytest.mark.parametrize(("kernel", "name"), WRITTEN)
+@each(("kernel", "name"), WRITTEN)
 def test_read_only_outputs_are_refused(kernels, kernel, name):
     given = calls()[kernel][1]
     given[name].flags.writeable = False
@@ -111,7 +112,7 @@ def test_read_only_outputs_are_refused(kernels, kernel, name):
         getattr(kernels, kernel)(**given)
 
 
-@pytest.mark.parametrize(("kernel", "name"), WRITTEN)
+@each(("kernel", "name"), WRITTEN)
 def test_outputs_that_overlap_other_arrays_are_refused(kernels, kernel, name):
     """Each other array in turn starts with the last item of the output."""
     for other in set(arrays(kernel)) - {name}:
@@ -146,7 +147,7 @@ NEED_PADDING = {
 }
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@each("kernel", KERNELS)
 def test_factors_of_every_width(kernels, reference, kernel):
     """Refused, or right: all arguments with columns of components have others, then each alone."""
     run, given = getattr(kernels, kernel), calls()[kernel][1]
@@ -193,7 +194,7 @@ FREE = {
 }
 
 
-@pytest.mark.parametrize("kernel", sorted(set(KERNELS) - {"inspect_csr", "dense_fingerprint"}))
+@each("kernel", sorted(set(KERNELS) - {"inspect_csr", "dense_fingerprint"}))
 def test_arrays_of_other_lengths_are_refused(kernels, kernel):
     """The last of each axis comes twice."""
     for name in arrays(kernel):
@@ -211,7 +212,7 @@ def test_arrays_of_other_lengths_are_refused(kernels, kernel):
                     getattr(kernels, kernel)(**given)
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@each("name", KERNELS)
 def test_numbers_of_threads(kernels, name):
     given = calls()[name][1]
     for count in (0, -1, 2**31, 2**40, 2**70):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 
 SHAPES = [(1, 7), (9, 1), (33, 21), (150, 300)]
 DTYPES = [np.float32, np.float64]
@@ -15,9 +16,9 @@ def _both(kernels, reference, run, close):
         close(ours, theirs)
 
 
-@pytest.mark.parametrize("rank", [1, 8, 13, 70, 130])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("index", [np.int32, np.int64])
+@each("rank", [1, 8, 13, 70, 130])
+@each("dtype", DTYPES)
+@each("index", [np.int32, np.int64])
 def test_residuals_and_step(kernels, reference, problem, rank, dtype, index):
     for p, q in SHAPES:
         a = problem(kernels, p, q, rank, dtype, index)
@@ -32,11 +33,11 @@ def test_residuals_and_step(kernels, reference, problem, rank, dtype, index):
             _both(kernels, reference, step, a.close)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("power", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("proximal", [True, False])
-@pytest.mark.parametrize("floor", [NO_FLOOR, 0.1])
-@pytest.mark.parametrize("step", [0.0, 0.02])
+@each("dtype", DTYPES)
+@each("power", [0.0, 0.3, 1.0])
+@each("proximal", [True, False])
+@each("floor", [NO_FLOOR, 0.1])
+@each("step", [0.0, 0.02])
 def test_maps(kernels, reference, problem, dtype, power, proximal, floor, step):
     a = problem(kernels, 130, 270, 9, dtype, np.int32)
     a.F[:, 0] -= 3  # entries of both signs
@@ -51,9 +52,9 @@ def test_maps(kernels, reference, problem, dtype, power, proximal, floor, step):
     _both(kernels, reference, run, a.close)
 
 
-@pytest.mark.parametrize("rank", [1, 5, 20])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("index", [np.int32, np.int64])
+@each("rank", [1, 5, 20])
+@each("dtype", DTYPES)
+@each("index", [np.int32, np.int64])
 def test_exact_rows(kernels, reference, problem, rank, dtype, index):
     for p, q in [(9, 25), (40, 300)]:
         a = problem(kernels, p, q, rank, dtype, index, density=0.4)
@@ -80,8 +81,8 @@ def test_exact_rows(kernels, reference, problem, rank, dtype, index):
         assert np.array_equal(X[rows, a.indices], dense[rows, a.indices])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (40, 7), (3000, 17), (9000, 33)])
+@each("dtype", DTYPES)
+@each("shape", [(1, 1), (5, 5), (40, 7), (3000, 17), (9000, 33)])
 def test_tall_qr(kernels, dtype, shape):
     rng = np.random.default_rng(0)
     n, columns = shape

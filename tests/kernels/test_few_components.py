@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 
 from ssnmf_fast._common.bits import bits_of
 
@@ -19,9 +20,9 @@ def sparse_rows(problem, rows, columns):
     return np.where(kept, F, 0).astype(F.dtype)
 
 
-@pytest.mark.parametrize("exponent", [0, -1, 1, -2, -0.5])
-@pytest.mark.parametrize("rank", RANKS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("exponent", [0, -1, 1, -2, -0.5])
+@each("rank", RANKS)
+@each("dtype", DTYPES)
 def test_passes(kernels, reference, problem, rank, dtype, exponent):
     """Few components of the rows that are gathered, of the result, and of both."""
     a = problem(kernels, 90, 700, rank, dtype, np.int32)
@@ -74,9 +75,9 @@ def test_long_rows_are_summed_in_parts(kernels, problem, dtype):
             assert out[0, 6] == pytest.approx(0.1 * count / 4, rel=1e-5)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("rank", [*RANKS, 61])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("weighted", [False, True])
+@each("rank", [*RANKS, 61])
+@each("dtype", DTYPES)
 def test_products(kernels, reference, problem, rank, dtype, weighted):
     a = problem(kernels, 3, 700, rank, dtype, np.int32)
     F = sparse_rows(a, 700, rank if rank == 61 else a.G.shape[1])

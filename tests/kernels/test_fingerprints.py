@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
+from each import each
 
 from ssnmf_fast._common.bits import bits_of
 
@@ -29,8 +29,8 @@ def of_dense(kernels, X, first_row=0, n_threads=1):
     return kernels.dense_fingerprint(X, first_row, n_threads)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(1, 1), (3, 700), (700, 3), (300, 250), (0, 4), (4, 0)])
+@each("dtype", DTYPES)
+@each("shape", [(1, 1), (3, 700), (700, 3), (300, 250), (0, 4), (4, 0)])
 def test_one_fingerprint_for_all_forms(kernels, reference, shape, dtype):
     X = matrix(0, shape, dtype)
     expected = of_dense(reference, X)
@@ -63,7 +63,7 @@ def test_fingerprints_of_parts_add_up(kernels):
         assert tuple(sum(each) % 2**64 for each in zip(*parts, strict=True)) == whole
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_any_change_is_seen(kernels, seed):
     rng = np.random.default_rng(seed)
     X = matrix(seed, (6, 5)) + 0.1
@@ -90,9 +90,9 @@ def test_counts_are_told_apart(kernels):
     assert len(found) == 1200
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("rank", [1, 5, 16, 40])
-@pytest.mark.parametrize("one_row", [False, True])
+@each("dtype", DTYPES)
+@each("rank", [1, 5, 16, 40])
+@each("one_row", [False, True])
 def test_imbalance(kernels, reference, rank, dtype, one_row):
     rng = np.random.default_rng(rank)
     F, P, N = (rng.random((700, rank)).astype(dtype) for _ in range(3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 from scipy.special import gammaln, psi
 
 DTYPES = [np.float32, np.float64]
@@ -30,9 +31,9 @@ class Posterior:
         return F, E, kernels.gamma_update(*arguments)
 
 
-@pytest.mark.parametrize("rank", [1, 7, 8, 13, 64, 100])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_groups", [0, 1, 5])
+@each("rank", [1, 7, 8, 13, 64, 100])
+@each("dtype", DTYPES)
+@each("n_groups", [0, 1, 5])
 def test_kernels_equal_the_reference(kernels, reference, rank, dtype, n_groups):
     tolerance = 1e-6 if dtype == np.float32 else 1e-12
     for rows in (0, 1, 37, 700):
@@ -117,7 +118,7 @@ def test_extreme_shapes_stay_finite(kernels):
         assert np.isfinite(kernels.gamma_bound(E, shape, np.ones((1, 8)), None, 1, 1))
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "error", "message"),
     [
         ({"E": np.ones((3, 8))}, ValueError, "E has a shape"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 
 from ssnmf_fast._common.bits import bits_of
 
@@ -54,9 +55,9 @@ class Problem:
 LENGTHS = [0, 1, 5, 16, 17, 700, 3, 0, 64]
 
 
-@pytest.mark.parametrize("sweeps", [1, 2])
-@pytest.mark.parametrize("rank", [1, 5, 8, 13, 24, 40, 70])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("sweeps", [1, 2])
+@each("rank", [1, 5, 8, 13, 24, 40, 70])
+@each("dtype", DTYPES)
 def test_rows_of_any_length_equal_the_reference(kernels, reference, rank, dtype, sweeps):
     problem = Problem(kernels, rank, dtype, LENGTHS, 900)
     problem.allowed = np.random.default_rng(1).random(problem.F.shape) < 0.8
@@ -92,9 +93,9 @@ def test_a_row_does_not_depend_on_the_others_nor_on_threads(kernels, rank, dtype
         np.testing.assert_array_equal(alone[0], together[i])
 
 
-@pytest.mark.parametrize("zeros", [0.0, 0.5, 0.95])
-@pytest.mark.parametrize("rank", [1, 6, 30])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("zeros", [0.0, 0.5, 0.95])
+@each("rank", [1, 6, 30])
+@each("dtype", DTYPES)
 def test_no_sweep_raises_the_loss_of_a_row(kernels, rank, dtype, zeros):
     problem = Problem(kernels, rank, dtype, [1, 2, 30, 200, 350] * 4, 400, zeros=zeros)
     F = problem.F

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from each import each
 
 from ssnmf_fast._common.bits import bits_of
 
@@ -53,10 +54,10 @@ class Listed:
         return float(np.sum(self.W * (self.Z - F.astype(float) @ self.G.T.astype(float)) ** 2))
 
 
-@pytest.mark.parametrize("signs", ["positive", "negative", "mixed"])
-@pytest.mark.parametrize("sweeps", [1, 2, 9])
-@pytest.mark.parametrize("rank", RANKS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("signs", ["positive", "negative", "mixed"])
+@each("sweeps", [1, 2, 9])
+@each("rank", RANKS)
+@each("dtype", [np.float32, np.float64])
 def test_rows_of_any_length_equal_the_reference(kernels, reference, rank, dtype, sweeps, signs):
     problem = Listed(kernels, rank, dtype, [0, 1, 5, 16, 17, 700, 3, 0, 64], 900, signs)
     problem.allowed = np.random.default_rng(1).random(problem.F.shape) < 0.8
@@ -78,9 +79,9 @@ def test_rows_too_long_for_the_cache_equal_the_reference(kernels, reference, dty
     np.testing.assert_allclose(problem.run(kernels, 2), expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("signs", ["positive", "mixed"])
-@pytest.mark.parametrize("rank", RANKS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("signs", ["positive", "mixed"])
+@each("rank", RANKS)
+@each("dtype", [np.float32, np.float64])
 def test_a_row_does_not_depend_on_the_others(kernels, rank, dtype, signs):
     """Nor on the threads: what a thread keeps from its last row must not matter."""
     lengths = np.random.default_rng(2).integers(0, 300, size=70)
@@ -92,9 +93,9 @@ def test_a_row_does_not_depend_on_the_others(kernels, rank, dtype, signs):
         np.testing.assert_array_equal(alone[0], together[i])
 
 
-@pytest.mark.parametrize("signs", ["positive", "negative", "mixed"])
-@pytest.mark.parametrize("rank", RANKS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("signs", ["positive", "negative", "mixed"])
+@each("rank", RANKS)
+@each("dtype", [np.float32, np.float64])
 def test_no_call_raises_the_objective(kernels, rank, dtype, signs):
     problem = Listed(kernels, rank, dtype, [30, 200, 350] * 5, 400, signs)
     F = problem.F

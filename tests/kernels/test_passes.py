@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernel_calls import calls
@@ -17,10 +18,8 @@ EXPONENTS = [0, -1, 1]  # product, ratio, sampled: the passes that have operatio
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("rank", "index"), [*((rank, np.int32) for rank in RANKS), (13, np.int64), (100, np.int64)]
-)
-@pytest.mark.parametrize("dtype", DTYPES)
+@each(("rank", "index"), [*((rank, np.int32) for rank in RANKS), (13, np.int64), (100, np.int64)])
+@each("dtype", DTYPES)
 def test_sparse_passes(kernels, reference, problem, rank, dtype, index):
     for p, q in SHAPES:
         a = problem(kernels, p, q, rank, dtype, index)
@@ -44,10 +43,8 @@ def test_sparse_passes(kernels, reference, problem, rank, dtype, index):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("rank", "index"), [(1, np.int32), (13, np.int64), (64, np.int32), (100, np.int64)]
-)
-@pytest.mark.parametrize("dtype", DTYPES)
+@each(("rank", "index"), [(1, np.int32), (13, np.int64), (64, np.int32), (100, np.int64)])
+@each("dtype", DTYPES)
 def test_scattered_passes_are_those_of_the_transpose(
     kernels, reference, problem, rank, dtype, index
 ):
@@ -97,8 +94,8 @@ def test_long_matrices_are_scattered_in_stretches(kernels, exponent):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rank", [1, 13, 64, 100])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("rank", [1, 13, 64, 100])
+@each("dtype", DTYPES)
 def test_panels_give_the_pass_over_the_transpose(kernels, reference, problem, rank, dtype):
     for p, q in SHAPES:
         a = problem(kernels, p, q, rank, dtype, np.int32)
@@ -157,8 +154,8 @@ def test_scattered_passes_refuse_ranges_that_are_none(kernels, problem, bounds):
         kernels.scatter_pass(0, *a.csr_arguments(), None, a.F, np.array(bounds), a.G, 1.0, 1)
 
 
-@pytest.mark.parametrize("rank", [1, 13, 64, 100])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("rank", [1, 13, 64, 100])
+@each("dtype", DTYPES)
 def test_dense_passes(kernels, reference, problem, rank, dtype):
     for p, q in SHAPES:
         a = problem(kernels, p, q, rank, dtype, np.int32)
@@ -186,6 +183,7 @@ def laid_out(Z, layout):
     return np.asarray(Z, order=layout)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     p=st.integers(1, 160),
@@ -243,9 +241,9 @@ def test_few_rows_of_a_long_matrix(kernels, reference, problem, dtype, layout):
             assert len(found) == 1
 
 
-@pytest.mark.parametrize("rank", [1, 13, 100])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("rows", [1, 5, 1025, 3000])
+@each("rank", [1, 13, 100])
+@each("dtype", DTYPES)
+@each("rows", [1, 5, 1025, 3000])
 def test_factor_operations(kernels, reference, problem, rank, dtype, rows):
     a = problem(kernels, rows, 4, rank, dtype, np.int32)
     weights = a.rng.random(rows).astype(dtype)
@@ -274,10 +272,10 @@ def test_factor_operations(kernels, reference, problem, rank, dtype, rows):
     a.close(product, 2 * a.F @ crossed)
 
 
-@pytest.mark.parametrize("rule", ["mu", "mm"])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("present", [(True, False), (False, True), (True, True)])
-@pytest.mark.parametrize("relaxation", [0.0, 0.9])
+@each("rule", ["mu", "mm"])
+@each("dtype", DTYPES)
+@each("present", [(True, False), (False, True), (True, True)])
+@each("relaxation", [0.0, 0.9])
 def test_update(kernels, reference, problem, rule, relaxation, dtype, present):
     a = problem(kernels, 40, 4, 5, dtype, np.int32)
     pulls = [a.rng.random(a.F.shape).astype(dtype) for _ in range(4)]
@@ -298,10 +296,10 @@ def test_update(kernels, reference, problem, rule, relaxation, dtype, present):
     np.testing.assert_array_equal(ours[:5], F[:5])
 
 
-@pytest.mark.parametrize("rule", ["mu", "mm"])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("present", [(True, False), (False, True), (True, True)])
-@pytest.mark.parametrize("rows", [1, 40, 600])
+@each("rule", ["mu", "mm"])
+@each("dtype", DTYPES)
+@each("present", [(True, False), (False, True), (True, True)])
+@each("rows", [1, 40, 600])
 def test_one_row_may_pull_all_rows_down(kernels, reference, problem, rule, dtype, present, rows):
     a = problem(kernels, rows, 4, 13, dtype, np.int32)
     pulls = [a.rng.random(a.F.shape).astype(dtype) for _ in range(4)]
@@ -390,9 +388,9 @@ def test_threads_give_the_same_bits(kernels, problem, dtype, rank):
         assert everything(n_threads) == once
 
 
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(1, 1), (50, 3), (3, 50), (400, 900), (7, 0), (0, 7)])
+@each("index", [np.int32, np.int64])
+@each("dtype", [np.float32, np.float64])
+@each("shape", [(1, 1), (50, 3), (3, 50), (400, 900), (7, 0), (0, 7)])
 def test_transpose(kernels, shape, dtype, index):
     Z = sp.random_array(shape, density=0.4, format="csr", rng=0).astype(dtype)
     for n_threads in (1, 3, 8):
@@ -408,7 +406,7 @@ def test_transpose(kernels, shape, dtype, index):
         np.testing.assert_array_equal(out[2], expected.data)
 
 
-@pytest.mark.parametrize(
+@each(
     ("indptr", "indices", "expected"),
     [
         ([0, 2, 3], [0, 2, 1], 0),
@@ -430,9 +428,9 @@ def test_structure_of_a_sparse_matrix(kernels, reference, indptr, indices, expec
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rank", [1, 13, 64, 100])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("exponent", [-2, -1.5, -1, -0.7, 0.3])
+@each("rank", [1, 13, 64, 100])
+@each("dtype", DTYPES)
+@each("exponent", [-2, -1.5, -1, -0.7, 0.3])
 def test_powers_of_the_model(kernels, reference, problem, rank, dtype, exponent):
     for p, q in SHAPES:
         a = problem(kernels, p, q, rank, dtype, np.int32)
@@ -452,9 +450,9 @@ def test_powers_of_the_model(kernels, reference, problem, rank, dtype, exponent)
             a.close(ours, theirs)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("rest", [False, True])
-@pytest.mark.parametrize("beta", [0, 1e-9, 0.4, 0.5, 0.8, 1 - 1e-9, 1, 1.5, 1.999])
+@each("dtype", DTYPES)
+@each("rest", [False, True])
+@each("beta", [0, 1e-9, 0.4, 0.5, 0.8, 1 - 1e-9, 1, 1.5, 1.999])
 def test_beta_loss(kernels, reference, problem, dtype, rest, beta):
     for p, q in SHAPES:
         a = problem(kernels, p, q, 13, dtype, np.int32)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
+from each import each
 
 from ssnmf_fast._common.bits import bits_of
 
@@ -55,8 +56,8 @@ def test_nnls_with_weights_by_row(kernels, sign):
         assert np.linalg.norm(root * (G @ f - z)) == pytest.approx(norm, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("rank", [1, 5, 20, 70])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("rank", [1, 5, 20, 70])
+@each("dtype", [np.float32, np.float64])
 def test_kl_rows_meet_the_optimality_conditions(kernels, rank, dtype):
     rng = np.random.default_rng(rank)
     tol = 1e-10 if dtype == np.float64 else 1e-4
@@ -137,9 +138,9 @@ class Descent:
         return float(np.sum(self.W * (self.Z - F.astype(float) @ self.G.T.astype(float)) ** 2))
 
 
-@pytest.mark.parametrize("case", ["plain", "rows", "two", "listed", "missing", "allowed", "few"])
-@pytest.mark.parametrize("rank", [1, 5, 20, 70])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("case", ["plain", "rows", "two", "listed", "missing", "allowed", "few"])
+@each("rank", [1, 5, 20, 70])
+@each("dtype", [np.float32, np.float64])
 def test_coordinate_descent_equals_the_reference(kernels, reference, rank, dtype, case):
     problem = Descent(kernels, rank, dtype, case)
     F, expected = problem.F.copy(), problem.F.copy()
@@ -169,9 +170,9 @@ def test_coordinate_descent_falls_to_the_minimum(kernels, case):
     assert problem.value(F) == pytest.approx(best, rel=1e-9)
 
 
-@pytest.mark.parametrize("case", ["plain", "rows", "two", "allowed", "few"])
-@pytest.mark.parametrize("rank", [1, 5, 20, 70])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("case", ["plain", "rows", "two", "allowed", "few"])
+@each("rank", [1, 5, 20, 70])
+@each("dtype", [np.float32, np.float64])
 def test_face_steps_equal_the_reference(kernels, reference, rank, dtype, case):
     problem = Descent(kernels, rank, dtype, case)
     F, expected, one_thread = (problem.F.copy() for _ in range(3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 
 DTYPES = [np.float32, np.float64]
 SHIFTS = range(0, 64, 8)  # bytes past a cache line
@@ -29,9 +30,9 @@ def check_all_places(run, *arrays):
         assert found == expected, f"{shift} bytes past a cache line"
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("power", [0.3, 1.0])
-@pytest.mark.parametrize("proximal", [True, False])
+@each("dtype", DTYPES)
+@each("power", [0.3, 1.0])
+@each("proximal", [True, False])
 def test_maps_of_completion(kernels, problem, dtype, power, proximal):
     a = problem(kernels, 83, 61, 5, dtype, np.int32)
     a.F[:, 0] -= 0.5
@@ -47,9 +48,9 @@ def test_maps_of_completion(kernels, problem, dtype, power, proximal):
     check_all_places(product, a.F, a.G, np.zeros_like(a.F))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("rank", [3, 70])
-@pytest.mark.parametrize("exponent", [0, -1, 1, -0.5])
+@each("dtype", DTYPES)
+@each("rank", [3, 70])
+@each("exponent", [0, -1, 1, -0.5])
 def test_passes(kernels, problem, dtype, rank, exponent):
     a = problem(kernels, 83, 61, rank, dtype, np.int32)
 
@@ -65,9 +66,9 @@ def test_passes(kernels, problem, dtype, rank, exponent):
     check_all_places(dense, a.dense, a.F, a.G, np.ones_like(a.F))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("p", [1, 2, 5, 97])
-@pytest.mark.parametrize("q", [1, 3, 5, 7])
+@each("dtype", DTYPES)
+@each("p", [1, 2, 5, 97])
+@each("q", [1, 3, 5, 7])
 def test_small_products(kernels, problem, dtype, p, q):
     a = problem(kernels, p, q, 5, dtype, np.int32, density=1)
     K, weights = a.G.T @ a.G, np.ones(p, dtype)

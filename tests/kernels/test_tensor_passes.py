@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 
 SIZES = (7, 5, 40, 3, 2, 4)
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
@@ -25,9 +26,9 @@ def unfolded(kernels, n_modes, rank, dtype, n_entries=300, seed=0):
     return (indptr, np.array(others, dtype=np.int32), values), factors
 
 
-@pytest.mark.parametrize("rank", [1, 5, 13, 33, 64, 100, 200])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_modes", [2, 3, 4, 6])
+@each("rank", [1, 5, 13, 33, 64, 100, 200])
+@each("dtype", [np.float32, np.float64])
+@each("n_modes", [2, 3, 4, 6])
 def test_agrees_with_the_reference(kernels, reference, n_modes, rank, dtype):
     Z, (F, *others) = unfolded(kernels, n_modes, rank, dtype)
     close = {"rtol": TOLERANCE[dtype], "atol": TOLERANCE[dtype]}
@@ -70,7 +71,7 @@ def test_long_rows_keep_their_digits(kernels, dtype):
     np.testing.assert_allclose(out, 0.075 * length, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "message"),
     [
         ({"exponent": 0.5}, "exponent must be 0, 1 or -1"),

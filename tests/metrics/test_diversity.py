@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from brute_force import SEEDS, brute_exclusivity, sparse_forms
+from each import each
 from hypothesis import given, settings
 
 from ssnmf_fast import metrics
@@ -56,8 +57,8 @@ class TestDiversity:
 
 
 class TestExclusivity:
-    @pytest.mark.parametrize("weight", [0.0, 0.5, 0.7, 1.0])
-    @pytest.mark.parametrize("seed", range(3))
+    @each("weight", [0.0, 0.5, 0.7, 1.0])
+    @each("seed", range(3))
     def test_is_that_of_stm(
         self, weight: float, seed: int, block_entries: Callable[[int], None]
     ) -> None:

@@ -16,6 +16,7 @@ from brute_force import (
     sparse_forms,
     topic_matrix,
 )
+from each import each
 
 import ssnmf_fast as sf
 from ssnmf_fast import metrics
@@ -43,7 +44,7 @@ def changed(value: float) -> np.ndarray:
     return S
 
 
-@pytest.mark.parametrize(
+@each(
     "call",
     [
         metrics.clustering_score,
@@ -52,7 +53,7 @@ def changed(value: float) -> np.ndarray:
         metrics.inter_label_sparsity,
     ],
 )
-@pytest.mark.parametrize(
+@each(
     ("S", "labels", "error", "message"),
     [
         (changed(-1), LABELS, ValueError, r"S\[2, 1\] = -1"),
@@ -76,7 +77,7 @@ def test_errors_of_representations(call, S, labels, error, message) -> None:
         call(S, labels)
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "error", "message"),
     [
         (

@@ -19,6 +19,7 @@ from brute_force import (
     sparse_forms,
     topic_matrix,
 )
+from each import each
 from hypothesis import given, settings
 
 from ssnmf_fast import metrics
@@ -37,8 +38,8 @@ class TestMatchTopics:
         np.testing.assert_allclose(matching.score, (0.9 + 6 / 7) / 2)
         assert matching.n_resolved == 1
 
-    @pytest.mark.parametrize("normalize", NORMALIZATIONS)
-    @pytest.mark.parametrize("seed", range(3))
+    @each("normalize", NORMALIZATIONS)
+    @each("seed", range(3))
     def test_brute_force(self, normalize: str, seed: int) -> None:
         S, T, labels = representation(seed), topic_matrix(seed), class_numbers(seed)
         S[:, 1] = T[:, 2] = 0  # two columns of zeros

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from brute_force import REAL, SEEDS, K, N, R, class_numbers, representation, sparse_forms
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -14,7 +15,7 @@ from ssnmf_fast import metrics
 
 
 class TestSparsity:
-    @pytest.mark.parametrize(
+    @each(
         ("x", "expected"),
         [
             ([0, 0, 7, 0], 1.0),

@@ -7,6 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from problems import data, filled, weighted
 
 import ssnmf_fast as sf
@@ -52,9 +53,9 @@ def elastic_value(X, W, S, A):
     return float(np.sum(W * ((X - z) ** 2 / 2 + logs - X + z)))
 
 
-@pytest.mark.parametrize("solver", ["auto", "mm", "hals"])
-@pytest.mark.parametrize("form", ["none", "outer", "observed", "missing", "dense", "nan"])
-@pytest.mark.parametrize("storage", ["sparse", "dense"])
+@each("solver", ["auto", "mm", "hals"])
+@each("form", ["none", "outer", "observed", "missing", "dense", "nan"])
+@each("storage", ["sparse", "dense"])
 def test_a_new_loss_fits_in_every_storage_and_with_all_weights(storage, form, solver):
     rng = np.random.default_rng(0)
     X, W, dense_W = weighted(rng, data(rng, (30, 20), np.float64, storage), form)
@@ -150,8 +151,8 @@ def graph_model(rng, loss):
     ]
 
 
-@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler", "elastic"])
-@pytest.mark.parametrize("solver", ["auto", "mm", "hals"])
+@each("loss", ["frobenius", "kullback-leibler", "elastic"])
+@each("solver", ["auto", "mm", "hals"])
 def test_a_new_model_is_a_list_of_relations(loss, solver):
     model = graph_model(np.random.default_rng(2), loss)
     seen = []

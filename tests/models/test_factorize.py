@@ -8,6 +8,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from internals import relations
@@ -26,9 +27,9 @@ RANDOM_PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("storage", STORAGE)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("losses", MODELS)
+@each("storage", STORAGE)
+@each("form", FORMS)
+@each("losses", MODELS)
 def test_objective_is_the_formula(losses, form, storage):
     rng = np.random.default_rng(0)
     X, W, dense_W = weighted(rng, data(rng, (40, 30), np.float64, storage), form)
@@ -302,8 +303,8 @@ DEGENERATE = {
 }
 
 
-@pytest.mark.parametrize("name", DEGENERATE)
-@pytest.mark.parametrize("losses", MODELS)
+@each("name", DEGENERATE)
+@each("losses", MODELS)
 def test_degenerate_input_gives_finite_factors(name, losses):
     X = DEGENERATE[name]
     Y = np.eye(2)[np.arange(X.shape[0]) % 2]
@@ -361,8 +362,8 @@ def test_fuzz():
     assert all(len(message) > 20 for message in messages)
 
 
-@pytest.mark.parametrize("solver", ["auto", "hals", "mm", "mu"])
-@pytest.mark.parametrize("form", ["none", "missing"])
+@each("solver", ["auto", "hals", "mm", "mu"])
+@each("form", ["none", "missing"])
 def test_zeros_of_a_given_start_stay(solver, form):
     rng = np.random.default_rng(0)
     X, W, _ = weighted(rng, rng.random((30, 12)) + 0.1, form)

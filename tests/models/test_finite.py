@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 
 import ssnmf_fast as sf
 
@@ -30,9 +31,9 @@ def finite(*results: Any) -> bool:
     return all(np.isfinite(np.asarray(result)).all() for result in results)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
-@pytest.mark.parametrize("supervision_loss", ["frobenius", "kullback-leibler"])
+@each("dtype", DTYPES)
+@each("loss", ["frobenius", "kullback-leibler"])
+@each("supervision_loss", ["frobenius", "kullback-leibler"])
 def test_huge_supervision(loss: str, supervision_loss: str, dtype: str) -> None:
     """Labels count alone: the fit is that to the labels, whatever the dtype."""
     X, Y = data(dtype)
@@ -45,9 +46,9 @@ def test_huge_supervision(loss: str, supervision_loss: str, dtype: str) -> None:
     assert of_labels[0] == pytest.approx(of_labels[1], rel=1e-3, abs=1e-4)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("labeled", [False, True])
+@each("dtype", DTYPES)
+@each("loss", LOSSES)
+@each("labeled", [False, True])
 def test_tiny_start_of_the_rows(loss: Any, labeled: bool, dtype: str) -> None:
     """A start of S near 0, beside Y or alone, is the same start times a power of two."""
     X, Y = data(dtype)
@@ -61,8 +62,8 @@ def test_tiny_start_of_the_rows(loss: Any, labeled: bool, dtype: str) -> None:
     assert fit.objective[-1][1] < fit.objective[0][1]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("loss", LOSSES)
+@each("dtype", DTYPES)
+@each("loss", LOSSES)
 def test_representation_over_tiny_components(loss: Any, dtype: str) -> None:
     X, _ = data(dtype)
     A = (np.random.default_rng(1).random((3, 8)) * TINY[dtype]).astype(dtype)

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from guided_updates import constrained, nmf_alpha, nmf_alpha_objective, topic_supervised
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -130,9 +131,9 @@ def test_cnmf_has_the_updates_of_the_paper(loss, kind):
     assert model.objective_[-1][1] == pytest.approx(value, rel=1e-9)
 
 
-@pytest.mark.parametrize("form", ["none", "outer", "observed", "dense", "nan"])
-@pytest.mark.parametrize("storage", ["sparse", "dense"])
-@pytest.mark.parametrize("loss", LOSSES)
+@each("form", ["none", "outer", "observed", "dense", "nan"])
+@each("storage", ["sparse", "dense"])
+@each("loss", LOSSES)
 def test_collapsed_loss_is_that_of_the_samples(loss, form, storage):
     rng = np.random.default_rng(4)
     X, W, dense_W = weighted(rng, data(rng, (30, 12), np.float64, storage), form)

@@ -7,6 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from internals import loop
@@ -251,7 +252,7 @@ def test_a_regressor_takes_them_too():
     assert model.predict(X).shape == (N,)
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "message"),
     [
         ({"A_fixed": np.ones((1, M + 1))}, r"A_fixed has shape \(1, 13\); expected \(1, 12\)"),

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 
 import ssnmf_fast as sf
 
@@ -16,7 +17,7 @@ QUICK = {"max_iter": 2, "tol": 0, "random_state": 0}
 MANY = 10_000_000
 
 
-@pytest.mark.parametrize(
+@each(
     "call",
     [
         lambda: sf.factorize(X, n_components=MANY),

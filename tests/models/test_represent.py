@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
+from each import each
 from problems import FORMS, LOSSES, STORAGE, data, dense_objective, filled, weighted
 
 import ssnmf_fast as sf
 
 
-@pytest.mark.parametrize("storage", STORAGE)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("loss", LOSSES)
+@each("storage", STORAGE)
+@each("form", FORMS)
+@each("loss", LOSSES)
 def test_optimality(loss, form, storage):
     rng = np.random.default_rng(0)
     X, W, dense_W = weighted(rng, data(rng, (25, 30), np.float64, storage), form)
@@ -127,9 +128,9 @@ def beta_residual(X, W, S, A, beta):
     return np.abs(np.minimum(shares, 1 - P[some] / N[some])).max()
 
 
-@pytest.mark.parametrize("tol", [1e-4, 1e-6, 1e-10])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("beta", [0.0, 0.5, 1.2, 1.5, 1.9])
+@each("tol", [1e-4, 1e-6, 1e-10])
+@each("form", FORMS)
+@each("beta", [0.0, 0.5, 1.2, 1.5, 1.9])
 def test_betas_meet_the_tolerance(beta, form, tol):
     rng = np.random.default_rng(0)
     X, W, dense_W = weighted(rng, rng.random((20, 30)) + 0.01, form)

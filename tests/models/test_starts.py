@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from internals import many_starts, side_by_side
 
 import ssnmf_fast as sf
@@ -60,8 +61,8 @@ def test_the_best_of_fits_with_the_seeds(case):
             same(one, other)
 
 
-@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
-@pytest.mark.parametrize("n_jobs", [None, 1, 3, 7])
+@each("loss", ["frobenius", "kullback-leibler"])
+@each("n_jobs", [None, 1, 3, 7])
 def test_a_file_is_read_together(on_disk, loss, n_jobs):
     options = SHORT | {"loss": loss, "tol": 1e-3}  # fits of different lengths
     found = many_starts.fit_starts(on_disk, range(4), n_jobs=n_jobs, **options)

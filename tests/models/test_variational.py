@@ -11,6 +11,7 @@ import scipy.integrate
 import scipy.optimize
 import scipy.sparse as sp
 import scipy.stats
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from internals import loop, variational, variational_priors
@@ -157,9 +158,9 @@ def written_out(X, fit, groups):
     return total + gamma_part(E, shape / E, h["rate_shape"], h["rate_shape"] / h["rate_mean"])
 
 
-@pytest.mark.parametrize("supervised", [False, True])
-@pytest.mark.parametrize("max_iter", [0, 2, 30])
-@pytest.mark.parametrize("A_shape", ["auto", 0.05])
+@each("supervised", [False, True])
+@each("max_iter", [0, 2, 30])
+@each("A_shape", ["auto", 0.05])
 def test_bound_equals_the_formula_written_out(supervised, max_iter, A_shape):
     X, groups = problem(1)
     groups = groups if supervised else None
@@ -320,9 +321,9 @@ DEGENERATE = {
 }
 
 
-@pytest.mark.parametrize("name", DEGENERATE)
-@pytest.mark.parametrize("supervised", [False, True])
-@pytest.mark.parametrize("shapes", ["auto", 1e-6, 1e6])
+@each("name", DEGENERATE)
+@each("supervised", [False, True])
+@each("shapes", ["auto", 1e-6, 1e6])
 def test_degenerate_data_gives_finite_posteriors(name, supervised, shapes):
     X = DEGENERATE[name]
     codes = np.arange(X.shape[0], dtype=np.int32) % 2

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 
 import ssnmf_fast as sf
 from ssnmf_fast import plotting
@@ -109,7 +110,7 @@ def test_small_and_empty_components() -> None:
     nothing.canvas.draw()
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "error", "message"),
     [
         ({"result": np.ones(3)}, TypeError, "result is a ndarray"),

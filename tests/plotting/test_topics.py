@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from absent_packages import hide
+from each import each
 from topic_tables import Topics, make_topics
 
 import ssnmf_fast as sf
@@ -340,7 +341,7 @@ class TestTermBars:
         assert min(box.x0 for box in boxes) >= 0
         assert all(a.x1 <= b.x0 for a, b in pairwise(boxes[:5]))
 
-    @pytest.mark.parametrize(
+    @each(
         ("given", "more", "error", "message"),
         [
             (["a"], {}, TypeError, "topics must be what topics"),
@@ -356,7 +357,7 @@ class TestTermBars:
 
 
 class TestTables:
-    @pytest.mark.parametrize(
+    @each(
         ("call", "error", "message"),
         [
             (lambda: plotting.class_map([1.0]), ValueError, r"label_components has shape \(1,\)"),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from internals import _search
 from planted_ranks import RANK, absent, amounts, counts, weighed
 
@@ -17,9 +18,9 @@ QUICK: dict[str, Any] = {"n_starts": 1, "n_splits": 3, "n_threads": 1, "random_s
 DATA = {"frobenius": amounts, KL: counts}
 
 
-@pytest.mark.parametrize("criterion", ["held-out", "block"])
-@pytest.mark.parametrize("loss", DATA)
-@pytest.mark.parametrize("form", [np.array, sp.csr_array])
+@each("criterion", ["held-out", "block"])
+@each("loss", DATA)
+@each("form", [np.array, sp.csr_array])
 def test_planted_ranks(criterion: str, loss: str, form: Any) -> None:
     X = form(DATA[loss]())
     choice = sf.choose_rank(X, range(1, 6), criterion=criterion, loss=loss, **QUICK)
@@ -50,9 +51,9 @@ def test_same_bits(criterion: str) -> None:
     assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
 
 
-@pytest.mark.parametrize("criterion", ["held-out", "block"])
-@pytest.mark.parametrize("form", [np.array, sp.csr_array])
-@pytest.mark.parametrize("kind", ["array", "observed", "missing", "rows", "columns", "nan"])
+@each("criterion", ["held-out", "block"])
+@each("form", [np.array, sp.csr_array])
+@each("kind", ["array", "observed", "missing", "rows", "columns", "nan"])
 def test_entries_without_weight_have_no_say(criterion: str, form: Any, kind: str) -> None:
     X = amounts()
     hidden = absent(X.shape)
@@ -170,7 +171,7 @@ def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
     assert "choose_rank: fit 1/3, error" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "error", "message"),
     [
         ({"criterion": "elbow"}, ValueError, "criterion must be one of"),

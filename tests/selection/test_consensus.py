@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from consensus_data import cosines, found, planted, same
+from each import each
 from sklearn.metrics import silhouette_score
 
 import ssnmf_fast as sf
@@ -160,7 +161,7 @@ def test_a_repr_says_how_stable():
     assert "component" in text
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "error", "message"),
     [
         ({"n_components": 0}, ValueError, "n_components must be at least 1"),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from internals import _errors, _hidden, _hidden_labels
 from planted_ranks import absent, amounts, counts, weighed
 
@@ -22,8 +23,8 @@ def given(kind: str | None, shape: tuple[int, int]) -> Any:
     return weighed(absent(shape)).get(str(kind))
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kind", KINDS)
+@each("form", FORMS)
+@each("kind", KINDS)
 def test_fits_do_not_see_hidden_entries(form: Any, kind: str | None) -> None:
     X, weights = amounts(n=20, m=15), given(kind, (20, 15))
     hidden = _hidden.hide_entries(form(X), weights, 0.2, True, np.random.default_rng(0))
@@ -41,8 +42,8 @@ def test_fits_do_not_see_hidden_entries(form: Any, kind: str | None) -> None:
     assert fits[0].A.tobytes() == fits[1].A.tobytes()
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kind", KINDS)
+@each("form", FORMS)
+@each("kind", KINDS)
 def test_the_rest_keeps_its_weights(form: Any, kind: str | None) -> None:
     X, weights = amounts(n=20, m=15), given(kind, (20, 15))
     hidden = _hidden.hide_entries(form(X), weights, 0.2, True, np.random.default_rng(0))

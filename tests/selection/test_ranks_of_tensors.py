@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from planted_tensors import RANK, SHAPE, amounts, by_coordinates, counts
 
 import ssnmf_fast as sf
@@ -19,6 +20,7 @@ FORMS = {"dense": np.asarray, "sparse": by_coordinates}
 CRITERIA = ("held-out", "corcondia", "stability")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("loss", DATA)
 def test_planted_ranks_of_dense_and_sparse_tensors(criterion: str, loss: str) -> None:
@@ -60,6 +62,7 @@ def test_coordinates_in_other_forms() -> None:
     assert found[0].tobytes() == found[1].tobytes()
 
 
+@pytest.mark.slow
 def test_two_modes_by_coordinates_are_a_matrix() -> None:
     X = counts()[0]
     given = {"loss": KL, "n_threads": 1, "random_state": 0, "n_splits": 4}
@@ -94,8 +97,8 @@ def weighed(hidden: Any, kind: str) -> Any:
     return ways[kind]()
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kind", ["array", "observed", "missing", "vectors", "nan"])
+@each("form", FORMS)
+@each("kind", ["array", "observed", "missing", "vectors", "nan"])
 def test_entries_without_weight_have_no_say(form: str, kind: str) -> None:
     if form == "sparse" and kind in ("vectors", "nan"):
         pytest.skip("not of sparse tensors")
@@ -139,6 +142,7 @@ def test_without_zeros() -> None:
     assert found[0] == pytest.approx(found[1], rel=0.3)
 
 
+@pytest.mark.slow
 def test_estimators() -> None:
     X = amounts()
     model = sf.NonnegativeCP(max_iter=500, tol=1e-6, random_state=0)
@@ -192,7 +196,7 @@ def test_table_and_picture() -> None:
 HUGE = (np.zeros((5, 1), int), [1.0], (2**31 - 1,) * 5)
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "error", "message"),
     [
         ({"criterion": "block"}, ValueError, "'block' is of matrices, and X is a tensor"),

@@ -12,6 +12,7 @@ import honest_fits
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from honest_fits import Fit, N, counts
 from internals import receipt as receipts
 from levels import AVAILABLE, environment
@@ -194,9 +195,9 @@ def guided(dtype):
 RESULTS = {dtype: guided(dtype) for dtype in ("float64", "float32")}
 
 
-@pytest.mark.parametrize("dtype", RESULTS)
-@pytest.mark.parametrize("draw", range(2))
-@pytest.mark.parametrize("kind", TAMPERED)
+@each("dtype", RESULTS)
+@each("draw", range(2))
+@each("kind", TAMPERED)
 def test_tampered_results_are_refused(kind, draw, dtype):
     rng = np.random.default_rng([draw, sorted(TAMPERED).index(kind)])
     if kind == "the dtype, forged" and dtype == "float32":
@@ -208,9 +209,9 @@ def test_tampered_results_are_refused(kind, draw, dtype):
     assert found.differences[0] in repr(found)
 
 
-@pytest.mark.parametrize("dtype", RESULTS)
-@pytest.mark.parametrize("draw", range(2))
-@pytest.mark.parametrize("kind", OTHERS)
+@each("dtype", RESULTS)
+@each("draw", range(2))
+@each("kind", OTHERS)
 def test_other_data_are_refused(kind, draw, dtype):
     rng = np.random.default_rng([draw, sorted(OTHERS).index(kind)])
     Z, Y = OTHERS[kind](RESULTS[dtype], rng)

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from levels import kernels_in_use
@@ -50,9 +51,9 @@ def problem(rng, beta, form, storage, shape, dtype=np.float64):
     return weighted(rng, X, form), X
 
 
-@pytest.mark.parametrize("storage", ["sparse", "dense"])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("beta", BETAS)
+@each("storage", ["sparse", "dense"])
+@each("form", FORMS)
+@each("beta", BETAS)
 def test_objective_is_the_formula(beta, form, storage):
     rng = np.random.default_rng(0)
     (X, W, dense_W), whole = problem(rng, beta, form, storage, (30, 20))
@@ -123,7 +124,7 @@ def test_objective_at_convergence_is_that_of_scikit_learn(beta):
 
 
 @pytest.mark.filterwarnings("ignore:The total space")
-@pytest.mark.parametrize("beta", BETAS)
+@each("beta", BETAS)
 def test_names_and_numbers_agree_and_scale_does_not_matter(beta):
     rng = np.random.default_rng(5)
     X = rng.random((20, 10)) + 0.1

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from internals import problem
 from problems import LOSSES, data, dense_objective, filled
 
@@ -68,9 +69,9 @@ def test_a_constant_pull_is_one_row(monkeypatch, weights, rows):
     assert seen == {"S": [rows[0]], "A": [rows[1]]}
 
 
-@pytest.mark.parametrize("share", [0.1, 0.8])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", ["auto", "hals"])
+@each("share", [0.1, 0.8])
+@each("loss", LOSSES)
+@each("solver", ["auto", "hals"])
 def test_separable_weights_of_data_with_holes(loss, share, solver):
     rng = np.random.default_rng(1)
     X = data(rng, (40, 30), np.float64, "dense")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 
 import ssnmf_fast as sf
 from ssnmf_fast.linalg import LowRankPlusSparse, randomized_svd
@@ -109,8 +110,8 @@ def test_least_squares_is_ahead_of_random(storage):
         assert ahead.objective[-1][1] < behind.objective[-1][1]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("form", ["dense", "sparse", "nan", "weights", "observed", "support"])
+@each("dtype", [np.float32, np.float64])
+@each("form", ["dense", "sparse", "nan", "weights", "observed", "support"])
 def test_least_squares_start(matrix, dtype, form):
     """Positive, on the scale of the data, the same with any number of threads and in any units."""
     X = matrix.astype(dtype)
@@ -150,8 +151,8 @@ def test_least_squares_takes_weights_into_account(matrix):
     np.testing.assert_allclose(first.S, second.S, rtol=1e-9)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (7, 1), (3, 4)])
-@pytest.mark.parametrize("fill", [0.0, 1.0, np.nan])
+@each("shape", [(1, 1), (1, 9), (7, 1), (3, 4)])
+@each("fill", [0.0, 1.0, np.nan])
 def test_least_squares_of_small_and_empty_data(shape, fill):
     fit = the_start(np.full(shape, fill), n_components=6)
     assert fit.S.min() > 0

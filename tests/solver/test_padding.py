@@ -8,6 +8,7 @@ import numpy as np
 import problems
 import pytest
 import scipy.sparse as sp
+from each import each
 from padding import watched_padding
 from penalized import KINDS, made, sparse_problem
 
@@ -24,8 +25,8 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("known", KNOWN)
+@each("kind", KINDS)
+@each("known", KNOWN)
 def test_no_step_reaches_the_padding(kind, known):
     """Factors are stored with zeros after their components: no penalty is to see them."""
     rng = np.random.default_rng(2)

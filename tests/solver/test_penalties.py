@@ -8,6 +8,7 @@ import numpy as np
 import problems
 import pytest
 import scipy.sparse as sp
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from penalized import KINDS, graph, made, sparse_problem, written_out
@@ -254,8 +255,8 @@ def test_products_of_components_do_not_make_steps_that_are_too_long(form):
         np.testing.assert_allclose(values[-1], float(value), atol=precision * values[0])
 
 
-@pytest.mark.parametrize("form", problems.FORMS)
-@pytest.mark.parametrize("solver", ["auto", "hals"])
+@each("form", problems.FORMS)
+@each("solver", ["auto", "hals"])
 def test_entries_without_data_vanish_by_a_sum_of_entries(form, solver):
     X, X_weights, _ = sparse_problem(0, np.float64, form)
     if form == "nan":

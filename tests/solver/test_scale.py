@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from problems import LOSSES, STORAGE, data
 
 import ssnmf_fast as sf
@@ -21,9 +22,9 @@ def scaled(X, power):
     return np.ldexp(X, power)
 
 
-@pytest.mark.parametrize("storage", STORAGE)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", ["auto", "mu"])
+@each("storage", STORAGE)
+@each("loss", LOSSES)
+@each("solver", ["auto", "mu"])
 def test_nmf_of_data_of_any_size(loss, storage, solver):
     options = {"loss": loss, "n_components": 3, "max_iter": 20, "random_state": 0}
     for dtype, power in SIZES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 from test_contributing import Elastic
 from test_tensors import coordinates, far_side, model, unfolded
 
@@ -68,7 +69,7 @@ def problem(loss, form, storage):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("loss", "form", "storage"), COMBINATIONS)
+@each(("loss", "form", "storage"), COMBINATIONS)
 def test_a_fit_has_the_loss_of_the_definition_and_never_rises(loss, form, storage):
     X, given, W, full = problem(loss, form, storage)
     for solver in ("auto", "mm", "hals"):
@@ -139,8 +140,8 @@ def test_numbers_stand_for_names(number, name):
     assert one.objective == other.objective
 
 
-@pytest.mark.parametrize("loss", BETAS)
-@pytest.mark.parametrize("supervision_loss", [0.5, 1.5, "elastic"])
+@each("loss", BETAS)
+@each("supervision_loss", [0.5, 1.5, "elastic"])
 def test_labels_take_every_loss(loss, supervision_loss):
     X, Y = tensor(loss), np.eye(2)[np.arange(6) % 2]
     fit = sf.factorize_tensor(
@@ -161,8 +162,8 @@ def test_labels_take_every_loss(loss, supervision_loss):
     assert expected[1] < 0.7 * np.sum(entries(Y, np.full_like(Y, 0.5), supervision_loss))
 
 
-@pytest.mark.parametrize("loss", BETAS)
-@pytest.mark.parametrize("form", FORMS)
+@each("loss", BETAS)
+@each("form", FORMS)
 def test_rows_of_any_mode_are_those_of_the_unfolded_matrix(loss, form):
     X, given, W, full = problem(loss, form, "dense")
     fitted = sf.NonnegativeCP(3, loss=loss, random_state=0).fit(full)

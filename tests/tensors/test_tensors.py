@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import LOSSES, divergence
@@ -60,8 +61,8 @@ def unfolded(X, mode):
 # ------------------------------------------------------------------------------- formulas
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("shape", [(7, 5), (6, 5, 4), (4, 3, 5, 2), (3, 2, 3, 2, 4)])
+@each("loss", LOSSES)
+@each("shape", [(7, 5), (6, 5, 4), (4, 3, 5, 2), (3, 2, 3, 2, 4)])
 def test_multiplicative_updates_are_those_of_the_formulas(loss, shape):
     """Modes 1, 2, .. and then 0, each F <- F * P / N with P and N of explicit products."""
     X = sparse_counts(shape) + 0.1
@@ -104,8 +105,8 @@ def test_coordinate_descent_is_that_of_the_formulas():
     np.testing.assert_allclose(fit.to_dense(), model(factors), rtol=1e-8)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", ["auto", "mm", "mu", "hals"])
+@each("loss", LOSSES)
+@each("solver", ["auto", "mm", "mu", "hals"])
 def test_two_modes_are_a_matrix(loss, solver):
     X = np.random.default_rng(2).random((20, 15))
     options = {"n_components": 4, "solver": solver, "random_state": 5, "max_iter": 30, "tol": 0}
@@ -117,8 +118,8 @@ def test_two_modes_are_a_matrix(loss, solver):
 
 @pytest.mark.slow
 @pytest.mark.compiled("thousands of iterations take minutes in plain NumPy")
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("init", ["auto", "random", "svd", "least-squares"])
+@each("loss", LOSSES)
+@each("init", ["auto", "random", "svd", "least-squares"])
 def test_finds_what_a_tensor_is_made_of(loss, init):
     X, truth = low_rank((12, 10, 8), 3, seed=3)
     fit = sf.factorize_tensor(
@@ -197,9 +198,9 @@ def test_objectives_never_rise(problem):
 # ------------------------------------------------------------------------------- forms
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(9, 8), (9, 40, 7), (5, 3, 4, 6), (2, 3, 2, 3, 50)])
+@each("loss", LOSSES)
+@each("dtype", [np.float32, np.float64])
+@each("shape", [(9, 8), (9, 40, 7), (5, 3, 4, 6), (2, 3, 2, 3, 50)])
 def test_sparse_equals_dense_for_any_threads(loss, dtype, shape):
     X = sparse_counts(shape, dtype=dtype)
     options = {"n_components": 3, "loss": loss, "random_state": 0, "max_iter": 5, "tol": 0}
@@ -445,7 +446,7 @@ def tensor(coords=GOOD[0], values=GOOD[1], shape=GOOD[2]):
     return coords, values, shape
 
 
-@pytest.mark.parametrize(
+@each(
     ("X", "error", "message"),
     [
         (np.ones(3), ValueError, "two modes or more"),
@@ -478,7 +479,7 @@ def test_data_that_are_no_tensor(X, error, message):
         sf.factorize_tensor(X, n_components=2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "error", "message"),
     [
         ({"n_components": 0}, ValueError, "n_components must be at least 1"),
@@ -515,8 +516,8 @@ def model_of(scales, shape=(5, 4, 3), rank=2):
     return [scale * rng.random((n, rank)) for scale, n in zip(scales, shape, strict=True)]
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(
+@each("loss", LOSSES)
+@each(
     ("dtype", "exponent"),
     [(np.float32, 0), (np.float32, -100), (np.float64, -300), (np.float64, 100)],
 )
@@ -546,8 +547,8 @@ def test_results_unpack_as_weights_and_factors():
     np.testing.assert_allclose(model([factors[0] * weights, *factors[1:]]), fit.to_dense())
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", ["auto", "mm", "mu", "hals"])
+@each("loss", LOSSES)
+@each("solver", ["auto", "mm", "mu", "hals"])
 def test_sizes_of_given_factors_do_not_matter(loss, solver):
     X = sparse_counts((5, 4, 3)) + 0.1
     options = {"n_components": 2, "loss": loss, "solver": solver, "max_iter": 20, "tol": 0}
