@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from each import each
 
-from ssnmf_fast._common.bits import bits_of
+from ssnmf_fast._common.arrays import bits_of
 
 DTYPES = [np.float32, np.float64]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from each import each
 
-from ssnmf_fast._common.bits import bits_of
+from ssnmf_fast._common.arrays import bits_of
 
 RANKS = [8, 24, 40, 64]
 

@@ -8,7 +8,7 @@ import scipy.optimize
 import scipy.sparse as sp
 from each import each
 
-from ssnmf_fast._common.bits import bits_of
+from ssnmf_fast._common.arrays import bits_of
 
 
 @pytest.mark.parametrize("rank", [1, 5, 20])

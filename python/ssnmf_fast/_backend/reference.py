@@ -32,8 +32,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.optimize
 
-from .._common.arrays import Array
-from .._common.bits import mask_of
+from .._common.arrays import Array, mask_of
 from .mixed_bits import fingerprint_of
 from .reference_parts import _rows, beta_terms, power
 from .reference_parts import gamma_bound as gamma_bound

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+
+
+def bits_of(mask: Array) -> Array:
+    """Return the bits of a mask, bool, (n x r), uint8, (n x ceil(r / 8))."""
+    return np.packbits(mask, axis=1, bitorder="little")
+
+
+def mask_of(bits: Array, n_columns: int) -> Array:
+    """Return the mask of bits, bool, with so many columns."""
+    return np.unpackbits(bits, axis=1, count=n_columns, bitorder="little").view(bool)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .._common.listed import short
+from .._common.text import short
 from .csr import UNSORTED, UNSOUND, inspect_structure
 
 _MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count

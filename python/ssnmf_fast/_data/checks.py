@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.listed import short
+from .._common.text import short
 from .._common.warn import warn_user
 from .arrays import as_array, require_real
 from .border import check_entries, check_matrix

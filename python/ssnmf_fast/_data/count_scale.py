@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.listed import short
+from .._common.text import short
 from .checks import check_real
 from .csr import with_values
 

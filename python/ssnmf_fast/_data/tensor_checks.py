@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.listed import short
+from .._common.text import short
 from .arrays import as_array, check_dtype, float_dtype, read_sparse, to_native, unmask
 from .border import check_entries
 from .checks import check_integer

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.listed import short
 from .._common.optional import TABLES_HINT, require_package
+from .._common.text import short
 from .._common.warn import warn_user
 from .._labels import is_missing
 from .arrays import unmask

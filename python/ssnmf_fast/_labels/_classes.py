@@ -22,8 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.listed import short
-from .._common.unicode import as_first_given, nfc
+from .._common.text import as_first_given, nfc, short
 from .._common.warn import warn_user
 from .._data.arrays import as_array
 

@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.listed import listed, short
-from .._common.unicode import as_first_given, nfc
+from .._common.text import as_first_given, listed, nfc, short
 from .._data.arrays import as_array, read_csr
 from ._classes import (
     ClassLabels,

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from .._common.listed import short
+from .._common.text import short
 from .._data.border import CleanMatrix
 from .._data.checks import check_random_state
 from .._data.csr_file import CsrFile, check_data

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._backend.dispatch import kernels, padded
-from .._common.arrays import Array
-from .._common.bits import mask_of
-from .._common.listed import short
+from .._common.arrays import Array, mask_of
+from .._common.text import short
 from .._data.arrays import refuse_on_disk
 from .._data.checks import check_integer, check_random_state, check_real, warn_of_rank
 from .._data.threads import resolve_threads

@@ -15,7 +15,7 @@ from scipy.special import gammaln, psi
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .._common.listed import short
+from .._common.text import short
 from .._data.checks import check_real
 
 SHAPES = (1e-6, 1e6)  # range of given shapes

@@ -17,9 +17,17 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from .._common.npz import HEADER, NpzReader, header_array
 from .._common.replacement import Replacement
-from .._common.saved import COUNT, Saved, Table, arrays_of, check_parts
+from .._common.saved import (
+    COUNT,
+    HEADER,
+    NpzReader,
+    Saved,
+    Table,
+    arrays_of,
+    check_parts,
+    header_array,
+)
 from .._data.arrays import check_dtype
 from .._models.factorize import Factorization
 from .._models.factorize_tensor import TensorFactorization

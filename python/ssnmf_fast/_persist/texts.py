@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from .._common.declared import as_declared
-from .._common.unicode import nfc
+from .._common.text import nfc
 
 VECTORIZER_NAME = "vectorizer.json"
 _FORMAT = "ssnmf-fast vectorizer"

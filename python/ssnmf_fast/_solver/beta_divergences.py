@@ -18,7 +18,7 @@ import numpy as np
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .._common.listed import short
+from .._common.text import short
 from .._data.entries import Entries, Target, block_slices, row_slices
 from .._data.tensor_entries import full_columns
 from .._data.weight_forms import WeightForm

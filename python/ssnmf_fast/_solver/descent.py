@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
-from .._common.arrays import Array
-from .._common.bits import mask_of
+from .._common.arrays import Array, mask_of
 from .._data.entries import row_slices
 from .._data.weight_forms import Quadratic
 from .penalties import Bound

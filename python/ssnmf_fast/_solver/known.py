@@ -8,9 +8,8 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from .._common.arrays import Array
-from .._common.bits import bits_of
-from .._common.listed import short
+from .._common.arrays import Array, bits_of
+from .._common.text import short
 from .._data.checks import check_factor, check_support
 from .penalties import L1, L2, Orthogonal, Penalties, Penalty
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .._common.arrays import Array
-from .._common.bits import mask_of
+from .._common.arrays import Array, mask_of
 from .._data.entries import Target
 from .penalties import Penalties
 from .problem import Problem

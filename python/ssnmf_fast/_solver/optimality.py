@@ -19,8 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._backend.dispatch import kernels
-from .._common.arrays import Array
-from .._common.bits import bits_of
+from .._common.arrays import Array, bits_of
 from .losses import added
 from .penalties import NONE, Bound
 from .problem import Problem

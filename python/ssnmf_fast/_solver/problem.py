@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._backend.dispatch import aligned_zeros, kernels
-from .._common.arrays import Array
-from .._common.bits import bits_of, mask_of
+from .._common.arrays import Array, bits_of, mask_of
 from .._data.entries import Target
 from .descent import Part, descend
 from .losses import Loss, multiply

@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array
-from .._common.bits import bits_of
+from .._common.arrays import Array, bits_of
 from .._data.arrays import on_disk_error
 from .._data.checks import check_factor, check_option, require_memory
 from .._data.csr_file import CsrFile

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.listed import listed
+from .._common.text import listed
 from .._common.warn import warn_user
 from ._source import Source
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .._common.arrays import Array
-from .._common.listed import listed
+from .._common.text import listed
 from .._common.warn import warn_user
 from .._data.checks import check_factor, check_option
 from .._models.represent import represent

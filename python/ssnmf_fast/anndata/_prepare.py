@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.listed import listed
+from .._common.text import listed
 from .._data.checks import check_integer, check_option
 from ._data import writable
 from ._genes import HIGHLY_VARIABLE, PREPARED, SCALE, gene_numbers

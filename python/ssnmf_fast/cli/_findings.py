@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.natural_order import sort_naturally
+from .._common.text import sort_naturally
 from .._topics import Topics, class_means
 from ..report import Example, Measure, Picture, Report, png
 from ._fitted import Fitted

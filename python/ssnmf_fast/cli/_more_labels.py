@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._common.listed import short
-from .._common.unicode import nfc
+from .._common.text import nfc, short
 from .._labels import is_missing
 from .._persist.texts import strip_markup
 from ._predictions import SAMPLE

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.natural_order import sort_naturally
+from .._common.text import sort_naturally
 from ._fitted import Fitted, Ids
 from ._folder import new_files
 from ._source import STANDARD, UsageError

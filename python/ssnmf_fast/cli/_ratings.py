@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.unicode import nfc
+from .._common.text import nfc
 from ._read import check_cell, delimiter_hint, no_column, read_rows
 from ._source import MATRIX_HINT, Source, UsageError
 

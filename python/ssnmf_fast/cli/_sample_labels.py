@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from .._common.unicode import as_first_given, nfc
+from .._common.text import as_first_given, nfc
 from .._labels import indicator_matrix, is_missing, missing_words
 from ._source import UsageError
 

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .._common.listed import short
 from .._common.optional import require_package
-from .._common.unicode import nfc
+from .._common.text import nfc, short
 from ._source import UsageError, open_text, reporting
 
 _YAML = (".yaml", ".yml")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._common.unicode import nfc
+from .._common.text import nfc
 from .._persist.texts import read_vectorizer, strip_markup, word_pattern, write_vectorizer
 from ._read import Table, likely_delimiter
 from ._source import UsageError, read_lines

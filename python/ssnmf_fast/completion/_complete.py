@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.listed import short
+from .._common.text import short
 from .._data.arrays import as_array
 from .._data.border import LARGEST, check_matrix, require_finite
 from .._data.checks import (

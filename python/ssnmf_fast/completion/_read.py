@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.listed import short
+from .._common.text import short
 from .._common.warn import UNINFORMED, is_quiet, warn_user
 from .._data.arrays import as_array, check_dtype, inspect_csr, read_sparse, require_real
 from .._data.border import check_matrix, read_pattern

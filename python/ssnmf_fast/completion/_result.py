@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.listed import short
-from .._common.unicode import nfc
+from .._common.text import nfc, short
 from .._common.warn import UNINFORMED, is_quiet, warn_user
 from .._data.arrays import as_array
 from .._data.csr import entry_rows

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._backend.dispatch import padded, padded_zeros
-from .._common.arrays import Array
-from .._common.bits import mask_of
+from .._common.arrays import Array, mask_of
 from .._solver.block_problem import problem_of
 from .._solver.penalties import Penalties, value_of
 from .._solver.problem import Ahead, Problem

@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array
-from .._common.bits import bits_of
+from .._common.arrays import Array, bits_of
 from .._data.border import CleanMatrix, check_matrix
 from .._data.checks import check_factor, check_support
 from .._data.csr_file import CsrFile, check_data

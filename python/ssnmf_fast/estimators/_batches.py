@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.listed import short
 from .._common.saved import Saved
+from .._common.text import short
 from .._common.warn import warn_user
 from .._data.checks import check_option
 from .._labels import ClassLabels, Targets, is_indicator

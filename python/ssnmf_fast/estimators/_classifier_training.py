@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.listed import short
-from .._common.unicode import nfc
+from .._common.text import nfc, short
 from .._data.checks import check_integer, check_option, check_real
 from .._models.factorize import Factorization
 from .._topics import topic_shares

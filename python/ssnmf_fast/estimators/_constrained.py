@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.listed import short
 from .._common.saved import COUNT, Saved
+from .._common.text import short
 from .._data.arrays import refuse_on_disk
 from .._data.checks import check_integer, check_real
 from .._labels import ClassLabels, LabelLists

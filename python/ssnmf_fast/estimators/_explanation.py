@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.listed import listed, short
 from .._common.optional import TABLES_HINT, require_package
+from .._common.text import listed, short
 from .._data.checks import check_integer
 from .._data.threads import one_blas_thread
 from .._topics import names_of

@@ -11,8 +11,8 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._common.listed import short
 from .._common.saved import Saved
+from .._common.text import short
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels
 from .._topics import divide_by_sums

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.listed import short
-from .._common.unicode import as_first_given, nfc
+from .._common.text import as_first_given, nfc, short
 from .._labels import ClassLabels, is_missing
 
 Path = tuple[Any, ...]  # labels from the top to one of them

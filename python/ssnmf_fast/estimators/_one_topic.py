@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from .._common.arrays import Array
-from .._common.listed import short
+from .._common.text import short
 from .._data.threads import one_blas_thread
 from .._linalg.unit_rows import unit_rows
 from .._topics import divide_by_sums

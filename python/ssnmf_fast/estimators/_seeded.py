@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.listed import listed, short
 from .._common.saved import Saved
-from .._common.unicode import nfc
+from .._common.text import listed, nfc, short
 from .._data.checks import check_integer, check_option, check_random_state
 from .._labels import ClassLabels, names_array
 from .._models.factorize import Factorization

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._common.listed import short
+from .._common.text import short
 from .._data.border import check_matrix
 from .._linalg.unit_rows import unit_rows
 

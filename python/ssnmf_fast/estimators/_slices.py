@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from .._common.arrays import Array
-from .._common.listed import short
+from .._common.text import short
 from .._data.checks import check_real
 from .._data.tensor_checks import check_mode, check_tensor
 from .._data.tensors import SparseTensor, Tensor, as_type

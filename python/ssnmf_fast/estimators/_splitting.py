@@ -10,8 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._common.listed import listed, short
-from .._common.unicode import nfc
+from .._common.text import listed, nfc, short
 from .._data.arrays import refuse_on_disk
 from .._data.border import CleanMatrix
 from .._data.checks import check_integer

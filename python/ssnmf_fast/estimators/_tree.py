@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from .._common.listed import short
+from .._common.text import short
 from .._data.checks import check_integer
 from .._topics import amounts, divide_by_sums
 from ._nmf import NMF

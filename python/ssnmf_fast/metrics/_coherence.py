@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.listed import short
+from .._common.text import short
 from .._data.checks import check_integer, check_option, check_shape
 from .._topics import names_of
 from ._leading import TopicScore, check_columns, check_words, leading_terms, read_components

@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.listed import short
-from .._common.unicode import nfc
+from .._common.text import nfc, short
 from .._data.checks import check_integer
 from ._matrices import read_matrix, row_blocks
 

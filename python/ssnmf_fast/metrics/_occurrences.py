@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.unicode import nfc
+from .._common.text import nfc
 
 _ENTRIES_AT_ONCE = 1 << 20
 

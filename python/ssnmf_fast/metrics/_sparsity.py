@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.listed import short
+from .._common.text import short
 from .._data.arrays import unmask
 from ._matrices import as_array, read_classes, read_matrix
 

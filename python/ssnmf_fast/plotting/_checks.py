@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.listed import short
+from .._common.text import short
 from .._data.arrays import as_array, require_real
 from .._data.border import check_entries
 from .._labels import labels_of

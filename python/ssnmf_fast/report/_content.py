@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._common.natural_order import sort_naturally
+from .._common.text import sort_naturally
 from .._topics import Topics
 from ._judged import Judged, Measure
 

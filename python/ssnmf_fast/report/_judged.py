@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.natural_order import sort_naturally
+from .._common.text import sort_naturally
 
 MODEL, SVC, LARGEST, REGRESSION = "model", "LinearSVC", "largest class", "logistic regression"
 _KEYS = {MODEL: "", SVC: "linear_svc_", REGRESSION: "logistic_regression_", LARGEST: "majority_"}

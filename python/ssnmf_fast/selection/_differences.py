@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._backend.dispatch import LEVELS
-from .._common.listed import short
+from .._common.text import short
 from .._models.receipts import Claim, Recomputed
 from .._solver.receipt import History, Receipt
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from .._common.listed import short
+from .._common.text import short
 from .._data.arrays import refuse_on_disk
 from .._data.checks import check_integer, check_option, check_random_state, check_real
 from .._data.csr_file import check_data

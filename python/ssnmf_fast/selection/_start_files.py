@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from .._backend import dispatch
 from .._common.arrays import Array
-from .._common.npz import HEADER, NpzReader, header_array
 from .._common.replacement import Replacement
+from .._common.saved import HEADER, NpzReader, header_array
 from .._data.border import CleanMatrix
 from .._data.csr_file import CsrFile, block_ends
 from .._data.fingerprint import data_fingerprint, digest, input_fingerprint

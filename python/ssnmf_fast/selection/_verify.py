@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._common.listed import short
+from .._common.text import short
 from .._data.threads import resolve_threads
 from .._models.receipts import INPUTS, Claim, claim_of
 from .._models.tensor_receipts import TENSOR_INPUTS, claim_of_tensor

@@ -1,0 +1,61 @@
+"""Text: Unicode in the form NFC, natural order, and lists for messages."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from reprlib import Repr
+from typing import Any
+
+
+def nfc(value: Any) -> Any:
+    """Return text in the form NFC; all else as it is."""
+    return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
+
+
+def as_first_given(names: Iterable[Any], known: Iterable[Any] = ()) -> dict[Any, Any]:
+    """Return for each name the first one, of those known and of these, that equals it in NFC."""
+    first: dict[Any, Any] = {nfc(name): name for name in reversed(list(known))}
+    return {name: first.setdefault(nfc(name), name) for name in names}
+
+
+def sort_naturally(names: Sequence[str]) -> list[str]:
+    """Return names in the order "1", "2", "10", "part 2", "part 10".
+
+    If all are numbers, with a sign or a decimal point too, they are ordered by value.
+    """
+    with suppress(ValueError):
+        if all(math.isfinite(float(name)) for name in names):
+            return sorted(names, key=float)
+    return sorted(names, key=lambda name: (_key(name), name))
+
+
+def _key(text: str) -> list[Any]:
+    """Split into text and digits, in turn."""
+    parts: list[Any] = re.split(r"(\d+)", text.casefold())
+    # By length and digits: integers of any length compare, without their leading zeros.
+    parts[1::2] = [(len(part.lstrip("0")), part.lstrip("0")) for part in parts[1::2]]
+    return parts
+
+
+_SHOWN = 10
+_LONGEST = 100  # characters of a value
+
+_repr = Repr()
+_repr.maxstring = _repr.maxlong = _repr.maxother = _LONGEST
+_repr.maxdict = _repr.maxlist = _repr.maxtuple = _repr.maxset = _repr.maxfrozenset = _SHOWN
+
+
+def short(value: Any) -> str:
+    """Return the repr of a value, without the middle where it is long."""
+    text = " ".join(_repr.repr(value).split())
+    return text if len(text) <= 2 * _LONGEST else f"{text[:_LONGEST]}...{text[-_LONGEST // 2 :]}"
+
+
+def listed(names: Sequence[Any]) -> str:
+    """Return the first names, and how many more there are."""
+    more = len(names) - _SHOWN
+    return ", ".join(map(short, names[:_SHOWN])) + (f" and {more} more" * (more > 0))
