@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from ssnmf_fast import _labels, _topics
 from ssnmf_fast._common import warn
-from ssnmf_fast._data import (
-    count_scale,
-    csr_file,
-    entries,
-    side_by_side,
-    tensor_checks,
-    threads,
-    times,
-)
+from ssnmf_fast._data import count_scale, csr_file, entries, threads, times
+from ssnmf_fast._data import tensors as tensor_checks
+from ssnmf_fast._data import threads as side_by_side
 from ssnmf_fast._models import (
     folding,
     many_starts,

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ._common.arrays import Array
 from ._common.optional import TABLES_HINT, require_package
-from ._data.checks import check_integer
+from ._data.border import check_integer
 
 # Share of a class that stands out: at least the first, and the second or twice that of chance.
 _STANDS_OUT = (0.2, 0.6)

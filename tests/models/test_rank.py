@@ -43,12 +43,12 @@ def test_what_no_memory_holds_is_refused(call):
 
 
 def test_available_memory(monkeypatch):
-    monkeypatch.setattr("ssnmf_fast._data.checks.available_memory", lambda: 1 << 30)
+    monkeypatch.setattr("ssnmf_fast._data.border.available_memory", lambda: 1 << 30)
     with pytest.raises(ValueError, match=r"at least 2\.0 GiB .* and 1\.0 GiB are available"):
         sf.factorize(np.ones((100, 200)), np.ones((100, 1)), n_components=16_000)
-    monkeypatch.setattr("ssnmf_fast._data.checks._NEVER_TOO_MUCH", 1 << 20)
+    monkeypatch.setattr("ssnmf_fast._data.border._NEVER_TOO_MUCH", 1 << 20)
     asked = []  # it is not known
-    monkeypatch.setattr("ssnmf_fast._data.checks.available_memory", lambda: asked.append(1))
+    monkeypatch.setattr("ssnmf_fast._data.border.available_memory", lambda: asked.append(1))
     fit = sf.factorize(np.ones((2, 3)), np.ones((2, 1)), n_components=400, max_iter=0)
     assert fit.S.shape == (2, 400)
     assert asked

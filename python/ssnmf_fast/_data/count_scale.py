@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.text import short
-from .checks import check_real
-from .csr import with_values
+from .arrays import with_values
+from .border import check_real
 
 # What the median entry of measured values counts as; see docs/guide/bayesian.md.
 TYPICAL_COUNT = 2.0

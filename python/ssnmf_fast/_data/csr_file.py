@@ -1,29 +1,165 @@
-"""Sparse matrices on disk, read a block of rows at a time: function :func:`open_csr`."""
+"""One-dimensional arrays in .npy or plain files, or inside of archives, read piece by piece."""
 
 from __future__ import annotations
 
+import os
 import struct
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .arrays import OnDisk, check_dtype, float_dtype, inspect_csr
-from .border import CleanMatrix, check_entries, check_matrix
-from .checks import check_integer
-from .csr import SORTED, kernel_parts
-from .stored_array import StoredArray, stored_array
+from .arrays import SORTED, OnDisk, check_dtype, float_dtype, inspect_csr, kernel_parts
+from .border import CleanMatrix, check_entries, check_integer, check_matrix
+
+_READ_AT_ONCE = 1 << 16  # entries that are converted
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+State = tuple[int, int]  # size of a file, and when it was last written to
+
+
+def _state(file: BinaryIO) -> State:
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """A one-dimensional array inside of a file, from `offset` on."""
+
+    path: Path
+    offset: int
+    dtype: np.dtype[Any]
+    length: int
+    state: State
+
+    def read(self, first: int, last: int, dtype: Any = None) -> Array:
+        """Return the values from `first` to `last`, of another dtype if one is given."""
+        with self.path.open("rb") as file:
+            file.seek(self.offset + first * self.dtype.itemsize)
+            if dtype is None or self.dtype == dtype:
+                values = np.fromfile(file, self.dtype, count=last - first)
+            else:
+                values = self._converted(file, last - first, np.dtype(dtype))
+            if _state(file) != self.state:
+                raise ValueError(
+                    f"{self.path} has changed since it was opened. Open it again with open_csr, "
+                    "and write to it only when no fit reads it."
+                )
+        if len(values) != last - first:
+            raise ValueError(f"{self.path} ends before entry {last} of its array; save it again.")
+        return values
+
+    def _converted(self, file: BinaryIO, count: int, dtype: np.dtype[Any]) -> Array:
+        """Read in pieces that stay in a cache: what is stored takes no memory beside the result."""
+        values = np.empty(count, dtype=dtype)
+        for begin in range(0, count, _READ_AT_ONCE):
+            wanted = min(_READ_AT_ONCE, count - begin)
+            piece = np.fromfile(file, self.dtype, count=wanted)
+            if len(piece) and dtype.kind == "i":
+                low, high = int(piece.min()), int(piece.max())
+                limits = np.iinfo(dtype)
+                if low < limits.min or high > limits.max:
+                    raise ValueError(
+                        f"{self.path} holds the index {low if low < limits.min else high}; "
+                        f"expected 0 to {limits.max}. Save it again."
+                    )
+            with np.errstate(over="ignore"):  # infinity is refused
+                values[begin : begin + len(piece)] = piece
+            if len(piece) < wanted:
+                return values[: begin + len(piece)]
+        return values
+
+
+def stored_array(path: Path, offset: int) -> StoredArray:
+    """Read the header of an array in .npy format that begins at `offset`."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        try:
+            shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"{path} does not hold an array in .npy format.") from error
+        if len(shape) != 1 or dtype.hasobject:
+            raise ValueError(f"{path} holds an array of shape {shape}; expected one dimension.")
+        return StoredArray(path, file.tell(), dtype, shape[0], _state(file))
+
+
+def plain_array(path: Path, dtype: np.dtype[Any]) -> StoredArray:
+    """Return the array in a file that holds its values and nothing else."""
+    with path.open("rb") as file:
+        state = _state(file)
+    return StoredArray(path, 0, dtype, state[0] // dtype.itemsize, state)
+
+
+_INDEX = np.dtype(np.int32)
+
+
+def bytes_of(n_entries: int, dtype: Any) -> int:
+    """Return how many bytes so many entries take, with their columns."""
+    return n_entries * int(_INDEX.itemsize + np.dtype(dtype).itemsize)
+
+
+class RowCollector:
+    """Blocks of rows (csr arrays, sorted), which go to files of a folder if there is no room.
+
+    There is room in memory for `capacity` entries.  What is not filled of it takes none.
+    """
+
+    def __init__(self, folder: Path, n_columns: int, dtype: Any, capacity: int) -> None:
+        self._paths = folder / "indices.bin", folder / "data.bin"
+        self._arrays = np.empty(capacity, _INDEX), np.empty(capacity, dtype)
+        self._n_columns = n_columns
+        self._ends = [np.zeros(1, np.int64)]
+        self._spilled = False
+
+    def append(self, block: sp.csr_array) -> None:
+        """Add rows below those before."""
+        first = int(self._ends[-1][-1])
+        self._ends.append(first + block.indptr[1:].astype(np.int64))
+        parts = block.indices, block.data
+        if not self._spilled and first + block.nnz > len(self._arrays[0]):
+            self._write(tuple(array[:first] for array in self._arrays))
+            self._arrays = np.empty(0, _INDEX), np.empty(0, self._arrays[1].dtype)
+            self._spilled = True
+        if self._spilled:
+            self._write(parts)
+            return
+        for array, part in zip(self._arrays, parts, strict=True):
+            array[first : first + block.nnz] = part
+
+    def finish(self, block_memory: int) -> sp.csr_array | CsrFile:
+        """Return all rows; of those on disk, blocks may take so many bytes in memory."""
+        indptr = np.concatenate(self._ends)
+        if self._spilled:
+            files = [
+                plain_array(path, array.dtype)
+                for path, array in zip(self._paths, self._arrays, strict=True)
+            ]
+            return CsrFile(indptr, files[0], files[1], self._n_columns, block_memory)
+        indices, data = (array[: indptr[-1]] for array in self._arrays)
+        if len(data) <= np.iinfo(_INDEX).max:  # SciPy would make the indices long, too
+            indptr = indptr.astype(_INDEX)
+        return sp.csr_array((data, indices, indptr), (len(indptr) - 1, self._n_columns), copy=False)
+
+    def _write(self, parts: tuple[Array, ...]) -> None:
+        for path, array, part in zip(self._paths, self._arrays, parts, strict=True):
+            with path.open("ab") as file:
+                np.ascontiguousarray(part, array.dtype).tofile(file)
+
 
 _LOCAL_HEADER = 30  # bytes of a zip member before its name; see the ZIP file format, 4.3.7
 _PARTS = ("indptr", "indices", "data", "shape")
 _MODULUS = 2**64
-_INDEX = np.dtype(np.int32)  # of the columns, as the kernels take them
 
 
 class CsrFile(OnDisk):

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from .._backend.dispatch import kernels
 from .._backend.mixed_bits import fingerprint_of
 from .._common.arrays import Array
+from .arrays import kernel_parts
 from .border import check_matrix
-from .csr import kernel_parts
 from .csr_file import CsrFile
 from .tensors import SparseTensor
 

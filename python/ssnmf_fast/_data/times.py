@@ -17,7 +17,7 @@ from .._common.text import short
 from .._common.warn import warn_user
 from .._labels import is_missing
 from .arrays import unmask
-from .checks import check_integer
+from .border import check_integer
 
 # Units in a slice, and their shift: of days since 1970, which began on a Thursday, into weeks; of
 # years into those of the calendar.

@@ -8,8 +8,7 @@ import numpy as np
 
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
-from .._data.border import check_matrix
-from .._data.checks import check_integer, check_random_state
+from .._data.border import check_integer, check_matrix, check_random_state
 from .._data.threads import resolve_threads
 from .operators import MatrixOperator, Operator, SparsePlusLowRank, svd, times
 

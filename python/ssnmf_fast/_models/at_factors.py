@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.border import check_matrix
-from .._data.checks import check_factor, check_real
+from .._data.border import check_factor, check_matrix, check_real
 from .._solver.build import features_term, pad_factors, relation_of_features, relations, terms
 from .._solver.known import Known, check_penalties
 from .._solver.problem import Problem

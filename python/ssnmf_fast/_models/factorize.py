@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from .._data.checks import check_integer, check_random_state
+from .._data.border import check_integer, check_random_state
 from .._data.threads import resolve_threads
 from .._solver.loop import FitLoop
 from .._solver.result import Factorization, FitState

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.checks import check_factor, check_integer, warn_of_rank
+from .._data.border import check_factor, check_integer, warn_of_rank
 from .._data.fingerprint import data_fingerprint
 from .._solver.block_problem import problem_of
 from .._solver.build import (

@@ -11,12 +11,10 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from .._common.text import short
-from .._data.border import CleanMatrix
-from .._data.checks import check_random_state
+from .._data.border import CleanMatrix, check_random_state
 from .._data.csr_file import CsrFile, check_data
 from .._data.shared_file import SharedFile
-from .._data.side_by_side import Stop, resolve_jobs, run_side_by_side
-from .._data.threads import resolve_threads
+from .._data.threads import Stop, resolve_jobs, resolve_threads, run_side_by_side
 from .._solver.loop import FitLoop
 from .._solver.progress import verbose_progress
 from .._solver.result import Factorization, FitState, TensorFactorization

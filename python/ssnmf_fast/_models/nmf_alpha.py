@@ -7,8 +7,13 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from .._data.border import check_matrix
-from .._data.checks import check_integer, check_option, check_random_state, warn_of_rank
+from .._data.border import (
+    check_integer,
+    check_matrix,
+    check_option,
+    check_random_state,
+    warn_of_rank,
+)
 from .._data.fingerprint import data_fingerprint
 from .._data.threads import resolve_threads
 from .._solver.build import (

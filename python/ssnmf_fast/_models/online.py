@@ -11,7 +11,7 @@ from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array, mask_of
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
-from .._data.checks import check_integer, check_random_state, check_real, warn_of_rank
+from .._data.border import check_integer, check_random_state, check_real, warn_of_rank
 from .._data.threads import resolve_threads
 from .._data.weight_forms import Quadratic
 from .._solver.beta_divergences import FROBENIUS, loss_named

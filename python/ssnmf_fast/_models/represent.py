@@ -10,8 +10,7 @@ import numpy as np
 from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array
 from .._common.warn import warn_user
-from .._data.border import check_matrix, require_finite
-from .._data.checks import check_factor, check_real
+from .._data.border import check_factor, check_matrix, check_real, require_finite
 from .._data.csr_file import check_data
 from .._data.tensor_entries import RowProducts
 from .._data.tensors import Tensor

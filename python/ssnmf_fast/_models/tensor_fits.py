@@ -11,9 +11,9 @@ import numpy as np
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
-from .._data.checks import check_integer, check_real, require_memory
+from .._data.border import check_integer, check_real, require_memory
 from .._data.fingerprint import data_fingerprint
-from .._data.tensor_checks import check_mode
+from .._data.tensors import check_mode
 from .._solver.beta_divergences import loss_named
 from .._solver.known import penalties_of_factor
 from .._solver.loop import FitLoop, Run

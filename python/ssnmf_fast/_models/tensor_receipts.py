@@ -9,8 +9,7 @@ import numpy as np
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
-from .._data.tensor_checks import check_tensor
-from .._data.tensors import SparseTensor
+from .._data.tensors import SparseTensor, check_tensor
 from .._solver.beta_divergences import loss_named
 from .._solver.optimality import Optimality
 from .._solver.problem import Problem

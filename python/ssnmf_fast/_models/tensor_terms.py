@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._data.border import check_matrix
-from .._data.tensor_checks import check_mode, check_tensor
-from .._data.tensors import Tensor
+from .._data.tensors import Tensor, check_mode, check_tensor
 from .._solver.losses import Loss
 from .._solver.relations import Relation
 from .._solver.tensor_starts import mode_names

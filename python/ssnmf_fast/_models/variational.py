@@ -18,12 +18,10 @@ from scipy.special import psi
 
 from .._backend.dispatch import kernels, padded, padded_zeros
 from .._common.arrays import Array
-from .._data.border import check_matrix, require_finite
-from .._data.checks import check_integer, check_random_state
+from .._data.border import check_integer, check_matrix, check_random_state, require_finite
 from .._data.count_scale import check_count_scale, find_count_scale, scaled
 from .._data.entries import Target
-from .._data.side_by_side import Stop, resolve_jobs, run_side_by_side
-from .._data.threads import resolve_threads
+from .._data.threads import Stop, resolve_jobs, resolve_threads, run_side_by_side
 from .._solver.beta_divergences import KULLBACK_LEIBLER
 from .._solver.loop import FitLoop, Run
 from .._solver.result import FitState

@@ -16,7 +16,7 @@ from scipy.special import gammaln, psi
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .._common.text import short
-from .._data.checks import check_real
+from .._data.border import check_real
 
 SHAPES = (1e-6, 1e6)  # range of given shapes
 MEANS = (1e-9, 1e9)  # and of given means

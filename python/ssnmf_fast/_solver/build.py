@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
-from .._data.border import check_matrix
-from .._data.checks import check_option, check_real
+from .._data.border import check_matrix, check_option, check_real
 from .._data.csr_file import check_data
 from .beta_divergences import loss_named
 from .loop import Current, Run

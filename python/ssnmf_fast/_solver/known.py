@@ -10,7 +10,7 @@ import numpy as np
 
 from .._common.arrays import Array, bits_of
 from .._common.text import short
-from .._data.checks import check_factor, check_support
+from .._data.border import check_factor, check_support
 from .penalties import L1, L2, Orthogonal, Penalties, Penalty
 
 

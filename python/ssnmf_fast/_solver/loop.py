@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from .._common.arrays import Array
-from .._data.border import require_finite
-from .._data.checks import check_integer, check_observers, check_option, check_real
+from .._data.border import check_integer, check_observers, check_option, check_real, require_finite
 from .optimality import Optimality
 from .problem import Ahead, Problem
 from .progress import verbose_progress

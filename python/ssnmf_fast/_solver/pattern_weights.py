@@ -10,15 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.border import check_entries, check_matrix, read_pattern
-from .._data.checks import check_shape
-from .._data.csr import drop_entries, entry_rows, sample, scale_rows, with_values
+from .._data.arrays import drop_entries, entry_rows, sample, scale_rows, with_values
+from .._data.border import check_entries, check_matrix, check_shape, read_pattern
 from .._data.entries import SparseEntries
-from .._data.missing_weights import MissingEntries, MissingPlaces
-from .._data.tensor_checks import check_tensor
 from .._data.tensor_entries import SparseTensorEntries
-from .._data.tensors import Coordinates, SparseTensor, Tensor
-from .._data.weight_forms import Separable
+from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor
+from .._data.weight_forms import MissingEntries, MissingPlaces, Separable
 from . import terms
 from .losses import Loss
 from .terms import Term

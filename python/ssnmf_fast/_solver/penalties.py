@@ -11,9 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.border import check_matrix
-from .._data.checks import check_real
-from .._data.csr import entry_rows
+from .._data.arrays import entry_rows
+from .._data.border import check_matrix, check_real
 from .._data.entries import row_slices
 
 Self = TypeVar("Self", bound="Penalty")

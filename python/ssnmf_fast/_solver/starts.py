@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import padded
 from .._common.arrays import Array, bits_of
 from .._data.arrays import on_disk_error
-from .._data.checks import check_factor, check_option, require_memory
+from .._data.border import check_factor, check_option, require_memory
 from .._data.csr_file import CsrFile
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd

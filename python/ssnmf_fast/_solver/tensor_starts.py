@@ -12,9 +12,8 @@ import scipy.sparse as sp
 from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._common.warn import warn_user
-from .._data.checks import check_factor, check_option, check_vector
-from .._data.tensor_checks import depth
-from .._data.tensors import SparseTensor, Tensor
+from .._data.border import check_factor, check_option, check_vector
+from .._data.tensors import SparseTensor, Tensor, depth
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
 from .beta_divergences import FROBENIUS, KULLBACK_LEIBLER

@@ -16,21 +16,21 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.block_entries import StreamedEntries, WeightedEntries
-from .._data.csr import entry_rows
-from .._data.csr import with_values as csr_with_values
+from .._data.arrays import entry_rows
+from .._data.arrays import with_values as csr_with_values
 from .._data.csr_file import CsrFile
 from .._data.entries import (
     DenseEntries,
     Entries,
     SparseEntries,
+    StreamedEntries,
     Target,
+    WeightedEntries,
     block_slices,
 )
-from .._data.missing_weights import MissingEntries
 from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries
 from .._data.tensors import SparseTensor
-from .._data.weight_forms import Listed, Separable, WeightForm
+from .._data.weight_forms import Listed, MissingEntries, Separable, WeightForm
 from .losses import Loss
 
 _FEW_MISSING = 0.5

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.checks import check_factor
+from .._data.border import check_factor
 from .._data.csr_file import CsrFile
 from .losses import Loss
 from .relations import Relation

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.csr import entry_rows
+from .._data.arrays import entry_rows
 from .._data.tensors import Tensor
 from .losses import Loss
 from .terms import Term

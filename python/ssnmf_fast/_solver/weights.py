@@ -10,13 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.arrays import as_array, on_disk_error
-from .._data.border import check_entries, check_matrix
-from .._data.checks import check_shape, check_vector
-from .._data.csr import entry_rows, sample, scale_rows, with_values
+from .._data.arrays import as_array, entry_rows, on_disk_error, sample, scale_rows, with_values
+from .._data.border import check_entries, check_matrix, check_shape, check_vector
 from .._data.csr_file import CsrFile
-from .._data.tensor_checks import check_tensor, coordinate_parts
-from .._data.tensors import Tensor
+from .._data.tensors import Tensor, check_tensor, coordinate_parts
 from .._data.weight_forms import Separable
 from . import terms
 from .losses import Loss

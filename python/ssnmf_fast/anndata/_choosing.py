@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.checks import check_integer
+from .._data.border import check_integer
 from .._data.csr_file import CsrFile
 from ..selection import Consensus, RankChoice
 from ..selection import choose_rank as choose_rank_of

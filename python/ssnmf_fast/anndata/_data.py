@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .._common.arrays import Array
-from .._data.csr_file import CsrFile
-from .._data.row_collector import bytes_of
+from .._data.csr_file import CsrFile, bytes_of
 from .._version import __version__
 from ._genes import SCALE, chosen_genes, scales_of
 from ._read import read_matrix

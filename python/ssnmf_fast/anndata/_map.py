@@ -12,7 +12,7 @@ import pandas as pd
 from .._common.arrays import Array
 from .._common.text import listed
 from .._common.warn import warn_user
-from .._data.checks import check_factor, check_option
+from .._data.border import check_factor, check_option
 from .._models.represent import represent
 from .._version import __version__
 from ..selection import Consensus

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
-from .._data.csr import scale_rows
+from .._data.arrays import scale_rows
 from ._source import COUNTS, Source
 
 _TOTAL = 1e6  # counts of every cell, when genes are compared

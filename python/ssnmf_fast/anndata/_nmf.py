@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._data.checks import check_integer
+from .._data.border import check_integer
 from ..estimators import NMF, SeededTopics
 from ._batches import batches_of, names_of_batches, usage_of_profiles
 from ._data import Choice, open_data, said, writable, write_programs

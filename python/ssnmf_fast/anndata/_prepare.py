@@ -9,7 +9,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.text import listed
-from .._data.checks import check_integer, check_option
+from .._data.border import check_integer, check_option
 from ._data import writable
 from ._genes import HIGHLY_VARIABLE, PREPARED, SCALE, gene_numbers
 from ._moments import Moments, cell_sums, deviations, moments_of

@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.checks import check_integer
-from .._data.csr import scale_rows, with_values
-from .._data.row_collector import RowCollector, bytes_of
+from .._data.arrays import scale_rows, with_values
+from .._data.border import check_integer
+from .._data.csr_file import RowCollector, bytes_of
 from ._source import Source
 
 MEMORY = 1 << 30

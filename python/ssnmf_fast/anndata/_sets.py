@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.checks import check_real
+from .._data.border import check_real
 from .._data.csr_file import CsrFile
 from ..estimators import SeededTopics
 from ._data import Chosen, gigabytes

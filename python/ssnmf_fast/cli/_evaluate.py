@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import ssnmf_fast
 
 from .._common.warn import UNINFORMED, quietly
-from .._data.csr import drop_entries, entry_rows
+from .._data.arrays import drop_entries, entry_rows
 from .._solver.progress import ProgressBar
 from ..completion._matrix_irls import MAX_ITER
 from ..completion._methods import METHODS

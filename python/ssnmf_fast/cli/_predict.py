@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.warn import UNINFORMED, quietly
-from .._data.csr import entry_rows
+from .._data.arrays import entry_rows
 from .._persist.texts import VECTORIZER_NAME
 from ..completion._read import counts
 from ..completion._result import Completion

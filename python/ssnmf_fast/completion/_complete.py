@@ -11,12 +11,14 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.text import short
 from .._data.arrays import as_array
-from .._data.border import LARGEST, check_matrix, require_finite
-from .._data.checks import (
+from .._data.border import (
+    LARGEST,
     check_integer,
+    check_matrix,
     check_observers,
     check_random_state,
     check_real,
+    require_finite,
 )
 from .._data.threads import resolve_threads
 from .._solver.progress import verbose_progress

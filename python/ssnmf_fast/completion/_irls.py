@@ -10,7 +10,7 @@ import numpy as np
 
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
-from .._data.csr import entry_rows
+from .._data.arrays import entry_rows
 from .._linalg.operators import MatrixOperator, Operator, add_times, cross, inner, square, times
 from .._linalg.randomized_svd import leading_triplets, sketch
 from ._problem import IDENTITY, Fit, Observations, Problem, Shrink

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
-from .._data.csr import entry_rows
+from .._data.arrays import entry_rows
 from .._linalg.operators import Pattern, SparseOperator, SparsePlusLowRank, square, svd, times
 from .._linalg.randomized_svd import leading_triplets, orthonormal, sketch
 from ._irls import distance_squared, estimated_rank, structured

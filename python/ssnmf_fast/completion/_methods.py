@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._backend.dispatch import padded
-from .._data.checks import check_option
+from .._data.border import check_option
 from .._linalg.operators import square
 from ._irls import (
     Iteration,

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.csr import drop_entries, entry_rows, with_values
+from .._data.arrays import drop_entries, entry_rows, with_values
 from .._linalg.operators import square
 from ._irls import Iteration, Schedule, distance_squared
 from ._problem import Fit, Observations, Problem

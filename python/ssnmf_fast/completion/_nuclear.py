@@ -14,7 +14,7 @@ import numpy as np
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
-from .._data.csr import entry_rows
+from .._data.arrays import entry_rows
 from .._linalg.operators import svd
 from ._problem import Fit, Method, Problem
 from ._result import CompletionState

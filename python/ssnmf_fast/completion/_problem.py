@@ -13,16 +13,9 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .._data.border import LARGEST
-from .._data.checks import check_option, check_real
-from .._data.csr import entry_rows
-from .._linalg.operators import (
-    Operator,
-    Pattern,
-    SparseOperator,
-    SparsePlusLowRank,
-    square,
-)
+from .._data.arrays import entry_rows
+from .._data.border import LARGEST, check_option, check_real
+from .._linalg.operators import Operator, Pattern, SparseOperator, SparsePlusLowRank, square
 from .._linalg.randomized_svd import truncated_svd
 from ._result import Completion, CompletionState
 

@@ -12,10 +12,17 @@ import scipy.sparse as sp
 
 from .._common.text import short
 from .._common.warn import UNINFORMED, is_quiet, warn_user
-from .._data.arrays import as_array, check_dtype, inspect_csr, read_sparse, require_real
-from .._data.border import check_matrix, read_pattern
-from .._data.checks import check_integer
-from .._data.csr import DUPLICATES, list_entries, sample
+from .._data.arrays import (
+    DUPLICATES,
+    as_array,
+    check_dtype,
+    inspect_csr,
+    list_entries,
+    read_sparse,
+    require_real,
+    sample,
+)
+from .._data.border import check_integer, check_matrix, read_pattern
 
 _LONG = (
     "A table with one entry on a line, such as user, item and rating, is given as "

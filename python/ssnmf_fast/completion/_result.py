@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._common.text import nfc, short
 from .._common.warn import UNINFORMED, is_quiet, warn_user
-from .._data.arrays import as_array
-from .._data.csr import entry_rows
+from .._data.arrays import as_array, entry_rows
 
 
 @dataclass(frozen=True)

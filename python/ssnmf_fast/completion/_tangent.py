@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array
-from .._data.csr import kernel_parts, transpose
+from .._data.arrays import kernel_parts, transpose
 from .._linalg.operators import Operator, Pattern, add_times, cross, inner, times
 
 _MAX_STEPS = 300  # of conjugate gradients

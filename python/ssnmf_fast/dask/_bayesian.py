@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.arrays import on_disk_error
-from .._data.checks import check_factor
+from .._data.border import check_factor
 from .._data.count_scale import AT_ONCE, PositiveValues, Summary, scale_of, scaled
 from .._models.variational import Parameters, VariationalFit, counts_of, variational_fit
 from .._models.variational_priors import GammaPrior, LabelPrior, Posterior, PosteriorSums

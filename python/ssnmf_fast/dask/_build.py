@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array, bits_of
-from .._data.border import CleanMatrix, check_matrix
-from .._data.checks import check_factor, check_support
+from .._data.border import CleanMatrix, check_factor, check_matrix, check_support
 from .._data.csr_file import CsrFile, check_data
 from .._solver import starts, terms
 from .._solver.beta_divergences import FROBENIUS

@@ -18,7 +18,7 @@ from distributed import Client, Future
 from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype
-from .._data.checks import check_integer
+from .._data.border import check_integer
 from .._data.csr_file import open_csr
 from .._solver.weights import as_weights
 from . import _build

@@ -11,7 +11,7 @@ import numpy as np
 from distributed import Client
 
 from .._common.arrays import Array
-from .._data.checks import check_factor, check_integer, require_memory, warn_of_rank
+from .._data.border import check_factor, check_integer, require_memory, warn_of_rank
 from .._persist.io import save
 from .._solver.beta_divergences import loss_named
 from .._solver.build import (

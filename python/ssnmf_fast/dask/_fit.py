@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.checks import check_random_state
+from .._data.border import check_random_state
 from .._data.threads import resolve_threads
 from .._solver import starts
 from .._solver.build import even_weight, pad_factors

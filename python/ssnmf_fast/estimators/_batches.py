@@ -11,7 +11,7 @@ from .._common.arrays import Array
 from .._common.saved import Saved
 from .._common.text import short
 from .._common.warn import warn_user
-from .._data.checks import check_option
+from .._data.border import check_option
 from .._labels import ClassLabels, Targets, is_indicator
 from .._models.online import Online, learn_batch
 from .._models.represent import represent

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.arrays import Array
 from .._common.saved import NUMBER, POSITIVE, Saved
 from .._common.warn import IDLE, is_quiet, warn_user
-from .._data.checks import check_real
+from .._data.border import check_real
 from .._models.variational import VariationalFit, fit_variational, infer
 from ._base import FactorizationBase, Self, count_copies
 from ._docstrings import complete_docstring

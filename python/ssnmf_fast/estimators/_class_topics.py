@@ -12,8 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.border import CleanMatrix
-from .._data.checks import check_random_state
+from .._data.border import CleanMatrix, check_random_state
 from .._data.csr_file import CsrFile, chosen_rows
 from .._labels import labels_of
 from .._models.factorize import Factorization, factorize

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
-from .._data.checks import check_integer, check_option, check_real, require_memory
+from .._data.border import check_integer, check_option, check_real, require_memory
 from .._labels import ClassLabels, Indicators, labels_of
 from .._solver.starts import INITS
 from ._base import Self

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.text import nfc, short
-from .._data.checks import check_integer, check_option, check_real
+from .._data.border import check_integer, check_option, check_real
 from .._models.factorize import Factorization
 from .._topics import topic_shares
 from ._class_topics import SUPPORTS, LabeledSamples

@@ -12,7 +12,7 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
-from .._data.checks import check_integer, check_real
+from .._data.border import check_integer, check_real
 from .._labels import ClassLabels, LabelLists
 from .._models.factorize import factorize
 from .._solver.beta_divergences import loss_named

@@ -12,11 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.csr import scale_rows
+from .._data.arrays import scale_rows
 from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
+from .._linalg.operators import unit_rows
 from .._linalg.randomized_svd import randomized_svd
-from .._linalg.unit_rows import unit_rows
 from .._solver.weights import as_weights
 
 N_DIRECTIONS = 50  # of unit scores

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_consistent_length
 from .._common.arrays import Array
 from .._common.saved import Saved, arrays_of
 from .._common.warn import warn_user
-from .._data.border import require_finite
-from .._data.checks import check_vector
+from .._data.border import check_vector, require_finite
 from ._docstrings import complete_methods
 
 DTYPES = (np.float64, np.float32)  # of data; all others become the first

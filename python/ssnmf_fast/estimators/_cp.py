@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, HISTORY, LOSS, Saved
-from .._data.tensor_checks import check_mode, check_tensor
-from .._data.tensors import SparseTensor
+from .._data.tensors import SparseTensor, check_mode, check_tensor
 from .._models.factorize_tensor import factorize_tensor
 from .._models.receipts import Claim
 from .._models.represent import represent_tensor

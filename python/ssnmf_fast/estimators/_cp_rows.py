@@ -9,9 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._data.border import check_matrix
-from .._data.checks import check_factor
-from .._data.tensor_checks import check_mode, check_tensor
+from .._data.border import check_factor, check_matrix
+from .._data.tensors import check_mode, check_tensor
 from .._models.tensor_deviance import explained_deviance
 from .._solver.result import dense_model
 

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from .._common.arrays import Array
 from .._common.saved import LOSS, Saved
-from .._data.border import CleanMatrix
-from .._data.checks import check_integer, check_random_state
+from .._data.border import CleanMatrix, check_integer, check_random_state
 from .._data.times import cut
 from .._models.folding import means_of_slices
 from .._models.represent import represent

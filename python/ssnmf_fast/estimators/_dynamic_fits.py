@@ -12,8 +12,7 @@ from sklearn.base import clone
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
-from .._data.border import CleanMatrix
-from .._data.checks import check_option
+from .._data.border import CleanMatrix, check_option
 from .._data.times import Slices
 from .._models.factorize import factorize
 from .._models.factorize_tensor import factorize_tensor

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._data.checks import check_integer, check_option, check_random_state, check_real
+from .._data.border import check_integer, check_option, check_random_state, check_real
 from .._data.times import Slices, cut, period_of
-from .._linalg.unit_rows import unit_rows
+from .._linalg.operators import unit_rows
 from .._models.folding import resampled
 from .._models.many_starts import draw_seeds
 from .._topics import numbered_names

@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._data.arrays import refuse_on_disk
-from .._data.checks import check_real
-from .._data.tensor_checks import check_tensor
-from .._data.tensors import Tensor
+from .._data.border import check_real
+from .._data.tensors import Tensor, check_tensor
 from .._data.threads import resolve_threads
 from .._data.times import Slices, Times, cut, read_times
 from .._models.folding import means_of_slices, sums_of_slices

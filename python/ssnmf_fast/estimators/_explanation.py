@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._common.optional import TABLES_HINT, require_package
 from .._common.text import listed, short
-from .._data.checks import check_integer
+from .._data.border import check_integer
 from .._data.threads import one_blas_thread
 from .._topics import names_of
 

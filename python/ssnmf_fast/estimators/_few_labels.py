@@ -9,7 +9,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
-from .._data.checks import require_memory
+from .._data.border import require_memory
 from .._labels import labels_of
 from ._base import Self
 from ._class_topics import SUPPORTS, LabeledSamples, restated_by_labels

@@ -15,10 +15,15 @@ from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._common.saved import COUNT, NUMBER, Saved
 from .._common.warn import warn_user
-from .._data.arrays import check_dtype
-from .._data.border import check_entries, readable, require_finite
-from .._data.checks import check_integer, check_random_state, check_real
-from .._data.csr import list_entries
+from .._data.arrays import check_dtype, list_entries
+from .._data.border import (
+    check_entries,
+    check_integer,
+    check_random_state,
+    check_real,
+    readable,
+    require_finite,
+)
 from .._data.threads import resolve_threads
 from .._linalg.operators import Pattern
 from ..completion._complete import check_gamma_min, solve

@@ -13,8 +13,7 @@ from sklearn.svm import LinearSVC
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
-from .._data.border import CleanMatrix, check_matrix
-from .._data.checks import check_option, check_real
+from .._data.border import CleanMatrix, check_matrix, check_option, check_real
 from .._labels import ClassLabels, Indicators, labels_of
 from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
 from .._models.receipts import Claim

@@ -16,7 +16,7 @@ from sklearn.naive_bayes import ComplementNB, MultinomialNB
 from sklearn.svm import LinearSVC
 
 from .._common.arrays import Array
-from .._data.csr import scale_rows
+from .._data.arrays import scale_rows
 from .._data.threads import one_blas_thread
 from ._context import Context
 from ._training_data import TrainingLabels

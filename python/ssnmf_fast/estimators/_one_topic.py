@@ -15,7 +15,7 @@ from scipy.special import softmax
 from .._common.arrays import Array
 from .._common.text import short
 from .._data.threads import one_blas_thread
-from .._linalg.unit_rows import unit_rows
+from .._linalg.operators import unit_rows
 from .._topics import divide_by_sums
 from ._context import row_sums
 from ._seeds import Seeds

@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
-from .._data.border import require_finite
-from .._data.checks import check_option
+from .._data.border import check_option, require_finite
 from .._labels import RealTargets
 from ._base import product
 from ._batches import SupervisedBase

@@ -11,7 +11,7 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.saved import Saved
 from .._common.text import listed, nfc, short
-from .._data.checks import check_integer, check_option, check_random_state
+from .._data.border import check_integer, check_option, check_random_state
 from .._labels import ClassLabels, names_array
 from .._models.factorize import Factorization
 from .._topics import Topics

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._common.text import listed, nfc, short
 from .._common.warn import warn_user
-from .._data.checks import check_integer, check_real, check_vector
+from .._data.border import check_integer, check_real, check_vector
 from .._topics import names_of
 
 

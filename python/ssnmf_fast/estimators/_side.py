@@ -7,7 +7,7 @@ from typing import Any
 
 from .._common.text import short
 from .._data.border import check_matrix
-from .._linalg.unit_rows import unit_rows
+from .._linalg.operators import unit_rows
 
 Tables = dict[str, Any]  # by their names; rows have length 1
 

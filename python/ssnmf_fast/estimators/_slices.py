@@ -10,9 +10,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from .._common.arrays import Array
 from .._common.text import short
-from .._data.checks import check_real
-from .._data.tensor_checks import check_mode, check_tensor
-from .._data.tensors import SparseTensor, Tensor, as_type
+from .._data.border import check_real
+from .._data.tensors import SparseTensor, Tensor, as_type, check_mode, check_tensor
 from .._data.threads import resolve_threads
 from .._models.factorize_tensor import TensorFactorization, factorize_tensor
 from .._models.tensor_online import Stream

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.arrays import Array
 from .._common.text import listed, nfc, short
 from .._data.arrays import refuse_on_disk
-from .._data.border import CleanMatrix
-from .._data.checks import check_integer
+from .._data.border import CleanMatrix, check_integer
 from .._data.threads import one_blas_thread
 from .._models.factorize import factorize
 from .._models.objective import objective

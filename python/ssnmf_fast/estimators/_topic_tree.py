@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .._common.arrays import Array
 from .._common.optional import TABLES_HINT, require_package
 from .._common.text import short
-from .._data.checks import check_integer
+from .._data.border import check_integer
 from .._data.threads import one_blas_thread
 from .._topics import Topics, amounts, divide_by_sums, make_topics, names_of, real_terms
 from ._splitting import (

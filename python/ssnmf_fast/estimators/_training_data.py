@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.checks import check_vector
+from .._data.border import check_vector
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Targets
 from .._solver.weights import Outer, SampleWeights, as_weights

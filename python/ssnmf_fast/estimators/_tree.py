@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .._common.arrays import Array
 from .._common.text import short
-from .._data.checks import check_integer
+from .._data.border import check_integer
 from .._topics import amounts, divide_by_sums
 from ._nmf import NMF
 from ._splitting import divided

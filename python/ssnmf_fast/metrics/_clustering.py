@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.checks import check_option
+from .._data.border import check_option
 from ._matrices import column_sums, read_matrix, read_memberships, row_blocks, row_shares
 
 

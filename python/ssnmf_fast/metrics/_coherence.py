@@ -9,7 +9,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.text import short
-from .._data.checks import check_integer, check_option, check_shape
+from .._data.border import check_integer, check_option, check_shape
 from .._topics import names_of
 from ._leading import TopicScore, check_columns, check_words, leading_terms, read_components
 from ._matrices import read_matrix

@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.tensor_checks import check_tensor
-from .._data.tensors import SparseTensor, Tensor, distinct
+from .._data.tensors import SparseTensor, Tensor, check_tensor, distinct
 from .._data.threads import one_blas_thread
 from .._solver.result import dense_model
 from ._cp_models import check_cp_model

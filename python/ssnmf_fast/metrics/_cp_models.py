@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.checks import check_factor, check_vector
-from .._data.tensor_checks import depth
+from .._data.border import check_factor, check_vector
+from .._data.tensors import depth
 from .._solver.tensor_starts import given_factors
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.checks import check_real
+from .._data.border import check_real
 from ._leading import TopicScore, leading_terms, read_components
 from ._matrices import column_sums, row_blocks, row_shares
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.text import nfc, short
-from .._data.checks import check_integer
+from .._data.border import check_integer
 from ._matrices import read_matrix, row_blocks
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from .._common.arrays import Array
-from .._data.checks import check_option, check_real
+from .._data.border import check_option, check_real
 from ._matrices import (
     column_shares,
     column_sums,

@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.border import check_matrix
-from .._data.checks import check_shape
-from .._data.csr import entry_rows, with_values
+from .._data.arrays import entry_rows, with_values
+from .._data.border import check_matrix, check_shape
 from .._labels import ClassLabels, label_vector, unmask_labels
 
 # Numbers of a dense block of rows: 16 MB.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.checks import check_integer, check_option
-from .._data.tensor_checks import check_mode
+from .._data.border import check_integer, check_option
+from .._data.tensors import check_mode
 from .._topics import divide_by_sums
 from ..metrics._cp_models import check_cp_model
 from ._checks import check_names

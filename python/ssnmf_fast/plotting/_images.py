@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .._common.arrays import Array
 from .._common.text import short
-from .._data.checks import check_integer, check_real
+from .._data.border import check_integer, check_real
 from ._checks import check_names, check_row, check_table
 from ._style import ACCENT, FRAME, INK, add_title, axes_or_new, complete_docstring, fitted, inches
 

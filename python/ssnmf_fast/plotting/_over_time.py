@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.checks import check_integer, check_option
+from .._data.border import check_integer, check_option
 from .._topics import numbered_names
 from ._style import (
     FRAME,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from .._data.checks import check_integer
+from .._data.border import check_integer
 from .._labels import unmask_labels
 from .._topics import divide_by_sums
 from ._checks import (

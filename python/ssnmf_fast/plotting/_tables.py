@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.checks import check_real
+from .._data.border import check_real
 from ._style import (
     FRAME,
     INK,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from .._data.checks import check_integer
+from .._data.border import check_integer
 from .._topics import Topic, Topics, real_terms
 from ._style import ACCENT, GRAY, INK, complete_docstring, figure, fitted, text_width
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from .._data.checks import check_option
+from .._data.border import check_option
 from .._topics import class_means, divide_by_sums, topic_shares
 from ._checks import (
     check_labels,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._data.checks import check_integer
+from .._data.border import check_integer
 from ._style import (
     FRAME,
     INK,

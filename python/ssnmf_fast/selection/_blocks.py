@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.border import CleanMatrix
-from .._data.side_by_side import Stop
+from .._data.threads import Stop
 from .._models.represent import represent
 from .._solver.weight_base import Weights
 from .._solver.weights import as_weights

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._common.warn import IDLE, quietly
-from .._data.side_by_side import Stop
+from .._data.threads import Stop
 from ..estimators._bayesian import BayesianBase, BayesianNMF
 from ._fits import fitted, refuse_both, require_no_start
 from ._rank_choice import RankChoice

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._data.side_by_side import Stop
+from .._data.threads import Stop
 from ._errors import Seen, Unseen
 from ._fits import EstimatorFits, PlainFits
 from ._hidden import Hidden, hide_entries

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._data.arrays import entry_rows
 from .._data.border import CleanMatrix
-from .._data.csr import entry_rows
 from .._models.objective import objective
 from .._solver.beta_divergences import KULLBACK_LEIBLER, loss_named
 

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from sklearn.base import clone
 
 from .._common.arrays import Array
-from .._data.border import CleanMatrix
-from .._data.checks import check_integer, check_real
-from .._data.side_by_side import Stop
+from .._data.border import CleanMatrix, check_integer, check_real
+from .._data.threads import Stop
 from .._models.factorize import factorize
 from .._solver.beta_divergences import loss_named
 

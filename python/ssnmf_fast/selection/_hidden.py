@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.csr import drop_entries, sample, with_values
+from .._data.arrays import drop_entries, sample, with_values
 from .._solver.weight_base import Weights
 from .._solver.weights import as_weights
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.tensor_checks import check_tensor
-from .._data.tensors import Coordinates, SparseTensor, Tensor
+from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor
 from .._solver.beta_divergences import FROBENIUS
 from .._solver.weights import build_tensor_term
 from ._hidden import MOST_PLACES, some_of

@@ -12,8 +12,14 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._data.arrays import as_array
-from .._data.tensor_checks import check_tensor, coordinate_parts
-from .._data.tensors import Coordinates, SparseTensor, Tensor, in_order
+from .._data.tensors import (
+    Coordinates,
+    SparseTensor,
+    Tensor,
+    check_tensor,
+    coordinate_parts,
+    in_order,
+)
 from .._data.weight_forms import Separable
 from .._solver.pattern_weights import Missing, Observed, tensor_pattern
 from .._solver.weights import Outer

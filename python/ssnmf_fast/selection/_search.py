@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.side_by_side import Stop, resolve_jobs, run_side_by_side
+from .._data.threads import Stop, resolve_jobs, run_side_by_side
 from .._solver.progress import verbose_progress
 from .._solver.result import FitState
 

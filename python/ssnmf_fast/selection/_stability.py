@@ -10,7 +10,7 @@ from .._common.arrays import Array
 from .._data.border import CleanMatrix
 from .._data.csr_file import check_data
 from .._data.threads import limited_openmp, resolve_threads
-from .._linalg.unit_rows import unit_rows
+from .._linalg.operators import unit_rows
 from .._models.many_starts import fit_starts
 from .._solver.progress import verbose_progress
 from .._solver.result import FitState

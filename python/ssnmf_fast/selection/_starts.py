@@ -10,8 +10,7 @@ import numpy as np
 
 from .._backend import dispatch
 from .._common.arrays import Array
-from .._data.border import CleanMatrix
-from .._data.checks import check_integer, check_option, check_random_state, check_real
+from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
 from .._solver.result import Factorization
 
 MOST_SAMPLES = 1000  # of the consensus matrix

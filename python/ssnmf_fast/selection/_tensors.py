@@ -11,10 +11,9 @@ import numpy as np
 from sklearn.base import clone
 
 from .._common.arrays import Array
-from .._data.side_by_side import Stop
-from .._data.tensor_checks import coordinate_parts, depth
 from .._data.tensor_entries import RowProducts
-from .._data.threads import resolve_threads
+from .._data.tensors import coordinate_parts, depth
+from .._data.threads import Stop, resolve_threads
 from .._models.factorize_tensor import factorize_tensor
 from .._solver.beta_divergences import loss_named
 from .._solver.progress import verbose_progress
