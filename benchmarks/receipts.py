@@ -22,7 +22,7 @@ from common import best, load_average, markdown, new_parser, zipf_text
 
 import ssnmf_fast as sf
 from ssnmf_fast._models import fits
-from ssnmf_fast._solver.optimality import Optimality
+from ssnmf_fast._solver.loop import Optimality
 
 LOSSES = ("frobenius", "kullback-leibler")
 

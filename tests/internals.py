@@ -15,7 +15,9 @@ from ssnmf_fast._models import (
     variational,
     variational_priors,
 )
-from ssnmf_fast._solver import loop, problem, progress, receipt, relations
+from ssnmf_fast._solver import loop, problem, relations
+from ssnmf_fast._solver import loop as progress
+from ssnmf_fast._solver import result as receipt
 from ssnmf_fast.cli import (
     _class_scores,
     _complete,

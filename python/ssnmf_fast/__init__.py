@@ -22,8 +22,7 @@ from ._models.objective import objective
 from ._models.represent import represent
 from ._persist.io import load, save
 from ._persist.texts import load_vectorizer
-from ._solver.receipt import Receipt
-from ._solver.result import FitState
+from ._solver.result import FitState, Receipt
 from ._topics import Topic, Topics
 from ._version import __version__
 from .completion._complete import complete

@@ -20,12 +20,11 @@ from ._data.csr_file import check_data
 from ._data.entries import Entries, Target
 from ._data.threads import resolve_threads
 from ._data.weight_forms import WeightForm
-from ._solver.beta_divergences import loss_named
-from ._solver.block_problem import problem_of
 from ._solver.known import penalties_of_factor
 from ._solver.loop import FitLoop
-from ._solver.losses import Loss, register_loss
+from ._solver.losses import Loss, loss_named, register_loss
 from ._solver.penalties import Penalties, require_scale
+from ._solver.problem import problem_of
 from ._solver.relations import Relation
 from ._solver.result import FitState
 from ._solver.terms import Term

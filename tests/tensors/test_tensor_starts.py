@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from test_tensors import coordinates, low_rank, model, sparse_counts
 
 import ssnmf_fast as sf
-from ssnmf_fast._solver import tensor_starts
+from ssnmf_fast._solver import starts as tensor_starts
 
 LOSSES = ("frobenius", "kullback-leibler")
 

@@ -10,7 +10,6 @@ import numpy as np
 from .._common.arrays import Array
 from .._data.border import check_factor, check_integer, warn_of_rank
 from .._data.fingerprint import data_fingerprint
-from .._solver.block_problem import problem_of
 from .._solver.build import (
     check_weight,
     factorization,
@@ -22,12 +21,11 @@ from .._solver.build import (
     view_factors,
 )
 from .._solver.known import Known, check_penalties
-from .._solver.loop import FitLoop, Run
-from .._solver.optimality import Optimality
+from .._solver.loop import FitLoop, Optimality, Run
 from .._solver.penalties import require_scale
-from .._solver.receipt import fingerprints
+from .._solver.problem import problem_of
 from .._solver.relations import Relation
-from .._solver.result import Factorization
+from .._solver.result import Factorization, fingerprints
 from .._solver.starts import start, start_B, zeros_that_stay
 from .._solver.terms import Term
 from .._solver.units import scaled

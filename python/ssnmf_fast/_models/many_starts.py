@@ -15,8 +15,7 @@ from .._data.border import CleanMatrix, check_random_state
 from .._data.csr_file import CsrFile, check_data
 from .._data.shared_file import SharedFile
 from .._data.threads import Stop, resolve_jobs, resolve_threads, run_side_by_side
-from .._solver.loop import FitLoop
-from .._solver.progress import verbose_progress
+from .._solver.loop import FitLoop, verbose_progress
 from .._solver.result import Factorization, FitState, TensorFactorization
 from .fits import Fits
 from .tensor_fits import TensorFits

@@ -24,12 +24,10 @@ from .._solver.build import (
     terms,
     view_factors,
 )
-from .._solver.loop import FitLoop
-from .._solver.optimality import Optimality
+from .._solver.loop import FitLoop, Optimality
 from .._solver.problem import Problem
-from .._solver.receipt import fingerprints
 from .._solver.relations import LinearMap, Relation
-from .._solver.result import Factorization
+from .._solver.result import Factorization, fingerprints
 from .._solver.starts import start
 from .._solver.units import Units, scaled
 from .._solver.weights import build_term

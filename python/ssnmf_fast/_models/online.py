@@ -14,11 +14,10 @@ from .._data.arrays import refuse_on_disk
 from .._data.border import check_integer, check_random_state, check_real, warn_of_rank
 from .._data.threads import resolve_threads
 from .._data.weight_forms import Quadratic
-from .._solver.beta_divergences import FROBENIUS, loss_named
 from .._solver.build import check_weight, relations, terms
 from .._solver.descent import Part, descend
 from .._solver.known import Known
-from .._solver.losses import multiply
+from .._solver.losses import FROBENIUS, loss_named, multiply
 from .._solver.problem import Problem
 from .._solver.relations import Statistics
 from .._solver.starts import start

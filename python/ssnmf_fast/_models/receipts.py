@@ -1,4 +1,4 @@
-"""Receipts of fits; see :mod:`ssnmf_fast._solver.receipt`."""
+"""Receipts of fits; see :mod:`ssnmf_fast._solver.result`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from .._common.arrays import Array
 from .._data.border import CleanMatrix
 from .._data.csr_file import check_data
 from .._data.fingerprint import data_fingerprint
-from .._solver.optimality import Optimality
+from .._solver.loop import Optimality
 from .._solver.problem import Problem
-from .._solver.receipt import Receipt, fingerprints, parts_of
-from .._solver.result import Factorization
+from .._solver.result import Factorization, Receipt, fingerprints, parts_of
 from .._solver.units import Units, exponent_of, scaled
 from .at_factors import problem_at
 

@@ -15,9 +15,8 @@ from .._data.csr_file import check_data
 from .._data.tensor_entries import RowProducts
 from .._data.tensors import Tensor
 from .._data.threads import resolve_threads
-from .._solver.beta_divergences import loss_named
-from .._solver.known import Known, penalties_of_rows
-from .._solver.known_rows import solve_known_rows
+from .._solver.known import Known, penalties_of_rows, solve_known_rows
+from .._solver.losses import loss_named
 from .._solver.penalties import Penalties
 from .._solver.terms import Term
 from .._solver.units import Units, exponent_of, scaled

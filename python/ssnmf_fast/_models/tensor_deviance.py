@@ -11,7 +11,7 @@ from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.tensors import SparseTensor, Tensor
 from .._data.threads import resolve_threads
-from .._solver.beta_divergences import loss_named
+from .._solver.losses import loss_named
 from .._solver.problem import Problem
 from .tensor_terms import terms_of_tensor
 

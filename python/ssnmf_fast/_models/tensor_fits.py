@@ -14,16 +14,13 @@ from .._common.arrays import Array
 from .._data.border import check_integer, check_real, require_memory
 from .._data.fingerprint import data_fingerprint
 from .._data.tensors import check_mode
-from .._solver.beta_divergences import loss_named
 from .._solver.known import penalties_of_factor
-from .._solver.loop import FitLoop, Run
-from .._solver.optimality import Optimality
+from .._solver.loop import FitLoop, Optimality, Run
+from .._solver.losses import loss_named
 from .._solver.penalties import Penalties, require_scale
 from .._solver.problem import Problem
-from .._solver.receipt import fingerprints
-from .._solver.result import TensorFactorization, normalized
-from .._solver.starts import zeros_that_stay
-from .._solver.tensor_starts import start_of_labels, start_tensor
+from .._solver.result import TensorFactorization, fingerprints, normalized
+from .._solver.starts import start_of_labels, start_tensor, zeros_that_stay
 from .._solver.terms import Term
 from .._solver.units import scaled
 from .receipts import receipt_of

@@ -14,12 +14,11 @@ from .._data.entries import Target
 from .._data.tensor_entries import RowProducts
 from .._data.tensors import Tensor
 from .._data.weight_forms import Separable
-from .._solver.beta_divergences import loss_named
-from .._solver.losses import Loss
+from .._solver.losses import Loss, loss_named
 from .._solver.problem import Problem
 from .._solver.relations import Relation, Statistics
 from .._solver.result import sizes_of
-from .._solver.tensor_starts import mode_names
+from .._solver.starts import mode_names
 from .._solver.units import Units, exponent_of
 from .._solver.weights import build_tensor_term
 from .online import BatchStatistics, follow

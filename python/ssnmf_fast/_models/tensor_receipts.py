@@ -10,11 +10,10 @@ import numpy as np
 from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.tensors import SparseTensor, check_tensor
-from .._solver.beta_divergences import loss_named
-from .._solver.optimality import Optimality
+from .._solver.loop import Optimality
+from .._solver.losses import loss_named
 from .._solver.problem import Problem
-from .._solver.receipt import fingerprints, parts_of
-from .._solver.result import TensorFactorization
+from .._solver.result import TensorFactorization, fingerprints, parts_of
 from .receipts import Claim, Recomputed, fingerprint_in_range, recomputed, zeros_stay
 from .tensor_terms import terms_of_tensor
 

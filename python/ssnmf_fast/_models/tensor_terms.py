@@ -10,7 +10,7 @@ from .._data.border import check_matrix
 from .._data.tensors import Tensor, check_mode, check_tensor
 from .._solver.losses import Loss
 from .._solver.relations import Relation
-from .._solver.tensor_starts import mode_names
+from .._solver.starts import mode_names
 from .._solver.terms import Term
 from .._solver.units import Units, exponent_of, scaled
 from .._solver.weights import build_tensor_term, build_term

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.times import Slices
-from .._solver.beta_divergences import loss_named
+from .._solver.losses import loss_named
 from .._solver.penalties import L2, Graph
 from .._solver.result import Factorization
 from .._solver.units import exponent_of, scaled

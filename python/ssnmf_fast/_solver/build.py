@@ -13,8 +13,8 @@ from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.border import check_matrix, check_option, check_real
 from .._data.csr_file import check_data
-from .beta_divergences import loss_named
 from .loop import Current, Run
+from .losses import loss_named
 from .relations import Relation, unreached, value
 from .result import Factorization
 from .terms import Term

@@ -1,19 +1,180 @@
-"""The one fit loop: iterations, the stopping rule, the callback."""
+"""Progress of a fit on standard error, used as its callback: a bar, or lines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from .._common.arrays import Array
+import numpy as np
+
+from .._backend.dispatch import kernels
+from .._common.arrays import Array, bits_of
 from .._data.border import check_integer, check_observers, check_option, check_real, require_finite
-from .optimality import Optimality
+from .losses import added
+from .penalties import NONE, Bound
 from .problem import Ahead, Problem
-from .progress import verbose_progress
-from .relations import SOLVERS, Solver
+from .relations import SOLVERS, Solver, Statistics
 from .result import FitState
 from .units import ORDINARY, Units
+
+_SECONDS_BETWEEN_LINES = 0.5
+
+Self = TypeVar("Self", bound="ProgressBar")
+
+
+class ProgressBar:
+    """Show iterations and objective on standard error: a bar on a terminal with tqdm.
+
+    Elsewhere nothing, or one line a check: of checks that follow each other within half a second
+    only one, and always the first and the last.  `label` is the text in front, `unit` what is
+    counted, `value` the name of the number behind it.
+    """
+
+    def __init__(
+        self,
+        max_iter: int | None,
+        label: str = "fit",
+        value: str = "objective",
+        lines: bool = False,
+        unit: str = "iteration",
+    ) -> None:
+        self._bar = _tqdm(max_iter, label) if sys.stderr.isatty() else None
+        self._lines = lines and self._bar is None
+        self._unit = unit
+        self._max_iter, self._label, self._value = max_iter, label, value
+        self._begin, self._written = time.monotonic(), -float("inf")
+        self._waiting: str | None = None
+
+    def __call__(self, state: FitState) -> bool:
+        """Move the bar, or write a line or keep it until the end; never stops the fit."""
+        if self._bar is not None:
+            self._bar.set_postfix_str(f"{self._value} {state.objective:.6g}", refresh=False)
+            self._bar.update(state.iteration - self._bar.n)
+            if self._max_iter is not None and state.iteration >= self._max_iter:
+                self.close()
+        if self._lines:
+            now, total = time.monotonic(), "" if self._max_iter is None else f"/{self._max_iter}"
+            self._waiting = (
+                f"{self._label}: {self._unit} {state.iteration}{total}, "
+                f"{self._value} {state.objective:.6g}, {now - self._begin:.1f} s"
+            )
+            if now - self._written >= _SECONDS_BETWEEN_LINES:
+                self._written = now
+                self.close()
+        return False
+
+    def end(self, residual: float) -> None:
+        """Say how nearly the fit meets the optimality conditions."""
+        self.close()
+        if self._lines:
+            self._waiting = f"{self._label}: residual of the optimality conditions {residual:.1e}"
+
+    def close(self) -> None:
+        """Remove the bar, or write the line that is still waiting."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+        if self._waiting is not None:
+            print(self._waiting, file=sys.stderr, flush=True)
+            self._waiting = None
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _tqdm(total: int | None, label: str) -> Any:
+    """Return a bar, or None without tqdm."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm(total=total, desc=label, unit="it", file=sys.stderr, leave=False)
+
+
+def verbose_progress(
+    verbose: int,
+    max_iter: int | None,
+    label: str = "fit",
+    value: str = "objective",
+    unit: str = "iteration",
+) -> AbstractContextManager[ProgressBar | None]:
+    """Return the callback of ``verbose=1``: a bar on a terminal with tqdm, lines elsewhere."""
+    return ProgressBar(max_iter, label, value, True, unit) if verbose else nullcontext()
+
+
+class Measured(NamedTuple):
+    """The residual of a factor, and what pulls it up or down: about as much as the data are."""
+
+    residual: float
+    pull: float
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """The residuals of the factors of a problem, as they are when they are asked for.
+
+    Entries of a factor do not count that are not in `moves`, nor zeros in those that `stay`.
+    """
+
+    problem: Problem
+    moves: Mapping[str, Array] = field(default_factory=dict)
+    stay: Collection[str] = ()
+
+    def residuals(self, last: bool = False) -> dict[str, float]:
+        """Return the residual of every factor; a fit that goes on stays as it is.
+
+        It takes about as long as an iteration.  After the `last` one, memory of the fit is used.
+        """
+        return {name: found.residual for name, found in self.measured(last).items()}
+
+    def measured(self, last: bool = False) -> dict[str, Measured]:
+        """Return the residuals, and what they are shares of."""
+        problem = self.problem.beside(last)
+        return {name: self._measured(problem, name) for name in problem.factors}
+
+    def _measured(self, problem: Problem, name: str) -> Measured:
+        F, moves = problem.factors[name], self.moves.get(name)
+        if name in self.stay:
+            positive = bits_of(F > 0)
+            moves = positive if moves is None else positive & moves
+        bounds = problem.penalties.get(name, NONE).bounds(F)
+        return measured(F, problem.statistics(name, False), bounds, moves, problem.threads)
+
+
+def measured(
+    F: Array, statistics: Statistics, bounds: list[Bound], moves: Array | None, threads: int
+) -> Measured:
+    """Return the residual of a factor, 0 where nothing pulls at it."""
+    P, N, slope = _pulls(F, statistics, bounds)
+    apart, pull = kernels.imbalance(F, P, N, moves, threads)
+    return Measured(apart / pull if pull > 0 else 0.0, slope * pull)
+
+
+def _pulls(F: Array, statistics: Statistics, bounds: list[Bound]) -> tuple[Array, Array, float]:
+    """Return what pulls a factor up and down, of all losses and penalties, and its unit."""
+    sums = statistics.sums
+    if len(sums) == 1 and not bounds:
+        ((loss, (P, N)),) = sums.items()
+        return P, N, loss.slope
+    P, N = np.zeros_like(F), np.zeros_like(F)
+    for loss, pair in sums.items():
+        added((P, N), pair, loss.slope)
+    for bound in bounds:
+        N += F.dtype.type(bound.linear)
+        if bound.gram is not None:
+            quadratic = 2 * (F @ bound.gram)
+            N += quadratic if bound.rows is None else quadratic * bound.rows[:, None]
+        if bound.up is not None:
+            P += 2 * bound.up
+    return P, N, 1.0
+
 
 Current = Callable[[], Mapping[str, Array | None]]  # the factors as a user knows them
 Observer = Callable[[FitState], Any]

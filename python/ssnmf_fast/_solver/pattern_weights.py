@@ -19,8 +19,7 @@ from .._data.weight_forms import MissingEntries, MissingPlaces, Separable
 from . import terms
 from .losses import Loss
 from .terms import Term
-from .weight_base import Self, Weights
-from .weights import Outer, check_rows, ratio, rest
+from .weights import Outer, Self, Weights, check_rows, ratio, rest
 
 
 @dataclass(frozen=True, eq=False)

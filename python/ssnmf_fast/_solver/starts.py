@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -12,19 +13,21 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array, bits_of
+from .._common.warn import warn_user
 from .._data.arrays import on_disk_error
-from .._data.border import check_factor, check_option, require_memory
+from .._data.border import check_factor, check_option, check_vector, require_memory
 from .._data.csr_file import CsrFile
+from .._data.tensors import SparseTensor, Tensor, depth
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
-from .beta_divergences import FROBENIUS
 from .known import Known
 from .loop import steps_of
-from .losses import Loss
+from .losses import FROBENIUS, KULLBACK_LEIBLER, Loss
 from .problem import Problem
 from .relations import Relation
+from .result import TensorFactorization, sizes_of
 from .terms import Term, values_of, with_values
-from .weights import build_term
+from .weights import build_tensor_term, build_term
 
 INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
 
@@ -243,3 +246,239 @@ def zeros_that_stay(factors: dict[str, Array], rank: int) -> dict[str, Array]:
     return {
         name: bits_of(factor > 0) for name, factor in factors.items() if not factor[:, :rank].all()
     }
+
+
+TENSOR_INITS = ("auto", "random", "least-squares", "svd")
+
+_TRIED = "least-squares", "svd"  # by "auto", for as many iterations
+_TRIAL = 3
+# Products of entries of a column, of all their pairs, up to which a Gram matrix is made for an SVD,
+# as a multiple of the entries.
+_PAIRS = 64
+_SKETCH_OF_GRAM = SKETCH[0], SKETCH[1] // 2  # whose singular values are squares
+
+# Binary orders of magnitude between a given start and the data.
+_FURTHEST = {np.dtype(np.float32): 45, np.dtype(np.float64): 300}
+
+
+def mode_names(n_modes: int) -> tuple[str, ...]:
+    """Return the names of the factors of the modes."""
+    return tuple(f"F{mode}" for mode in range(n_modes))
+
+
+def start_tensor(
+    init: Any,
+    X: Tensor,
+    weights: Any,
+    term: Term,
+    rank: int,
+    rng: np.random.Generator,
+    exponent: int = 0,
+) -> list[Array]:
+    """Return a factor for each mode, (n_k x r), of the dtype of X, with a model of its mean.
+
+    A given start is one of X times 2^exponent.
+    """
+    given = given_factors(init)
+    if given is not None:
+        return _given_factors(*given, X.shape, rank, X.dtype, exponent)
+    name = check_option(init, "init", TENSOR_INITS)
+    if name != "auto":
+        return _named(name, X, weights, term, rank, rng)
+    if len(X.shape) == 2 or term.loss not in (FROBENIUS, KULLBACK_LEIBLER):
+        return _named(term.loss.start, X, weights, term, rank, rng)
+    return _best_tried(X, weights, term, rank, rng)
+
+
+def start_of_labels(
+    init: Any, mode: int, F: Array, labels: Term, rng: np.random.Generator
+) -> Array:
+    """Return the start of B (r x k) of a mode, whose factor starts as F.
+
+    A result that was fitted to as many labels of the mode continues from what it has of them.
+    """
+    known = init.label_components if isinstance(init, TensorFactorization) else {}
+    if mode not in known or known[mode].shape != (F.shape[1], labels.shape[1]):
+        return start_B(F, labels, rng)
+    before, now = (np.linalg.norm(columns, axis=0) for columns in (init.factors[mode], F))
+    scale = np.divide(before, now, out=np.zeros(len(now)), where=now > 0)
+    return np.asarray(known[mode] * scale[:, None])
+
+
+def _named(
+    name: str, X: Tensor, weights: Any, term: Term, rank: int, rng: np.random.Generator
+) -> list[Array]:
+    """Return the start of a name, with a model of the mean of X."""
+    if name == "svd":
+        factors = _svd(X, rank, rng, term.threads)
+    else:
+        factors = uniform(X.shape, term.mean(), rank, rng)
+        if name == "least-squares":
+            factors = _least_squares_cp(factors, X, weights, term, rank, X.dtype)
+    scale = 1.0
+    if name != "random":  # which has about that mean
+        found = float(np.prod([F.mean(axis=0) for F in factors], axis=0).sum())
+        scale = ratio(term.mean(), found) ** (1 / len(factors))
+    return [(scale * F).astype(X.dtype) for F in factors]
+
+
+def _best_tried(
+    X: Tensor, weights: Any, term: Term, rank: int, rng: np.random.Generator
+) -> list[Array]:
+    """Return the start with the smallest objective after a few iterations.
+
+    It is, to the last bit, the start of its name: each is drawn by the generator as it was given,
+    which is left as the best one left it.
+    """
+    best, least, after = None, np.inf, rng
+    for name in _TRIED:
+        own = deepcopy(rng)
+        start = _named(name, X, weights, term, rank, own)
+        value = _tried(start, term, X.dtype)
+        if best is None or value < least:
+            best, least, after = start, value, own
+    assert best is not None
+    rng.bit_generator.state = after.bit_generator.state
+    return best
+
+
+def _tried(start: list[Array], term: Term, dtype: Any) -> float:
+    """Return the objective after a few iterations."""
+    names = mode_names(len(start))
+    stored = {name: padded(F, dtype) for name, F in zip(names, start, strict=True)}
+    steps = steps_of(Problem(stored, [Relation(names, term)]), "auto")
+    for iteration in range(_TRIAL):
+        steps.iterate(iteration + 1)
+    return steps.objective()
+
+
+def given_factors(init: Any) -> tuple[Any, list[Any]] | None:
+    """Return the weights, perhaps None, and the factors of a given start; None if it is a name."""
+    for name in ("factors", "factor_matrices"):  # the latter of pyttb
+        if hasattr(init, "weights") and hasattr(init, name):
+            return init.weights, list(getattr(init, name))
+    if not isinstance(init, (tuple, list)):
+        return None
+    pair = len(init) == 2 and isinstance(init[1], (tuple, list))
+    if pair and (init[0] is None or depth(init[0]) == 1):
+        return init[0], list(init[1])
+    return None, list(init)
+
+
+def _given_factors(
+    weights: Any,
+    factors: Sequence[Any],
+    shape: tuple[int, ...],
+    rank: int,
+    dtype: Any,
+    exponent: int,
+) -> list[Array]:
+    """Return given factors, whose columns share the size of their component by powers of two."""
+    if len(factors) != len(shape):
+        raise ValueError(
+            f"init has {len(factors)} factors; expected {len(shape)}, one for each mode."
+        )
+    checked = []
+    for mode, (F, n) in enumerate(zip(factors, shape, strict=True)):
+        wanted = (n, rank), np.float64, f"length of mode {mode} x components"
+        checked.append(check_factor(F, f"init[{mode}]", *wanted, limited=False))
+    total = np.full(rank, -exponent)
+    alive = np.all([F.any(axis=0) for F in checked], axis=0)
+    if weights is not None:
+        vector = check_vector(weights, "weights of init", rank, np.float64, limited=False)
+        # A component that is 0 by one of its columns keeps the others: labels may know them.
+        fractions, exponents = np.frexp(np.where(alive, vector, 1.0))
+        checked[0] = checked[0] * fractions
+        total += exponents
+    elif _without_sizes(checked):
+        warn_user(
+            "init has factors with columns of size 1, as those of a result, without the weights of "
+            "the components; give init=result, or init=(weights, factors).",
+            UserWarning,
+        )
+    sizes = np.array([np.frexp(F.max(axis=0))[1] for F in checked])
+    total += sizes.sum(axis=0)
+    alive &= checked[0].any(axis=0)
+    total[~alive] = 0
+    largest = int(total[alive].max()) if alive.any() else 0
+    if abs(largest) > _FURTHEST[dtype]:
+        found, wanted = (round(power * np.log10(2)) for power in (largest + exponent, exponent))
+        raise ValueError(
+            f"init is a model with entries of about 1e{found}, and X has entries of about "
+            f"1e{wanted}; multiply a factor of init by a constant that brings it near to X."
+        )
+    shares = np.tile(total // len(shape), (len(shape), 1))
+    shares[0] = total - shares[1:].sum(axis=0)
+    return [
+        np.ldexp(F, share - size).astype(dtype)
+        for F, share, size in zip(checked, shares, sizes, strict=True)
+    ]
+
+
+def _without_sizes(factors: Sequence[Array]) -> bool:
+    """Return whether columns of factors have sum 1, or all of them norm 1."""
+    if max(len(F) for F in factors) == 1:
+        return False
+    return any(
+        all(np.allclose(sizes_of(F, loss), 1, rtol=1e-6) for F in factors)
+        for loss in (KULLBACK_LEIBLER, FROBENIUS)
+    )
+
+
+def _least_squares_cp(
+    factors: list[Array], X: Tensor, weights: Any, term: Term, rank: int, dtype: Any
+) -> list[Array]:
+    """Return the squares of factors that were fitted to the square roots of X."""
+    of_roots = build_tensor_term(roots(X), weights, FROBENIUS, term.threads)
+    level = (of_roots.mean() / term.mean()) ** (1 / len(factors))
+    names = mode_names(len(factors))
+    stored = {name: padded(level * F, dtype) for name, F in zip(names, factors, strict=True)}
+    return squares_of_fit(of_roots, stored, rank, {}) or [F**2 for F in factors]
+
+
+def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[Array]:
+    """Leading left singular vectors of every unfolding, their larger parts of one sign.
+
+    Zeros become the mean of their column; a short mode has random columns beside its vectors.
+    """
+    factors, rounding = [], np.sqrt(np.finfo(X.dtype).eps)
+    for mode, length in enumerate(X.shape):
+        if isinstance(X, SparseTensor):
+            matrix: Any = X.matrix(mode)
+        else:
+            unfolded = np.nan_to_num(np.moveaxis(X, mode, 0).reshape(length, -1), nan=0.0)
+            # Without empty columns, which sparse tensors do not have: both get the same sketch.
+            matrix = unfolded[:, unfolded.any(axis=0)] if unfolded.any() else unfolded[:, :1]
+        U = _left_vectors(matrix, min(rank, *matrix.shape), rng, threads)
+        F = rng.random((length, rank))
+        for j in range(U.shape[1]):
+            parts = np.maximum(U[:, j], 0), np.maximum(-U[:, j], 0)
+            part = max(parts, key=np.linalg.norm)
+            if part.any():
+                # What rounding leaves of zeros depends on how the data are stored.
+                F[:, j] = np.where(part > rounding * part.max(), part, part.mean())
+        norms = np.linalg.norm(F, axis=0)
+        factors.append(F / np.where(norms > 0, norms, 1.0))
+    return factors
+
+
+def _left_vectors(matrix: Any, rank: int, rng: np.random.Generator, threads: int) -> Array:
+    """Return the leading left singular vectors of a matrix with many columns, sparse or dense.
+
+    Columns of few entries are never sketched: their number is that of the entries of a tensor,
+    when each of its tuples occurs once.
+    """
+    sparse = sp.issparse(matrix)
+    columns = matrix.shape[1]
+    counts = np.bincount(matrix.indices, minlength=columns) if sparse else (matrix > 0).sum(axis=0)
+    counts = counts.astype(np.float64)
+    sketch = SKETCH
+    if counts @ counts <= _PAIRS * counts.sum():
+        matrix = matrix.astype(np.float64)
+        if sparse:
+            matrix = sp.csr_array(matrix @ matrix.T)
+        else:
+            wide = padded(matrix.T, np.float64)
+            matrix = MatrixOperator(matrix, threads).times(wide)[:, : len(matrix)]
+        sketch = _SKETCH_OF_GRAM
+    return truncated_svd(MatrixOperator(matrix, threads), rank, *sketch, rng)[0]

@@ -13,7 +13,7 @@ import ssnmf_fast
 
 from .._common.warn import UNINFORMED, quietly
 from .._data.arrays import drop_entries, entry_rows
-from .._solver.progress import ProgressBar
+from .._solver.loop import ProgressBar
 from ..completion._matrix_irls import MAX_ITER
 from ..completion._methods import METHODS
 from ..completion._noisy import Biases, ranks

@@ -146,7 +146,7 @@ def _times(options: Any, data: Table | Source, n_samples: int) -> Times | None:
 
 def train(model: Model, data: Data, options: Any) -> Fitted:
     """Fit a model to data, of whose labels some may be held out."""
-    from .._solver.progress import ProgressBar
+    from .._solver.loop import ProgressBar
 
     held_out = np.zeros(data.X.shape[0], dtype=bool)
     visible = y = None

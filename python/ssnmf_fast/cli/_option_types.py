@@ -43,7 +43,7 @@ def _within(kind: type[int] | type[float], low: float, high: float) -> Callable[
 
 def _loss(text: str) -> str | float:
     """Read the name of a loss, or the beta of a beta-divergence."""
-    from .._solver.beta_divergences import loss_named
+    from .._solver.losses import loss_named
 
     given = float(text) if text[:1].isdigit() else text
     try:

@@ -21,7 +21,7 @@ from .._data.border import (
     require_finite,
 )
 from .._data.threads import resolve_threads
-from .._solver.progress import verbose_progress
+from .._solver.loop import verbose_progress
 from ._matrix_irls import MatrixIRLS
 from ._methods import check_method
 from ._noisy import BIAS_WEIGHTS

@@ -20,8 +20,8 @@ from .._data.count_scale import AT_ONCE, PositiveValues, Summary, scale_of, scal
 from .._models.variational import Parameters, VariationalFit, counts_of, variational_fit
 from .._models.variational_priors import GammaPrior, LabelPrior, Posterior, PosteriorSums
 from .._models.variational_problem import Counts, VariationalSteps
-from .._solver.beta_divergences import KULLBACK_LEIBLER
 from .._solver.known import Known
+from .._solver.losses import KULLBACK_LEIBLER
 from ._block import UPDATES_OF_LOST_ROWS, Block, copy_of_rows
 from ._build import BlockInput, Plan
 from ._cluster import Blocks, reduce_tasks

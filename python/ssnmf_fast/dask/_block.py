@@ -11,9 +11,8 @@ import numpy as np
 
 from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array, mask_of
-from .._solver.block_problem import problem_of
 from .._solver.penalties import Penalties, value_of
-from .._solver.problem import Ahead, Problem
+from .._solver.problem import Ahead, Problem, problem_of
 from .._solver.relations import Relation, Solver, Statistics, unreached, value
 from ._rows import BlockStatistics, OnePickle, Order, Rows, kept
 

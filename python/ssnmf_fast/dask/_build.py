@@ -14,10 +14,9 @@ from .._common.arrays import Array, bits_of
 from .._data.border import CleanMatrix, check_factor, check_matrix, check_support
 from .._data.csr_file import CsrFile, check_data
 from .._solver import starts, terms
-from .._solver.beta_divergences import FROBENIUS
 from .._solver.build import sparse_labels
 from .._solver.known import Known
-from .._solver.losses import Loss
+from .._solver.losses import FROBENIUS, Loss
 from .._solver.penalties import Penalties
 from .._solver.relations import Relation
 from .._solver.units import exponent_of

@@ -13,7 +13,6 @@ from distributed import Client
 from .._common.arrays import Array
 from .._data.border import check_factor, check_integer, require_memory, warn_of_rank
 from .._persist.io import save
-from .._solver.beta_divergences import loss_named
 from .._solver.build import (
     check_weight,
     even_weight,
@@ -24,6 +23,7 @@ from .._solver.build import (
 )
 from .._solver.known import Known, check_penalties
 from .._solver.loop import FitLoop
+from .._solver.losses import loss_named
 from .._solver.penalties import NONE, Penalties, require_scale
 from .._solver.relations import Relation, value
 from .._solver.result import Factorization, FitState

@@ -19,7 +19,7 @@ from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
-from .._solver.receipt import RECEIPT
+from .._solver.result import RECEIPT
 from .._topics import Topics, make_topics, names_of, topic_shares
 from ._conventions import DTYPES, IterativeEstimator
 from ._pyldavis import arrays_for_pyldavis

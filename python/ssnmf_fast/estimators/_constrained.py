@@ -15,7 +15,7 @@ from .._data.arrays import refuse_on_disk
 from .._data.border import check_integer, check_real
 from .._labels import ClassLabels, LabelLists
 from .._models.factorize import factorize
-from .._solver.beta_divergences import loss_named
+from .._solver.losses import loss_named
 from .._solver.weights import as_weights, collapse
 from ._conventions import require
 from ._docstrings import complete_docstring

@@ -16,8 +16,7 @@ from .._models.factorize_tensor import factorize_tensor
 from .._models.receipts import Claim
 from .._models.represent import represent_tensor
 from .._models.tensor_receipts import TENSOR_INPUTS, claim_of_tensor
-from .._solver.receipt import RECEIPT, Receipt
-from .._solver.result import TensorFactorization
+from .._solver.result import RECEIPT, Receipt, TensorFactorization
 from .._topics import Topics, make_topics
 from ._cp_rows import RowsOfTensors
 from ._docstrings import complete_docstring

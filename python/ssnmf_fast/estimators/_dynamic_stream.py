@@ -17,7 +17,7 @@ from .._data.threads import resolve_threads
 from .._data.times import Slices, Times, cut, read_times
 from .._models.folding import means_of_slices, sums_of_slices
 from .._models.tensor_online import Stream
-from .._solver.beta_divergences import loss_named
+from .._solver.losses import loss_named
 from .._solver.result import sizes_of
 from ._base import FactorizationBase
 from ._dynamic_fits import METHODS, Method, method_of, name_of, weights_of_estimator

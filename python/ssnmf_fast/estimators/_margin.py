@@ -17,7 +17,7 @@ from .._data.border import CleanMatrix, check_matrix, check_option, check_real
 from .._labels import ClassLabels, Indicators, labels_of
 from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
 from .._models.receipts import Claim
-from .._solver.receipt import Receipt, fingerprints
+from .._solver.result import Receipt, fingerprints
 from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions

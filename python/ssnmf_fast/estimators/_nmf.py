@@ -13,7 +13,7 @@ from .._common.arrays import Array
 from .._common.saved import Saved
 from .._data.arrays import as_array
 from .._data.border import check_matrix
-from .._solver.beta_divergences import loss_named
+from .._solver.losses import loss_named
 from .._topics import Topics, topic_shares
 from ._batches import BatchLearner
 from ._docstrings import complete_docstring

@@ -15,8 +15,7 @@ from .._data.border import CleanMatrix
 from .._data.fingerprint import input_fingerprint
 from .._labels import Targets
 from .._models.receipts import Claim, Recomputed, claim_of, plain
-from .._solver.receipt import History, Receipt, fingerprints
-from .._solver.result import Factorization
+from .._solver.result import Factorization, History, Receipt, fingerprints
 
 _CHOSEN = ("auto", "labels", "balanced")  # what a fit replaces by what it chose
 

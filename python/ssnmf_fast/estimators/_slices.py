@@ -15,9 +15,9 @@ from .._data.tensors import SparseTensor, Tensor, as_type, check_mode, check_ten
 from .._data.threads import resolve_threads
 from .._models.factorize_tensor import TensorFactorization, factorize_tensor
 from .._models.tensor_online import Stream
-from .._solver.beta_divergences import loss_named
+from .._solver.losses import loss_named
 from .._solver.result import sizes_of
-from .._solver.tensor_starts import given_factors
+from .._solver.starts import given_factors
 from ._conventions import IterativeEstimator
 from ._receipts import WithReceipt
 

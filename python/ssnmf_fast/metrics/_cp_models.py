@@ -9,7 +9,7 @@ import numpy as np
 from .._common.arrays import Array
 from .._data.border import check_factor, check_vector
 from .._data.tensors import depth
-from .._solver.tensor_starts import given_factors
+from .._solver.starts import given_factors
 
 
 def check_cp_model(model: Any, name: str) -> tuple[Array, list[Array]]:

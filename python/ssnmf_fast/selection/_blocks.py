@@ -13,8 +13,7 @@ from .._common.arrays import Array
 from .._data.border import CleanMatrix
 from .._data.threads import Stop
 from .._models.represent import represent
-from .._solver.weight_base import Weights
-from .._solver.weights import as_weights
+from .._solver.weights import Weights, as_weights
 from ._errors import Seen, Unseen
 from ._fits import PlainFits
 from ._hidden import draw_entries

@@ -17,7 +17,7 @@ from .._linalg.operators import unit_rows
 from .._models.many_starts import fit_starts
 from .._models.objective import objective
 from .._models.represent import represent
-from .._solver.progress import verbose_progress
+from .._solver.loop import verbose_progress
 from .._solver.result import FitState
 from .._topics import divide_by_sums
 from ._consensus_result import Consensus

@@ -10,7 +10,7 @@ from typing import Any
 from .._backend.dispatch import LEVELS
 from .._common.text import short
 from .._models.receipts import Claim, Recomputed
-from .._solver.receipt import History, Receipt
+from .._solver.result import History, Receipt
 
 Compared = tuple[str, str, str]  # a name, and values as recorded and as computed
 

@@ -13,7 +13,7 @@ from .._common.arrays import Array
 from .._data.arrays import entry_rows
 from .._data.border import CleanMatrix
 from .._models.objective import objective
-from .._solver.beta_divergences import KULLBACK_LEIBLER, loss_named
+from .._solver.losses import KULLBACK_LEIBLER, loss_named
 
 # Of a prediction that comes from the sums of rows and columns.  A model may be 0 where a count is
 # not, and losses that grow like a logarithm or faster would see nothing but these entries.

@@ -12,7 +12,7 @@ from .._common.arrays import Array
 from .._data.border import CleanMatrix, check_integer, check_real
 from .._data.threads import Stop
 from .._models.factorize import factorize
-from .._solver.beta_divergences import loss_named
+from .._solver.losses import loss_named
 
 _NEEDED = ("n_components", "loss", "random_state", "n_threads", "callback")
 _MAX_ITER = 500

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.arrays import drop_entries, sample, with_values
-from .._solver.weight_base import Weights
-from .._solver.weights import as_weights
+from .._solver.weights import Weights, as_weights
 
 # Hidden places at most: fits to sparse data go over them in every iteration, zeros among them.
 MOST_PLACES = 1 << 22

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor
-from .._solver.beta_divergences import FROBENIUS
+from .._solver.losses import FROBENIUS
 from .._solver.weights import build_tensor_term
 from ._hidden import MOST_PLACES, some_of
 from ._place_weights import PlaceWeights, parts, place_weights, values_at

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._data.threads import Stop, resolve_jobs, run_side_by_side
-from .._solver.progress import verbose_progress
+from .._solver.loop import verbose_progress
 from .._solver.result import FitState
 
 # A rank is given up where, after a few splits, its mean error is further from the best one than so

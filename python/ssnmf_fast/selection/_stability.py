@@ -12,7 +12,7 @@ from .._data.csr_file import check_data
 from .._data.threads import limited_openmp, resolve_threads
 from .._linalg.operators import unit_rows
 from .._models.many_starts import fit_starts
-from .._solver.progress import verbose_progress
+from .._solver.loop import verbose_progress
 from .._solver.result import FitState
 from ._fits import PlainFits
 from ._rank_choice import RankChoice

@@ -15,8 +15,8 @@ from .._data.tensor_entries import RowProducts
 from .._data.tensors import coordinate_parts, depth
 from .._data.threads import Stop, resolve_threads
 from .._models.factorize_tensor import factorize_tensor
-from .._solver.beta_divergences import loss_named
-from .._solver.progress import verbose_progress
+from .._solver.loop import verbose_progress
+from .._solver.losses import loss_named
 from .._solver.result import FitState
 from ..estimators._cp import NonnegativeCP
 from ..metrics import core_consistency, factor_match_score
