@@ -7,14 +7,9 @@ from ssnmf_fast._common import warn
 from ssnmf_fast._data import count_scale, csr_file, entries, threads, times
 from ssnmf_fast._data import tensors as tensor_checks
 from ssnmf_fast._data import threads as side_by_side
-from ssnmf_fast._models import (
-    folding,
-    many_starts,
-    nmf_alpha,
-    represent,
-    variational,
-    variational_priors,
-)
+from ssnmf_fast._models import dated as folding
+from ssnmf_fast._models import many_starts, nmf_alpha, represent, variational
+from ssnmf_fast._models import variational_problem as variational_priors
 from ssnmf_fast._solver import loop, problem, relations
 from ssnmf_fast._solver import loop as progress
 from ssnmf_fast._solver import result as receipt

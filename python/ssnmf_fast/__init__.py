@@ -16,10 +16,8 @@ from . import penalties, weights
 from ._common.optional import MissingPackageError
 from ._config import show_config
 from ._data.csr_file import CsrFile, open_csr
-from ._models.factorize import Factorization, factorize
-from ._models.factorize_tensor import TensorFactorization, factorize_tensor
-from ._models.objective import objective
-from ._models.represent import represent
+from ._models.factorize import Factorization, TensorFactorization, factorize, factorize_tensor
+from ._models.represent import objective, represent
 from ._persist.io import load, save
 from ._persist.texts import load_vectorizer
 from ._solver.result import FitState, Receipt

@@ -17,8 +17,7 @@ from .._data.shared_file import SharedFile
 from .._data.threads import Stop, resolve_jobs, resolve_threads, run_side_by_side
 from .._solver.loop import FitLoop, verbose_progress
 from .._solver.result import Factorization, FitState, TensorFactorization
-from .fits import Fits
-from .tensor_fits import TensorFits
+from .fits import Fits, TensorFits
 
 _DRAWN = ("auto", "random", "least-squares", "random-acol")  # starts that differ by their seeds
 _DRAWN_OF_TENSORS = ("auto", "random", "least-squares")

@@ -1,8 +1,9 @@
-"""Function :func:`represent`: new samples over a fixed dictionary, a convex problem."""
+"""Functions :func:`represent` and :func:`objective`, and other terms at given factors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,263 @@ from .._common.warn import warn_user
 from .._data.border import check_factor, check_matrix, check_real, require_finite
 from .._data.csr_file import check_data
 from .._data.tensor_entries import RowProducts
-from .._data.tensors import Tensor
+from .._data.tensors import SparseTensor, Tensor, check_mode, check_tensor
 from .._data.threads import resolve_threads
-from .._solver.known import Known, penalties_of_rows, solve_known_rows
-from .._solver.losses import loss_named
+from .._solver.build import features_term, pad_factors, relation_of_features, relations, terms
+from .._solver.known import Known, check_penalties, penalties_of_rows, solve_known_rows
+from .._solver.losses import Loss, loss_named
 from .._solver.penalties import Penalties
+from .._solver.problem import Problem
+from .._solver.relations import Relation
+from .._solver.starts import mode_names
 from .._solver.terms import Term
 from .._solver.units import Units, exponent_of, scaled
 from .._solver.weights import build_tensor_term, build_term
+
+__all__ = ["objective"]
+
+
+@dataclass(frozen=True)
+class TensorTerms:
+    """A clean tensor in its units, and its relations with the factors F0, F1, .. and B0, B1, ..."""
+
+    X: Tensor
+    units: Units
+    relations: list[Relation]
+    labels: dict[int, Term]  # by mode
+
+
+def terms_of_tensor(
+    X: Any,
+    X_weights: Any,
+    labels: Mapping[int, Any] | None,
+    losses: tuple[Loss, Loss],
+    weight: float,
+    threads: int,
+    dtype: Any = None,
+) -> TensorTerms:
+    """Check a tensor, its weights and labels, and return what they are to be near to."""
+    X = check_tensor(X, "X", dtype)
+    exponent = exponent_of(X, "X")
+    X = scaled(X, -exponent)
+    term = build_tensor_term(X, X_weights, losses[0], threads)
+    names = mode_names(len(X.shape))
+    labeled = _labeled(labels, X, losses[1], threads)
+    units = Units.of(exponent, 0, losses, bool(labeled))
+    units = units.weighing(weight) if labeled else units
+    of_data, of_labels = units.coefficients(weight) if labeled else (1.0, 1.0)
+    relations = [Relation(names, term, of_data)]
+    relations += [Relation((names[k], f"B{k}"), Y, of_labels) for k, Y in labeled.items()]
+    return TensorTerms(X, units, relations, labeled)
+
+
+def _labeled(
+    labels: Mapping[int, Any] | None, X: Tensor, loss: Loss, threads: int
+) -> dict[int, Term]:
+    """Return the terms of labels by mode."""
+    if labels is None:
+        return {}
+    if not isinstance(labels, Mapping):
+        raise TypeError(
+            f"labels must be a mapping of modes to matrices, such as {{0: Y}}; got "
+            f"{type(labels).__name__}."
+        )
+    found: dict[int, Term] = {}
+    for mode, given in labels.items():
+        mode = check_mode(mode, "a mode of labels", len(X.shape))
+        if mode in found:
+            raise ValueError(f"labels has mode {mode} twice, counted from the first and the last.")
+        Y = check_matrix(given, f"labels[{mode}]", dtype=X.dtype)
+        if Y.shape[0] != X.shape[mode] or Y.shape[1] == 0:
+            raise ValueError(
+                f"labels[{mode}] has shape {Y.shape}; expected {X.shape[mode]} rows, one for each "
+                f"index of mode {mode}, and at least one column."
+            )
+        found[mode] = build_term(Y, None, loss, "Y", threads)
+    return found
+
+
+def objective(
+    X: Any,
+    S: Any,
+    A: Any,
+    *,
+    Y: Any = None,
+    B: Any = None,
+    loss: str | float = "frobenius",
+    supervision_loss: str | float = "frobenius",
+    supervision_weight: float = 1.0,
+    X_weights: Any = None,
+    Y_weights: Any = None,
+    feature_labels: Any = None,
+    C: Any = None,
+    feature_weight: float = 1.0,
+    penalties: Any = None,
+    n_threads: int | None = None,
+) -> float:
+    """Return the value that :func:`factorize` minimizes.
+
+    Parameters
+    ----------
+    X, Y, loss, supervision_loss, supervision_weight, X_weights, Y_weights, feature_labels, \
+feature_weight, penalties, n_threads
+        As in :func:`factorize`.
+    S, A, B, C : array_like, shapes (n, r), (r, m), (r, k) and (r, g)
+        Nonnegative factors; B is needed where Y is given, and C where feature_labels are.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import ssnmf_fast as sf
+    >>> sf.objective([[1, 2], [2, 5]], S=[[1], [2]], A=[[1, 2]])
+    1.0
+    """
+    for name, data_of, factor in (("Y", Y, "B"), ("feature_labels", feature_labels, "C")):
+        if (data_of is None) != ({"B": B, "C": C}[factor] is None):
+            raise ValueError(f"{name} and {factor} belong together: give both or neither.")
+    found = problem_at(
+        *(X, {"S": S, "A": A, "B": B, "C": C}),
+        Y=Y,
+        loss=loss,
+        supervision_loss=supervision_loss,
+        supervision_weight=supervision_weight,
+        X_weights=X_weights,
+        Y_weights=Y_weights,
+        feature_labels=feature_labels,
+        feature_weight=feature_weight,
+        penalties=penalties,
+        threads=resolve_threads(n_threads),
+    ).objective()
+    require_finite({"the objective": found})
+    return found
+
+
+_LEAST = -(1 << 20)  # an order of magnitude below all numbers
+_AXES = {"A": "components x features", "B": "components x labels"}
+
+
+@dataclass(frozen=True)
+class AtFactors:
+    """A problem, with what is between its units and those of a user; X is in those of the user."""
+
+    problem: Problem
+    units: Units
+    moves: Mapping[str, Array]
+
+    def objective(self) -> float:
+        """Return the value of the objective."""
+        return self.units.value(self.problem.objective())
+
+
+def problem_at(
+    X: Any,
+    given: Mapping[str, Any],
+    *,
+    Y: Any,
+    loss: str | float,
+    supervision_loss: str | float,
+    supervision_weight: float,
+    X_weights: Any,
+    Y_weights: Any,
+    feature_labels: Any,
+    feature_weight: float,
+    penalties: Any,
+    threads: int,
+    **known: Any,
+) -> AtFactors:
+    """Return the problem whose factors are those `given`; B and C may be None.
+
+    The rest is as in :func:`factorize`; `known` are supports and fixed components.
+    """
+    weight = check_real(supervision_weight, "supervision_weight")
+    of_features = check_real(feature_weight, "feature_weight")
+    S, A, *more = checked = [
+        check_matrix(given[name], name, allow_nan=False, limited=False)
+        for name in "SAB"
+        if given[name] is not None
+    ]
+    orders = [_order_of_model(S, F) for F in checked[1:]]
+    X, data, labels, units = terms(
+        *(X, Y, loss, supervision_loss, X_weights, Y_weights, threads),
+        orders=(orders[0], orders[-1]),
+    )
+    rank, (n, m) = len(A), X.shape
+    S = check_factor(S, "S", (n, rank), X.dtype, "samples x components", limited=False)
+    A = check_factor(A, "A", (rank, m), X.dtype, _AXES["A"], limited=False)
+    B = None
+    if labels is not None:
+        shape = rank, labels.shape[1]
+        B = check_factor(more[0], "B", shape, X.dtype, _AXES["B"], limited=False)
+    units = units if labels is None else units.weighing(weight)
+    factors = (S, A) if B is None else (S, A, B)
+    if feature_labels is not None or penalties is not None:  # they have a scale
+        units.require_trivial("labels of features and penalties")
+    else:
+        units, factors = units.taking(factors, X.dtype)
+    S, A, *rest = factors
+    features, C = features_term(feature_labels, X, supervision_loss, threads), None
+    if features is not None:
+        shape = rank, features.shape[1]
+        of = "components x labels of features"
+        C = check_factor(given["C"], "C", shape, X.dtype, of, limited=False)
+    stored = pad_factors(S, A, rest[0] if rest else None, C)
+    related = relations(data, labels, weight, stored, units)
+    if features is not None:
+        related.append(relation_of_features(related[0], features, of_features, stored))
+    lengths = {name: len(F) for name, F in stored.items()}
+    penalized = check_penalties(penalties, lengths, X.shape, rank, related[0].coefficient)
+    moves = Known.of(X.shape, rank, X.dtype, **known).moves(stored)
+    return AtFactors(Problem(stored, related, penalties=penalized), units, moves)
+
+
+def _order_of_model(S: Array, A: Array) -> int:
+    """Return a binary order of magnitude that no component of S A is above."""
+    if S.shape[1] != len(A):
+        return _LEAST  # which is refused later
+    here, there = S.max(axis=0, initial=0.0), A.max(axis=1, initial=0.0)
+    orders = np.frexp(here)[1] + np.frexp(there)[1]
+    return int(np.max(orders, where=(here > 0) & (there > 0), initial=_LEAST))
+
+
+_ROUNDING = 64.0
+
+
+def explained_deviance(
+    X: Tensor,
+    factors: Sequence[Array],
+    *,
+    loss: str | float,
+    X_weights: Any = None,
+    n_threads: int | None = None,
+) -> float:
+    """Return 1 - the loss of a model over that of the mean of X, D^2.
+
+    X is a tensor of :func:`check_tensor`, and the model is the sum of the products of the columns
+    of its factors.  0 for an X that is constant.
+    """
+    divergence = loss_named(loss, "loss")
+    parts = (X.at.places, X.values, X.shape) if isinstance(X, SparseTensor) else X
+    losses = divergence, divergence
+    terms = terms_of_tensor(parts, X_weights, None, losses, 1.0, resolve_threads(n_threads))
+    (relation,), dtype = terms.relations, terms.X.dtype
+
+    def value(first: Array, *others: Array) -> float:
+        pairs = zip(relation.names, (first, *others), strict=True)
+        return Problem({name: padded(F, dtype) for name, F in pairs}, [relation]).objective()
+
+    first, *others = factors
+    mean = relation.term.mean()
+    of_model = value(np.ldexp(first, -terms.units.x), *others)
+    of_mean = value(*(np.ones((n, 1)) for n in X.shape[:-1]), np.full((X.shape[-1], 1), mean))
+    # A constant X, whose loss is rounding alone; losses grow like a power of the data.
+    size = mean ** (divergence.degree or 0) * relation.term.form.total(X.shape)
+    if of_mean <= _ROUNDING * np.finfo(dtype).eps * size:
+        return 0.0
+    return float(1 - of_model / of_mean)
+
 
 _HINT = (
     "The components (A, or the other factors) are too small beside the data: multiply the "

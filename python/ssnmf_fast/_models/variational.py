@@ -28,8 +28,14 @@ from .._solver.result import FitState
 from .._solver.starts import start
 from .._solver.weights import build_term
 from .many_starts import check_starts, draw_seeds, keep_best
-from .variational_priors import GammaPrior, LabelPrior, Posterior, check_prior
-from .variational_problem import VariationalProblem, VariationalSteps
+from .variational_problem import (
+    GammaPrior,
+    LabelPrior,
+    Posterior,
+    VariationalProblem,
+    VariationalSteps,
+    check_prior,
+)
 
 
 @dataclass(frozen=True, eq=False)

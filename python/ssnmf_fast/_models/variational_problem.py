@@ -1,16 +1,216 @@
-"""The updates of variational Bayes: posteriors of S and A, each in turn, and the bound."""
+"""Priors of the variational models: what they add to the bound, and their hyperparameters.
+
+Every prior is a gamma distribution.  A hyperparameter is one number for all entries of a matrix; it
+is given, or learned: set to where the bound is largest, all posteriors as they are.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.special import gammaln, xlogy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
-from .._backend.dispatch import aligned_zeros
+import numpy as np
+from scipy.special import gammaln, psi, xlogy
+
+from .._backend.dispatch import aligned_zeros, kernels
 from .._common.arrays import Array
+from .._common.text import short
+from .._data.border import check_real
 from .._data.entries import Target
 from .._solver.relations import Relation
 from .._solver.terms import Term
-from .variational_priors import GammaPrior, LabelPrior, Posterior, PosteriorSums
+
+SHAPES = (1e-6, 1e6)  # range of given shapes
+MEANS = (1e-9, 1e9)  # and of given means
+_LEARNED_SHAPES = (1e-3, 1e6)  # below, posteriors without data underflow
+
+
+def check_prior(value: Any, name: str) -> float | None:
+    """Return a hyperparameter, or None for "auto"."""
+    if isinstance(value, str) and value == "auto":
+        return None
+    least, most = SHAPES if name.endswith("_shape") else MEANS
+    number = -1.0 if isinstance(value, str) else check_real(value, name)
+    if not least <= number <= most:
+        raise ValueError(
+            f"{name} must be 'auto' or a number from {least:g} to {most:g}; got {short(value)}."
+        )
+    return number
+
+
+def best_shape(slope: Callable[[float], float]) -> float:
+    """Return where a falling function of a shape is 0, within the range of learned ones."""
+    least, most = _LEARNED_SHAPES
+    if slope(least) <= 0:
+        return least
+    if slope(most) >= 0:
+        return most
+    from scipy.optimize import brentq  # here: importing it takes as long as the whole package
+
+    root = brentq(lambda logarithm: slope(float(np.exp(logarithm))), np.log(least), np.log(most))
+    return float(np.exp(root))
+
+
+class PosteriorSums:
+    """Gamma posteriors of a factor, as far as the others and the priors need to know them."""
+
+    E: Array | None = None  # expectations, where there are rows
+
+    def __init__(self, n_rows: int, rank: int, n_groups: int, columns: int) -> None:
+        self.size, self.rank = n_rows * rank, rank
+        self.sums = np.zeros((n_groups, columns))  # of E, by group
+        self.rates = np.ones_like(self.sums)
+        self.log_sum = 0.0  # of all Lg, where the last update was asked for it
+
+    def mean(self) -> float:
+        return float(self.sums.sum() / self.size)
+
+    def set_rates(self, rates: Array) -> None:
+        """Set the rates, (groups or 1) x (r or 1)."""
+        self.rates = np.ones_like(self.sums)
+        self.rates[:, : self.rank] = rates
+
+    def bound(self, prior_shape: float) -> float:
+        """What the entries add to the bound, but for the terms with the prior's rate."""
+        raise NotImplementedError
+
+
+class Posterior(PosteriorSums):
+    """Gamma posteriors of a factor: expectations E, F = exp(Lg), and rates by group of rows."""
+
+    E: Array
+
+    def __init__(
+        self,
+        start: Array,
+        rank: int,
+        threads: int,
+        n_groups: int = 1,
+        groups: Array | None = None,
+    ) -> None:
+        super().__init__(len(start), rank, n_groups, start.shape[1])
+        self.F, self.E = start, start.copy()
+        self.threads = threads
+        self.groups = groups
+
+    def add_up(self) -> None:
+        """Refresh the sums of E."""
+        kernels.group_sums(self.E, self.groups, self.sums, self.threads)
+
+    def update(self, P: Array, prior_shape: float, rates: Array, logs: bool) -> None:
+        """Set shapes to prior_shape + F .* P, and the rates, (groups or 1) x (r or 1)."""
+        self.set_rates(rates)
+        self.log_sum = kernels.gamma_update(
+            self.F, P, prior_shape, self.rates, self.groups, self.E, self.rank, logs, self.threads
+        )
+        self.add_up()
+
+    def bound(self, prior_shape: float) -> float:
+        return kernels.gamma_bound(
+            self.E, prior_shape, self.rates, self.groups, self.rank, self.threads
+        )
+
+
+@dataclass
+class GammaPrior:
+    """One gamma prior for all entries, by its shape and its mean."""
+
+    shape: float
+    mean: float
+    learns_shape: bool
+    learns_mean: bool
+
+    @classmethod
+    def given(cls, shape: float | None, mean: float | None, start: float) -> GammaPrior:
+        """Return the prior of hyperparameters, of which None is learned, the mean from a start."""
+        return cls(shape or 1.0, mean or start, shape is None, mean is None)
+
+    @property
+    def rate(self) -> float:
+        return self.shape / self.mean
+
+    @property
+    def expectations(self) -> Array:
+        """Prior rates, for all groups and components."""
+        return np.array([[self.rate]])
+
+    def update(self, posterior: PosteriorSums) -> None:
+        """The rate has no posterior."""
+
+    @property
+    def needs_logs(self) -> bool:
+        return self.learns_shape
+
+    def bound(self, posterior: PosteriorSums) -> float:
+        """Terms of the bound with the prior's rate, and its normalization."""
+        constant = self.shape * np.log(self.rate) - gammaln(self.shape)
+        return float(posterior.size * constant - self.rate * posterior.sums.sum())
+
+    def learn(self, posterior: PosteriorSums) -> None:
+        """Set the learned hyperparameters to where the bound is largest.
+
+        Without any data posteriors may shrink until their mean underflows: then they stay.
+        """
+        mean, log_mean = posterior.mean(), posterior.log_sum / posterior.size
+        if not mean > 0:
+            return
+        if self.learns_shape:
+            self.shape = best_shape(self._slope(mean, log_mean))
+        if self.learns_mean:
+            self.mean = mean
+
+    def _slope(self, mean: float, log_mean: float) -> Callable[[float], float]:
+        """Derivative of the bound in the shape, for one entry; the mean follows if learned."""
+        prior = mean if self.learns_mean else self.mean
+        below = np.log(prior) + mean / prior - 1 - log_mean
+        return lambda a: float(np.log(a) - psi(a) - below)
+
+
+class LabelPrior:
+    """Exponential prior of S whose rates lambda, by component and class, have gamma posteriors.
+
+    Until they are first updated the expectations of all rates are equal.
+    """
+
+    shape = 1.0
+    needs_logs = False
+
+    def __init__(
+        self, shape: float, mean: float | None, counts: Array, start: float, rank: int
+    ) -> None:
+        self.prior_shape = shape
+        self.learns_mean = mean is None
+        self.prior_mean = start if mean is None else mean
+        self._counts = counts[:, None].astype(float)
+        self._shapes = shape + self._counts
+        self._inverse = np.repeat(start / self._shapes, rank, axis=1)  # 1 / rate
+
+    @property
+    def expectations(self) -> Array:
+        """E of lambda, (classes, r)."""
+        return np.asarray(self._shapes * self._inverse)
+
+    def update(self, posterior: PosteriorSums) -> None:
+        """Set the posteriors of lambda from the sums of S by class."""
+        sums = posterior.sums[:, : posterior.rank]
+        self._inverse = 1 / (self.prior_shape / self.prior_mean + sums)
+
+    def bound(self, posterior: PosteriorSums) -> float:
+        """Terms of the bound with lambda."""
+        a, b = self.prior_shape, self.prior_mean / self.prior_shape
+        E, Lg = self.expectations, psi(self._shapes) + np.log(self._inverse)
+        of_S = self._counts * Lg - E * posterior.sums[:, : posterior.rank]
+        posteriors = self._shapes * (np.log(self._inverse) + 1) + gammaln(self._shapes)
+        priors = (a - self._shapes) * Lg - E / b - a * np.log(b) - gammaln(a)
+        return float(np.sum(of_S + posteriors + priors))
+
+    def learn(self, posterior: PosteriorSums) -> None:
+        """Set the mean of the prior of lambda, if it is learned, to where the bound is largest."""
+        del posterior
+        if self.learns_mean:
+            self.prior_mean = float(self.expectations.mean())
+
 
 _ENTRIES_AT_ONCE = 1 << 16
 

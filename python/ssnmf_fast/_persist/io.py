@@ -27,8 +27,7 @@ from .._common.saved import (
 )
 from .._common.text import short
 from .._data.arrays import check_dtype, read_csr
-from .._models.factorize import Factorization
-from .._models.factorize_tensor import TensorFactorization
+from .._models.factorize import Factorization, TensorFactorization
 from .._version import __version__
 from ..completion._result import Completion
 

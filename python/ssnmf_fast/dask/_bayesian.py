@@ -18,8 +18,14 @@ from .._data.arrays import on_disk_error
 from .._data.border import check_factor
 from .._data.count_scale import AT_ONCE, PositiveValues, Summary, scale_of, scaled
 from .._models.variational import Parameters, VariationalFit, counts_of, variational_fit
-from .._models.variational_priors import GammaPrior, LabelPrior, Posterior, PosteriorSums
-from .._models.variational_problem import Counts, VariationalSteps
+from .._models.variational_problem import (
+    Counts,
+    GammaPrior,
+    LabelPrior,
+    Posterior,
+    PosteriorSums,
+    VariationalSteps,
+)
 from .._solver.known import Known
 from .._solver.losses import KULLBACK_LEIBLER
 from ._block import UPDATES_OF_LOST_ROWS, Block, copy_of_rows

@@ -20,7 +20,7 @@ import numpy as np
 
 from .._backend.dispatch import aligned_zeros, kernels
 from .._common.arrays import Array
-from .._models.variational_priors import Posterior
+from .._models.variational_problem import Posterior
 from .._solver.problem import Workspaces
 from .._solver.relations import Statistics
 

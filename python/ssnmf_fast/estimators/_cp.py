@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.arrays import Array
 from .._common.saved import COUNT, HISTORY, LOSS, Saved
 from .._data.tensors import SparseTensor, check_mode, check_tensor
-from .._models.factorize_tensor import factorize_tensor
-from .._models.receipts import Claim
+from .._models.factorize import factorize_tensor
+from .._models.receipts import TENSOR_INPUTS, Claim, claim_of_tensor
 from .._models.represent import represent_tensor
-from .._models.tensor_receipts import TENSOR_INPUTS, claim_of_tensor
 from .._solver.result import RECEIPT, Receipt, TensorFactorization
 from .._topics import Topics, make_topics
 from ._cp_rows import RowsOfTensors

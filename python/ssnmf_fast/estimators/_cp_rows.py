@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.arrays import Array
 from .._data.border import check_factor, check_matrix
 from .._data.tensors import check_mode, check_tensor
-from .._models.tensor_deviance import explained_deviance
+from .._models.represent import explained_deviance
 from .._solver.result import dense_model
 
 

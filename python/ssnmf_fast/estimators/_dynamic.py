@@ -9,7 +9,7 @@ from .._common.arrays import Array
 from .._common.saved import LOSS, Saved
 from .._data.border import CleanMatrix, check_integer, check_random_state
 from .._data.times import cut
-from .._models.folding import means_of_slices
+from .._models.dated import means_of_slices
 from .._models.represent import represent
 from ._docstrings import complete_docstring
 from ._dynamic_fits import find_topics, method_of, name_of, warn_if_degenerate

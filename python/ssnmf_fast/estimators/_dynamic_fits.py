@@ -14,17 +14,17 @@ from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix, check_option
 from .._data.times import Slices
-from .._models.factorize import factorize
-from .._models.factorize_tensor import factorize_tensor
-from .._models.folding import (
+from .._models.dated import (
     best_short_fit,
+    counted_alike,
+    factorize_tied,
     folded,
     means_of_slices,
     start_from_slices,
     sums_of_slices,
 )
+from .._models.factorize import factorize, factorize_tensor
 from .._models.represent import represent
-from .._models.tied import counted_alike, factorize_tied
 from .._models.two_layers import factorize_two_layers
 from ._base import count_copies
 

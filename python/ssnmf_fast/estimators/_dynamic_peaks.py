@@ -14,7 +14,7 @@ from .._common.arrays import Array
 from .._data.border import check_integer, check_option, check_random_state, check_real
 from .._data.times import Slices, cut, period_of
 from .._linalg.operators import unit_rows
-from .._models.folding import resampled
+from .._models.dated import resampled
 from .._models.many_starts import draw_seeds
 from .._topics import numbered_names
 from ._dynamic_fits import find_topics, method_of

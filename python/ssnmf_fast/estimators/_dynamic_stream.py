@@ -15,8 +15,8 @@ from .._data.border import check_real
 from .._data.tensors import Tensor, check_tensor
 from .._data.threads import resolve_threads
 from .._data.times import Slices, Times, cut, read_times
-from .._models.folding import means_of_slices, sums_of_slices
-from .._models.tensor_online import Stream
+from .._models.dated import means_of_slices, sums_of_slices
+from .._models.online import Stream
 from .._solver.losses import loss_named
 from .._solver.result import sizes_of
 from ._base import FactorizationBase

@@ -13,8 +13,8 @@ from .._common.text import short
 from .._data.border import check_real
 from .._data.tensors import SparseTensor, Tensor, as_type, check_mode, check_tensor
 from .._data.threads import resolve_threads
-from .._models.factorize_tensor import TensorFactorization, factorize_tensor
-from .._models.tensor_online import Stream
+from .._models.factorize import TensorFactorization, factorize_tensor
+from .._models.online import Stream
 from .._solver.losses import loss_named
 from .._solver.result import sizes_of
 from .._solver.starts import given_factors

@@ -15,8 +15,7 @@ from .._data.arrays import refuse_on_disk
 from .._data.border import CleanMatrix, check_integer
 from .._data.threads import one_blas_thread
 from .._models.factorize import factorize
-from .._models.objective import objective
-from .._models.represent import represent
+from .._models.represent import objective, represent
 from .._solver.weights import as_weights
 from .._topics import amounts, topic_shares
 from ._base import FactorizationBase

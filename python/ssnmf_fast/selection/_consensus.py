@@ -15,8 +15,7 @@ from .._data.csr_file import check_data
 from .._data.threads import limited_openmp, resolve_threads
 from .._linalg.operators import unit_rows
 from .._models.many_starts import fit_starts
-from .._models.objective import objective
-from .._models.represent import represent
+from .._models.represent import objective, represent
 from .._solver.loop import verbose_progress
 from .._solver.result import FitState
 from .._topics import divide_by_sums

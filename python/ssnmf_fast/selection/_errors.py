@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.arrays import entry_rows
 from .._data.border import CleanMatrix
-from .._models.objective import objective
+from .._models.represent import objective
 from .._solver.losses import KULLBACK_LEIBLER, loss_named
 
 # Of a prediction that comes from the sums of rows and columns.  A model may be 0 where a count is

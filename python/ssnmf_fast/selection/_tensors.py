@@ -14,7 +14,7 @@ from .._common.arrays import Array
 from .._data.tensor_entries import RowProducts
 from .._data.tensors import coordinate_parts, depth
 from .._data.threads import Stop, resolve_threads
-from .._models.factorize_tensor import factorize_tensor
+from .._models.factorize import factorize_tensor
 from .._solver.loop import verbose_progress
 from .._solver.losses import loss_named
 from .._solver.result import FitState

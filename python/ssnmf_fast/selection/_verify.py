@@ -7,8 +7,7 @@ from typing import Any
 
 from .._common.text import short
 from .._data.threads import resolve_threads
-from .._models.receipts import INPUTS, Claim, claim_of
-from .._models.tensor_receipts import TENSOR_INPUTS, claim_of_tensor
+from .._models.receipts import INPUTS, TENSOR_INPUTS, Claim, claim_of, claim_of_tensor
 from .._solver.result import Factorization, TensorFactorization
 from ._differences import Compared, compare
 
