@@ -1,8 +1,7 @@
 """Methods of :func:`ssnmf_fast.complete`, with their own parameters."""
 
 from ._matrix_irls import MatrixIRLS
-from ._methods import IRLS, SIRLS, StructuredIRLS, StructuredSIRLS
-from ._nuclear import NNM, StructuredNNM
+from ._methods import IRLS, NNM, SIRLS, StructuredIRLS, StructuredNNM, StructuredSIRLS
 
 __all__ = [
     "IRLS",
