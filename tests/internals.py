@@ -31,15 +31,10 @@ from ssnmf_fast.cli import (
     _text,
 )
 from ssnmf_fast.completion import _irls, _problem
-from ssnmf_fast.estimators import (
-    _committee,
-    _context,
-    _label_shift,
-    _members,
-    _neighbors,
-    _suggesting,
-    _training_data,
-)
+from ssnmf_fast.estimators import _class_topics as _label_shift
+from ssnmf_fast.estimators import _committee, _members, _suggesting, _training_data
+from ssnmf_fast.estimators import _views as _context
+from ssnmf_fast.estimators import _views as _neighbors
 from ssnmf_fast.metrics import _core_consistency, _matrices, _occurrences
 from ssnmf_fast.selection import _errors, _hidden, _hidden_labels, _search
 

@@ -13,13 +13,8 @@ from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast.estimators import (
-    _class_topics,
-    _classifier_training,
-    _samples_seen,
-    _training_data,
-    _validation,
-)
+from ssnmf_fast.estimators import _class_topics, _classifier_training, _training_data, _validation
+from ssnmf_fast.estimators import _class_topics as _samples_seen
 
 
 def hide(y, per_class, seed):

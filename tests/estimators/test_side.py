@@ -12,7 +12,7 @@ from sklearn.base import clone
 from test_few_labels import documents, hide, tfidf
 
 import ssnmf_fast as sf
-from ssnmf_fast.estimators import _side
+from ssnmf_fast.estimators import _views as _side
 
 N_CLASSES = 4
 

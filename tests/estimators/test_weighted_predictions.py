@@ -81,7 +81,7 @@ def test_weights_count(name, models):
 def test_blocks_of_rows_do_not_matter(models, monkeypatch):
     given, weights = forms(HOLES)["observed, sparse"]
     whole = models["chosen"].predict_proba(given, X_weights=weights)
-    monkeypatch.setattr("ssnmf_fast.estimators._context._BLOCK_ENTRIES", 7 * X.shape[1])
+    monkeypatch.setattr("ssnmf_fast.estimators._views._BLOCK_ENTRIES", 7 * X.shape[1])
     cut = models["chosen"].predict_proba(given, X_weights=weights)
     np.testing.assert_allclose(cut, whole, **TOLERANCE)
 

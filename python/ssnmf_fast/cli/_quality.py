@@ -107,7 +107,7 @@ def simple_guesses(X: Any, labels: Array, known: Array, folds: Array) -> dict[st
 
 def not_known(fitted: Fitted) -> str:
     """Return why nothing is known of how good the predictions are, and what to do."""
-    from ..estimators._folds import LEAST_PER_CLASS
+    from ..estimators._committee import LEAST_PER_CLASS
 
     assert fitted.labels is not None
     model, count, k = fitted.model, int(fitted.training.sum()), len(fitted.labels.names)

@@ -17,9 +17,9 @@ from .._common.arrays import Array
 from .._models.factorize import Factorization
 from ..estimators import _class_topics
 from ..estimators._class_topics import LabeledSamples
-from ..estimators._context import visible
 from ..estimators._docstrings import complete_docstring
 from ..estimators._training_data import as_outer, checked_weight, labels_for_training
+from ..estimators._views import visible
 from ._build import BlockInput
 from ._cluster import keep_value, reduce_tasks
 from ._data import MEMORY, Data

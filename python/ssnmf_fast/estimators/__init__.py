@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ._bayesian import BayesianNMF
-from ._bayesian_supervised import SupervisedBayesianNMF
+from ._bayesian import BayesianNMF, SupervisedBayesianNMF
 from ._classifier import SSNMFClassifier
 from ._constrained import ConstrainedNMF, TopicSupervisedNMF
 from ._cp import NonnegativeCP

@@ -1,29 +1,186 @@
-"""What the estimators share: checks, fit, representation, topics."""
+"""Conventions of all estimators: parameters, fits that fail or do not converge, scores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from inspect import signature
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from .._common.arrays import Array
-from .._common.saved import COUNT, HISTORY, Saved
+from .._common.saved import COUNT, HISTORY, Saved, arrays_of
+from .._common.warn import warn_user
 from .._data.arrays import check_dtype, refuse_on_disk
-from .._data.border import CleanMatrix, check_matrix, readable, require_finite
+from .._data.border import CleanMatrix, check_matrix, check_vector, readable, require_finite
 from .._data.csr_file import CsrFile, check_data
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT
-from .._topics import Topics, make_topics, names_of, topic_shares
-from ._conventions import DTYPES, IterativeEstimator
-from ._pyldavis import arrays_for_pyldavis
+from .._topics import Topics, divide_by_sums, make_topics, names_of, topic_shares
+from ._docstrings import complete_methods
 from ._receipts import WithReceipt
+
+DTYPES = (np.float64, np.float32)  # of data; all others become the first
+_LEARNING = ("fit", "fit_transform", "partial_fit")
+
+
+class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators.
+
+    Docstrings are completed.  If learning is refused, fails or is interrupted, the attributes are
+    put back; this is enough, as they are only ever replaced, not changed in place.  Attributes with
+    NaN or infinity are refused.
+    """
+
+    _allow_nan: ClassVar = True
+    _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, beside inherited
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # First the others: scikit-learn wraps methods too, and may fail after the method itself.
+        super().__init_subclass__(**kwargs)
+        for name in _LEARNING:
+            method = getattr(cls, name, None)
+            if method is not None and not hasattr(method, "_all_or_nothing"):
+                setattr(cls, name, _all_or_nothing(method))
+        tables = [vars(base).get("_saved", {}) for base in reversed(cls.__mro__)]
+        cls._saved = {name: saved for table in tables for name, saved in table.items()}
+        complete_methods(cls)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._allow_nan
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _arguments(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """Return the parameters that a function has too."""
+        names = signature(function).parameters
+        return {name: p for name, p in self.get_params(deep=False).items() if name in names}
+
+
+def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            result = method(self, *args, **kwargs)
+            receipt = vars(self).get("receipt_")
+            if receipt is not None and receipt is not before.get("receipt_"):
+                self._seal()
+            numbers = [name for name, saved in self._saved.items() if saved.of_numbers]
+            require_finite({name: arrays_of(vars(self).get(name)) for name in numbers})
+            return result
+        except BaseException:
+            self.__dict__ = before  # in one step, which no second Ctrl-C can cut in two
+            raise
+
+    learn._all_or_nothing = True  # type: ignore[attr-defined]
+    return learn
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class IterativeEstimator(Estimator):
+    """Base of estimators with nonnegative factors, which are fitted by iterations."""
+
+    max_iter: int = 200
+    tol: float = 1e-4
+    random_state: Any = None
+    n_threads: int | None = None
+    callback: Callable[[Any], Any] | None = None
+    verbose: int = 0
+    dtype: Any = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = tags.input_tags.sparse = True
+        return tags
+
+    def _warn_unless_converged(self, result: Any) -> None:
+        """Warn if a fit has met `max_iter` before its stopping rule."""
+        if not result.converged and self.tol > 0 and 0 < self.max_iter <= result.n_iter:
+            warn_user(
+                f"The stopping rule was not met within max_iter={self.max_iter} iterations. "
+                "Increase max_iter or tol; tol=0 always runs max_iter iterations, without this "
+                "warning.",
+                ConvergenceWarning,
+            )
+
+
+def require(estimator: Any, X: Any, y: Any) -> None:
+    """Raise ValueError unless there is a `y` with one row for each sample of X."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
+            "Use NMF to fit without targets."
+        )
+    check_consistent_length(X, y)
+
+
+def score_labeled(
+    predicted: Any, truth: Array, labeled: Array, sample_weight: Any, metric: Any
+) -> float:
+    """Compare the predictions for the labeled samples with the truth."""
+    if not labeled.any():
+        raise ValueError("y has no labeled sample to score; give at least one.")
+    predicted = np.asarray(predicted)
+    if len(predicted) != len(labeled):
+        raise ValueError(f"X has {len(predicted)} samples and y has {len(labeled)}.")
+    if sample_weight is not None:
+        checked = check_vector(sample_weight, "sample_weight", len(labeled), np.float64)
+        sample_weight = checked[labeled]
+    return float(metric(truth, predicted[labeled], sample_weight=sample_weight))
+
+
+_LEAST = 1e-12  # share that stands for 0, of which pyLDAvis would take the logarithm
+
+
+def arrays_for_pyldavis(X: Any, shares: Array, A: Array, vocabulary: list[str]) -> dict[str, Any]:
+    """Return the arguments of ``pyLDAvis.prepare``, without documents of no word or no topic.
+
+    `shares` (n, r) are those of every topic in the documents X (n, m), and A (r, m) has the topics.
+    """
+    blocks = X.blocks() if isinstance(X, CsrFile) else [(slice(len(shares)), X)]
+    kept, lengths, frequency = [], [], np.zeros(A.shape[1])
+    for rows, block in blocks:
+        values = block if sp.issparse(block) else np.nan_to_num(block)
+        words = np.asarray(values.sum(axis=1, dtype=np.float64)).ravel()
+        some = (words > 0) & shares[rows].any(axis=1)
+        frequency += some.astype(np.float64) @ values
+        kept.append(some)
+        lengths.append(words[some])
+    documents = np.concatenate(kept)
+    if not documents.any():
+        raise ValueError(
+            "X has no document of which a topic explains something: there is nothing to draw. Give "
+            "documents with words that the fit knows."
+        )
+    return {
+        "topic_term_dists": _distributions(A),
+        "doc_topic_dists": _distributions(shares[documents]),
+        "doc_lengths": np.concatenate(lengths),
+        "vocab": vocabulary,
+        "term_frequency": frequency,
+    }
+
+
+def _distributions(values: Array) -> Array:
+    """Return rows that sum to 1 and have no zeros; a row of zeros becomes an even one."""
+    return divide_by_sums(np.maximum(divide_by_sums(values), _LEAST))
+
 
 Self = TypeVar("Self", bound="FactorizationBase")
 

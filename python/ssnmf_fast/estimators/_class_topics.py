@@ -10,21 +10,31 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import entr, softmax
 
 from .._common.arrays import Array
 from .._data.border import CleanMatrix, check_random_state
-from .._data.csr_file import CsrFile, chosen_rows
+from .._data.csr_file import CsrFile, chosen_rows, row_counts
 from .._labels import labels_of
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._solver.weights import as_weights
 from .._topics import topic_shares
-from ._context import Context, row_sums, visible
-from ._conventions import require
-from ._neighbors import Graph
+from ._base import require
 from ._receipts import Restated
-from ._side import Tables
 from ._training_data import TrainingLabels, as_outer, labels_for_training, with_sample_weight
+from ._views import (
+    EXACT,
+    Context,
+    Graph,
+    Tables,
+    context_of,
+    directions_of,
+    filled,
+    row_sums,
+    visible,
+    why_missing,
+)
 
 SUPPORTS = math.inf  # this supervision weight: labels decide which components may be used
 
@@ -304,3 +314,101 @@ def _guided_B(means: Array | None, prior: Array, owner: Array) -> Array:
     share = 1.0 if means is None else float(prior.mean())
     B *= share / mean if mean > 0 else 1.0
     return B
+
+
+_MOST_COMPLETED = 1 << 26  # entries of a matrix in which missing ones are filled in
+_BYTES_PER_ENTRY = 64  # of samples on disk, in memory: the entry, a unit row, and copies
+
+
+def with_context(samples: LabeledSamples) -> LabeledSamples:
+    """Return the same with what classifiers see beside topics, as far as there is such."""
+    threads, X = samples.options["n_threads"], _completed(samples)
+    directions = directions_of(X, None, samples.seed, threads, samples.sample_weight)
+    if directions is None:
+        return samples
+    context, graph = context_of(X, directions), None
+    if context and not samples.labels.several and not why_missing(len(context.scores)):
+        graph = Graph.of(context.scores, threads)
+    return replace(samples, context=context, graph=graph)
+
+
+def _completed(samples: LabeledSamples) -> Any:
+    """Return X, in memory, with a low rank in place of what is missing; None if too large."""
+    X, X_weights, absent = samples.X, samples.X_weights, None
+    if isinstance(X, CsrFile):
+        return None
+    if X_weights is not None:
+        find = as_weights(X_weights, "X_weights").absent(X.shape)
+        if math.prod(X.shape) > _MOST_COMPLETED and not sp.issparse(find(slice(0, 1))):
+            return None
+        absent = find(slice(None))
+    elif sp.issparse(X) or not np.isnan(X).any():
+        return X
+    k = samples.labels.members.shape[1]
+    fit = samples.for_trials().factorize(n_components=k, random_state=samples.seed)
+    return filled(X, fit.S, fit.A, absent)
+
+
+def in_memory(samples: LabeledSamples) -> LabeledSamples:
+    """Return samples with a weight; of those on disk a part in memory: labeled ones, and others."""
+    X, known, weight = samples.X, samples.labels.known, samples.sample_weight
+    if weight is not None and not weight.all():
+        return replace(samples.part(weight > 0), whole=(samples, weight > 0))
+    if not isinstance(X, CsrFile) or isinstance(samples.init, (tuple, list)):
+        return samples
+    rng = np.random.default_rng(samples.seed)
+    groups = (np.flatnonzero(known), np.flatnonzero(~known))
+    order = np.concatenate([rng.permutation(group) for group in groups])[:EXACT]
+    most = max(1, X.memory // _BYTES_PER_ENTRY)
+    rows = np.zeros(len(known), dtype=bool)
+    rows[order[np.cumsum(row_counts(X)[order]) <= most]] = True
+    if not samples.labels.part(rows).counts.all():  # memory for a few samples
+        return samples
+    return replace(samples.part(rows), whole=(samples, rows))
+
+
+_MUCH_LESS_EVEN = 0.8  # of the effective numbers of classes, of what neighbors say and of labels
+_LEAST_PER_CLASS = 20  # unlabeled samples on average
+_STEPS = 30
+_LEAST_SHARE = 1e-4
+
+
+def effective_number(shares: Array) -> float:
+    """Return the number of equal classes that would be as uncertain as these shares."""
+    return float(np.exp(entr(shares / shares.sum()).sum()))
+
+
+def drawn_evenly(samples: LabeledSamples) -> bool:
+    """Whether the classes of the unlabeled samples are much less even than the labels.
+
+    The classes are those that the labels spread to over the graph of neighbors.
+    """
+    labels, graph = samples.labels, samples.graph
+    unlabeled = np.flatnonzero(~labels.known)
+    k = labels.members.shape[1]
+    if graph is None or len(unlabeled) < _LEAST_PER_CLASS * k:
+        return False
+    codes = graph.spread(labels)[unlabeled].argmax(axis=1)
+    counts = np.bincount(codes, labels.weight[unlabeled], minlength=k)
+    return effective_number(counts) < _MUCH_LESS_EVEN * effective_number(labels.prior())
+
+
+def log_ratio(shares: Array, prior: Array) -> Array:
+    """Return what to add to the logits of a classifier that learned from other shares, (k,)."""
+    return np.asarray(np.log(np.maximum(shares, _LEAST_SHARE) / np.maximum(prior, _LEAST_SHARE)))
+
+
+def shares_of_classes(logits: Array, prior: Array, weight: Array) -> Array:
+    """Return the shares of the classes, (k,), by the EM algorithm of Saerens et al. (2002).
+
+    The logits of samples, (n, k), are those of a classifier that learned from classes with the
+    shares `prior`; `weight` (n,) are their weights.
+    """
+    prior = np.maximum(prior, _LEAST_SHARE)
+    chances, found = softmax(logits, axis=1), prior
+    for _ in range(_STEPS):
+        again = chances * (found / prior)
+        likely = again / again.sum(axis=1, keepdims=True)
+        found = np.maximum(np.average(likely, axis=0, weights=weight), _LEAST_SHARE)
+        found = found / found.sum()
+    return np.asarray(found)

@@ -12,11 +12,10 @@ from .._common.saved import COUNT, Saved
 from .._data.border import check_integer, check_option, check_real, require_memory
 from .._labels import ClassLabels, Indicators, labels_of
 from .._solver.starts import INITS
-from ._base import Self
-from ._batches import SupervisedBase, batch_classes
+from ._base import Self, require
 from ._class_topics import SUPPORTS, LabeledSamples, restated_by_labels
-from ._conventions import require
 from ._docstrings import complete_docstring
+from ._nmf import SupervisedBase, batch_classes
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
 from ._training_data import TrainingLabels, label_weights, labels_for_training

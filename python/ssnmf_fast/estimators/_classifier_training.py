@@ -13,9 +13,8 @@ from .._common.text import nfc, short
 from .._data.border import check_integer, check_option, check_real
 from .._models.factorize import Factorization
 from .._topics import topic_shares
-from ._class_topics import SUPPORTS, LabeledSamples
-from ._committee import probabilities
-from ._label_shift import drawn_evenly
+from ._class_topics import SUPPORTS, LabeledSamples, drawn_evenly
+from ._committee import fit_tables, joined, probabilities, product_of_tables, taught_by_tables
 from ._members import (
     Linear,
     fit_coordinates,
@@ -23,10 +22,9 @@ from ._members import (
     fit_naive_bayes,
     fit_readout,
 )
-from ._neighbors import log_chances
 from ._readout import LogisticReadout
-from ._side_members import fit_tables, joined, product_of_tables, taught_by_tables
 from ._training_data import TrainingLabels, surest
+from ._views import log_chances
 
 _ROUNDS = 2
 _PSEUDO_WEIGHT = 0.1  # of a predicted label beside 1 for a given one

@@ -11,8 +11,8 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.border import require_memory
 from .._labels import labels_of
-from ._base import Self
-from ._class_topics import SUPPORTS, LabeledSamples, restated_by_labels
+from ._base import Self, require
+from ._class_topics import SUPPORTS, LabeledSamples, in_memory, restated_by_labels, with_context
 from ._classifier_training import (
     check_threshold,
     plan_of,
@@ -20,14 +20,12 @@ from ._classifier_training import (
     self_trained,
     train_members,
 )
-from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 from ._readout import Readout
-from ._samples_seen import in_memory, with_context
-from ._side import tables_to_fit
 from ._training_data import labels_for_training
 from ._validation import calibrated, validate
+from ._views import tables_to_fit
 
 _PLAIN = {
     "committee_": dict[str, dict[str, float]],

@@ -18,7 +18,7 @@ from .._labels import ClassLabels, Indicators, labels_of
 from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
 from .._models.receipts import Claim
 from .._solver.result import Receipt, fingerprints
-from ._conventions import require
+from ._base import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 from ._receipts import said_by

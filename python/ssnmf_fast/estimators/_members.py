@@ -18,8 +18,8 @@ from sklearn.svm import LinearSVC
 from .._common.arrays import Array
 from .._data.arrays import scale_rows
 from .._data.threads import one_blas_thread
-from ._context import Context
 from ._training_data import TrainingLabels
+from ._views import Context
 
 LARGEST_LOGIT = 30.0  # probabilities stay above 1e-13
 _NEGLIGIBLE = 1e-15  # a weight beside the penalty; LIBLINEAR does not end for subnormal ones

@@ -16,17 +16,14 @@ from .._common.arrays import Array
 from .._data.border import check_integer, check_option
 from .._labels import ClassLabels, Indicators
 from .._topics import topic_shares
-from ._base import FactorizationBase
-from ._context import Context, context_of, directions_of, filled
-from ._conventions import score_labeled
-from ._explain import explanation_of
-from ._explanation import Explanation
+from ._base import FactorizationBase, score_labeled
+from ._committee import with_tables
+from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
-from ._side import Tables, tables_to_predict
-from ._side_members import with_tables
 from ._suggesting import suggest
 from ._training_data import TrainingLabels, labels_for_training
+from ._views import Context, Tables, context_of, directions_of, filled, tables_to_predict
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _MANY_LABELS = 50  # labeled samples per class above which features predict better than topics

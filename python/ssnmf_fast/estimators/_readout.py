@@ -20,9 +20,8 @@ from .._data.threads import one_blas_thread
 from .._topics import topic_shares
 from ._base import product
 from ._committee import probabilities
-from ._context import N_DIRECTIONS, Context, context_of, filled, row_blocks, row_sums
 from ._members import Linear
-from ._neighbors import Votes
+from ._views import N_DIRECTIONS, Context, Votes, context_of, filled, row_blocks, row_sums
 
 _OF_CLASSES = ("intercepts", "slopes", "offsets", "thresholds")
 _MAX_ITER = 1000

@@ -15,10 +15,9 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.border import check_option, require_finite
 from .._labels import RealTargets
-from ._base import product
-from ._batches import SupervisedBase
-from ._conventions import require, score_labeled
+from ._base import product, require, score_labeled
 from ._docstrings import complete_docstring
+from ._nmf import SupervisedBase
 from ._receipts import Restated
 from ._training_data import (
     as_outer,

@@ -15,18 +15,16 @@ from .._data.border import check_integer, check_option, check_random_state
 from .._labels import ClassLabels, names_array
 from .._models.factorize import Factorization
 from .._topics import Topics
+from ._base import require
 from ._class_topics import OVERALL, even_start, weighted_sums
-from ._context import context_of, directions_of
-from ._conventions import require
+from ._constrained import NamedTopics
 from ._docstrings import complete_docstring
 from ._members import Linear, fit_naive_bayes
-from ._mixed_topics import shares_of_named, start_of_mixture
-from ._named_topics import NamedTopics
-from ._one_topic import LABEL_WEIGHT, topics_of_samples
 from ._readout import LogisticReadout
 from ._receipts import Restated, said_by
-from ._seeds import Seeds
+from ._seeds import LABEL_WEIGHT, Seeds, shares_of_named, start_of_mixture, topics_of_samples
 from ._training_data import TrainingLabels, surest
+from ._views import context_of, directions_of
 
 _MEMBERSHIPS = ("single", "mixed")
 _SURE = 0.5  # share of the samples of each topic that keep to it in the factorization

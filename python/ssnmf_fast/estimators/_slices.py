@@ -18,7 +18,7 @@ from .._models.online import Stream
 from .._solver.losses import loss_named
 from .._solver.result import sizes_of
 from .._solver.starts import given_factors
-from ._conventions import IterativeEstimator
+from ._base import IterativeEstimator
 from ._receipts import WithReceipt
 
 

@@ -11,10 +11,9 @@ from .._common.arrays import Array
 from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
 from .._topics import topic_shares
-from ._context import context_of, filled, row_sums
+from ._committee import with_tables
 from ._readout import LogisticReadout
-from ._side import Tables
-from ._side_members import with_tables
+from ._views import Tables, context_of, filled, row_sums
 
 _LOOKED_AT = 10_000  # samples of a larger X, unless more are asked for
 _CANDIDATES = 2000  # of these the most uncertain, unless more are asked for

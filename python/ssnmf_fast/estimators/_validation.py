@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
-from ._class_topics import SUPPORTS, LabeledSamples
+from ._class_topics import SUPPORTS, LabeledSamples, log_ratio, shares_of_classes
 from ._classifier_training import (
     Plan,
     Trained,
@@ -20,11 +20,8 @@ from ._classifier_training import (
     self_trained,
     train_members,
 )
-from ._committee import Truth, cross_fitted, fit_weights, probabilities
-from ._folds import folds_of
-from ._label_shift import log_ratio, shares_of_classes
+from ._committee import Truth, cross_fitted, fit_weights, folds_of, probabilities, table_logits
 from ._readout import LogisticReadout, calibration
-from ._side_members import table_logits
 from ._training_data import TrainingLabels
 
 # Samples in trials, unless more are labeled, by the number of folds: topics are better the more

@@ -1,0 +1,352 @@
+"""What a classifier sees of its samples: in memory, complete, with a graph of neighbors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.neighbors import NearestNeighbors
+from sklearn.semi_supervised import LabelSpreading
+
+from .._common.arrays import Array
+from .._common.optional import NEIGHBORS_HINT
+from .._common.text import short
+from .._data.arrays import scale_rows
+from .._data.border import check_matrix
+from .._data.csr_file import CsrFile
+from .._data.threads import limited_openmp, look_for_libraries, one_blas_thread, resolve_threads
+from .._linalg.operators import unit_rows
+from .._linalg.randomized_svd import randomized_svd
+from .._solver.weights import as_weights
+from ._training_data import TrainingLabels
+
+Tables = dict[str, Any]  # by their names; rows have length 1
+
+_TAKEN = ("topics", "features", "directions", "naive Bayes", "margins", "neighbors")
+
+
+def tables_to_fit(side: Any, n_samples: int) -> Tables:
+    """Return the tables of a fit; ValueError for names that other members have."""
+    tables = _checked(side, n_samples)
+    for name in tables:
+        if name in (*_TAKEN, "committee"):
+            raise ValueError(
+                f"side has a table {name!r}, which is the name of a member of the committee. Give "
+                "it another one, such as 'embedding'."
+            )
+    return tables
+
+
+def tables_to_predict(side: Any, n_samples: int, columns: Mapping[str, int]) -> Tables:
+    """Return the tables of a prediction: those of the fit, with as many columns."""
+    tables = _checked(side, n_samples)
+    if tables.keys() != columns.keys():
+        wanted = f"side with the tables {_listed(columns)}" if columns else "no side"
+        given = f"the tables {_listed(tables)}" if tables else "none"
+        raise ValueError(
+            f"The model was fitted with {wanted}; got {given}. Predictions need the same tables "
+            "as the fit."
+        )
+    for name, count in columns.items():
+        if tables[name].shape[1] != count:
+            raise ValueError(
+                f"side[{short(name)}] has {tables[name].shape[1]} columns; expected {count}, as in "
+                "fit."
+            )
+    return {name: tables[name] for name in columns}
+
+
+def _listed(names: Any) -> str:
+    return f"[{', '.join(map(repr, names))}]"
+
+
+def _checked(side: Any, n_samples: int) -> Tables:
+    if side is None:
+        return {}
+    if not isinstance(side, Mapping) or not all(isinstance(name, str) for name in side):
+        raise TypeError(
+            f"side must be a mapping of names to tables; got {type(side).__name__}. Give, for "
+            "example, side={'embedding': E}."
+        )
+    return {name: _table(table, f"side[{short(name)}]", n_samples) for name, table in side.items()}
+
+
+def _table(table: Any, name: str, n_samples: int) -> Any:
+    matrix = check_matrix(table, name, allow_nan=False, allow_negative=True)
+    if matrix.shape[0] != n_samples or not matrix.shape[1]:
+        raise ValueError(
+            f"{name} has shape {matrix.shape}; expected {n_samples} rows, one for each sample of "
+            "X, and at least one column."
+        )
+    return unit_rows(matrix)
+
+
+N_NEIGHBORS = 10
+_SCALE_NEIGHBOR = 7  # whose distance is the scale of a sample (Zelnik-Manor and Perona 2004)
+_CLAMPING, _STEPS, _TOLERANCE = 0.8, 200, 1e-3
+EXACT = 50_000  # samples up to which all distances are computed
+_LEAST_CHANCE = 1e-4
+_CELLS, _CELLS_READ, _POINTS_OF_CELL = 4, 32, 64  # beyond: cells over the root of the samples
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Labels of points, (n, k) with rows that sum to 1, as neighbors of new samples cast them."""
+
+    points: Array  # (n, d), float32
+    scales: Array  # (n,): the distance that makes a neighbor a near one
+    chances: Array  # (n, k)
+
+    def logits(self, points: Array, n_threads: int | None = None) -> Array:
+        """Return the logarithms of what the neighbors of new points say, (new points, k)."""
+        k = min(N_NEIGHBORS, len(self.points))
+        distances, neighbors = nearest(self.points, points, k, n_threads)
+        nearness = _nearness(distances, _scales(distances), self.scales[neighbors])
+        chances = np.einsum("ij,ijk->ik", nearness, self.chances[neighbors])
+        return log_chances(chances / nearness.sum(axis=1, keepdims=True))
+
+
+def log_chances(chances: Array) -> Array:
+    """Return logarithms of probabilities, none of which is taken to be zero."""
+    return np.asarray(np.log(np.maximum(chances, _LEAST_CHANCE)))
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A symmetric graph of neighbors: weights exp(-d(i, j)^2 / (scale_i scale_j))."""
+
+    points: Array
+    scales: Array
+    nearness: Any  # (n, n), CSR
+
+    @classmethod
+    def of(cls, scores: Array, n_threads: int | None = None) -> Graph:
+        """Return the graph of samples with these scores, (n, d)."""
+        points = np.ascontiguousarray(scores, dtype=np.float32)
+        n = len(points)
+        k = min(N_NEIGHBORS, n - 1)
+        distances, neighbors = nearest(points, points, k + 1, n_threads)
+        itself = neighbors == np.arange(n)[:, None]
+        itself[~itself.any(axis=1), -1] = True  # copies of a sample are nearer than it is itself
+        distances, neighbors = (part[~itself].reshape(n, k) for part in (distances, neighbors))
+        scales = _scales(distances)
+        weights = _nearness(distances, scales, scales[neighbors])
+        ends = np.arange(0, n * k + 1, k)
+        half = sp.csr_array((weights.ravel(), neighbors.ravel(), ends), shape=(n, n))
+        return cls(points, scales, sp.csr_array(half + half.T))
+
+    @one_blas_thread()
+    def spread(self, labels: TrainingLabels) -> Array:
+        """Return the probability of every class for all samples (Zhou et al. 2004), (n, k)."""
+        codes = np.where(labels.known, labels.codes, -1)
+        nearness = sp.csr_matrix(self.nearness)
+
+        def affinity(X: Any, Y: Any = None) -> Any:
+            return nearness
+
+        machine = LabelSpreading(
+            kernel=affinity, alpha=_CLAMPING, max_iter=_STEPS, tol=_TOLERANCE
+        ).fit(np.zeros((len(codes), 1)), codes)
+        found = np.zeros(labels.members.shape)
+        found[:, machine.classes_] = machine.label_distributions_
+        reached = found.any(axis=1, keepdims=True)
+        return np.asarray(np.where(reached, found, labels.prior()))
+
+    def votes(self, chances: Array, known: Array, most: int) -> Votes:
+        """Return what new samples ask: the labeled samples and others, evenly, or all up to `most`.
+
+        Fewer voters make predictions faster, and less exact.
+        """
+        if len(known) <= most:
+            return Votes(self.points, self.scales, chances)
+        others = np.flatnonzero(~known)
+        count = min(max(0, most - int(known.sum())), len(others))
+        chosen = others[np.linspace(0, len(others) - 1, count).astype(int)] if count else others[:0]
+        rows = np.sort(np.concatenate([np.flatnonzero(known), chosen]))
+        return Votes(self.points[rows], self.scales[rows], chances[rows])
+
+
+def _scales(distances: Array) -> Array:
+    """Return the distance to a near neighbor, (n,); copies of one sample have a small one."""
+    found = distances[:, min(_SCALE_NEIGHBOR, distances.shape[1]) - 1]
+    return np.asarray(np.maximum(found, 1e-6))
+
+
+def _nearness(distances: Array, scales: Array, others: Array) -> Array:
+    # A neighbor is never so far that its vote is lost altogether.
+    exponents = np.minimum(distances**2 / (scales[:, None] * others), 50.0)
+    return np.asarray(np.exp(-exponents), dtype=np.float64)
+
+
+def nearest(
+    points: Array, asked: Array, k: int, n_threads: int | None = None
+) -> tuple[Array, Array]:
+    """Return distances to the k nearest of the points, nearest first, and which these are."""
+    asked = np.ascontiguousarray(asked, dtype=np.float32)
+    threads = resolve_threads(n_threads)
+    if len(points) > EXACT:
+        return _approximate(points, asked, k, threads)
+    machine = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(points)
+    with limited_openmp(threads):
+        distances, neighbors = machine.kneighbors(asked)
+    return distances, neighbors
+
+
+def _approximate(points: Array, asked: Array, k: int, threads: int) -> tuple[Array, Array]:
+    """Look only into the cells of an inverted file that are nearest."""
+    import faiss
+
+    look_for_libraries()
+    cells = round(_CELLS * math.sqrt(len(points)))
+    quantizer = faiss.IndexFlatL2(points.shape[1])
+    index = faiss.IndexIVFFlat(quantizer, points.shape[1], cells)
+    index.nprobe = _CELLS_READ
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(threads)
+    try:
+        index.train(points[:: max(1, len(points) // (_POINTS_OF_CELL * cells))])
+        index.add(points)
+        squares, neighbors = index.search(asked, k)
+    finally:
+        faiss.omp_set_num_threads(before)
+    # In cells with few points there may be fewer neighbors than asked for: -1, infinitely far.
+    missing = neighbors < 0
+    neighbors[missing] = np.broadcast_to(neighbors[:, :1], neighbors.shape)[missing]
+    return np.sqrt(np.maximum(np.where(missing, np.inf, squares), 0)), neighbors
+
+
+def why_missing(n_samples: int) -> str:
+    """Return why there is no graph of so many samples, or "" if there may be one."""
+    if n_samples <= EXACT or find_spec("faiss") is not None:
+        return ""
+    return f"more than {EXACT} samples need faiss: {NEIGHBORS_HINT}"
+
+
+N_DIRECTIONS = 50  # of unit scores
+_MORE_DIRECTIONS = 100  # of coordinates
+_OVERSAMPLES, _POWER_STEPS = 10, 2
+_MOSTLY_ZERO = 0.1  # share of nonzeros of data that are like counts of words
+_BLOCK_ENTRIES = 1 << 22  # of X at a time, where they are filled
+
+
+def visible(X: Any, X_weights: Any) -> Any:
+    """Return X with 0 where an entry has no weight, as far as the form of the weights tells it."""
+    if X_weights is None or sp.issparse(X_weights):  # the fit refuses the latter
+        return X
+    return as_weights(X_weights, "X_weights").hide(X)
+
+
+@one_blas_thread()
+def filled(X: Any, S: Array | None = None, A: Array | None = None, absent: Any = None) -> Any:
+    """Return X with S A, or 0 without factors, where X is NaN or entries are `absent`."""
+    if sp.issparse(X) and sp.issparse(absent):
+        rest = sp.csr_array(X - X.multiply(absent))
+        places = absent.nonzero()
+        values = np.zeros(len(places[0])) if S is None or A is None else (S @ A)[places]
+        return rest + sp.csr_array((values.astype(X.dtype), places), shape=X.shape)
+    missing = False if sp.issparse(X) else np.isnan(X)
+    if absent is not None:
+        missing = missing | (absent.toarray() if sp.issparse(absent) else absent)
+    if not np.any(missing):
+        return X
+    X = X.toarray() if sp.issparse(X) else np.array(X)
+    X[missing] = 0 if S is None or A is None else (S @ A)[missing]
+    return X
+
+
+def row_blocks(X: Any, X_weights: Any) -> Iterator[tuple[slice, Any, Any]]:
+    """Yield bounded numbers of rows: which, these of X, and where they are missing, or None."""
+    if X_weights is not None:
+        absent = as_weights(X_weights, "X_weights").absent(X.shape)
+    if isinstance(X, CsrFile):
+        for rows, block in X.blocks():
+            yield rows, block, None if X_weights is None else absent(rows)
+        return
+    if X_weights is None:
+        yield slice(None), X, None
+        return
+    step = max(1, _BLOCK_ENTRIES // X.shape[1])
+    for begin in range(0, X.shape[0], step):
+        rows = slice(begin, begin + step)
+        yield rows, X[rows], absent(rows)
+
+
+def row_sums(X: Any) -> Array:
+    """Return the sum of every sample, float64; NaN counts as 0."""
+    if isinstance(X, CsrFile):
+        return np.concatenate([np.asarray(block.sum(axis=1)).ravel() for _, block in X.blocks()])
+    if sp.issparse(X):
+        return np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+    return np.asarray(np.nansum(X, axis=1, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class Context:
+    """Rows of length 1, (n, m), and their coordinates in leading directions, (n, d); or nothing."""
+
+    rows: Any = None
+    coordinates: Array | None = None
+    directions: Array | None = None  # (d, m)
+
+    def __bool__(self) -> bool:
+        return self.rows is not None
+
+    def __getitem__(self, chosen: Any) -> Context:
+        if self.rows is None or self.coordinates is None:
+            return self
+        return Context(self.rows[chosen], self.coordinates[chosen], self.directions)
+
+    @cached_property
+    def like_counts(self) -> bool:
+        """Whether few entries are not zero, as in counts of words."""
+        entries = self.rows.nnz if sp.issparse(self.rows) else np.count_nonzero(self.rows)
+        return bool(entries < _MOSTLY_ZERO * math.prod(self.rows.shape))
+
+    @cached_property
+    def scores(self) -> Array:
+        """Coordinates in the first directions, at length 1."""
+        assert self.coordinates is not None
+        return np.asarray(unit_rows(self.coordinates[:, :N_DIRECTIONS]))
+
+
+@one_blas_thread()
+def directions_of(
+    X: Any, X_weights: Any, seed: int, n_threads: int | None, sample_weight: Array | None = None
+) -> Array | None:
+    """Return leading right singular vectors of the rows of X at length 1, (d, m), or None.
+
+    With weights of the samples, the squares of these lengths are the weights.
+    """
+    # On a cluster, on disk, or with weights only the topics of X are seen.
+    if X_weights is not None or not (isinstance(X, np.ndarray) or sp.issparse(X)):
+        return None
+    rows = unit_rows(filled(X))
+    if sample_weight is not None:
+        root = np.sqrt(sample_weight)
+        rows = scale_rows(rows, root) if sp.issparse(rows) else rows * root[:, None]
+    _, singular, Vt = randomized_svd(
+        rows,
+        min(_MORE_DIRECTIONS, *rows.shape),
+        n_oversamples=_OVERSAMPLES,
+        n_power=_POWER_STEPS,
+        random_state=seed,
+        n_threads=n_threads,
+    )
+    # A direction without data is noise of rounding.
+    kept = singular > singular[0] * 1e-10 if len(singular) else singular > 0
+    return np.asarray(Vt[kept])
+
+
+@one_blas_thread()
+def context_of(X: Any, directions: Array | None) -> Context:
+    """Return the context of complete samples; without directions it is empty."""
+    if directions is None or not len(directions):
+        return Context()
+    rows = unit_rows(X)
+    return Context(rows, np.asarray(rows @ directions.T), directions)
