@@ -35,7 +35,9 @@ from ssnmf_fast.estimators import _class_topics as _label_shift
 from ssnmf_fast.estimators import _committee, _members, _suggesting, _training_data
 from ssnmf_fast.estimators import _views as _context
 from ssnmf_fast.estimators import _views as _neighbors
-from ssnmf_fast.metrics import _core_consistency, _matrices, _occurrences
+from ssnmf_fast.metrics import _coherence as _occurrences
+from ssnmf_fast.metrics import _sparsity as _matrices
+from ssnmf_fast.metrics import _tensors as _core_consistency
 from ssnmf_fast.selection import _errors, _hidden, _hidden_labels, _search
 
 __all__ = [

@@ -4,15 +4,18 @@ They need NumPy and SciPy only, but for scorers of scikit-learn.  They take dens
 matrices, and never modify them.
 """
 
-from ._clustering import ClusteringScore, clustering_score
+from ._clustering import (
+    ClusteringScore,
+    TopicMatching,
+    clustering_score,
+    jaccard_similarity,
+    match_topics,
+)
 from ._coherence import topic_coherence
-from ._core_consistency import core_consistency
-from ._diversity import topic_diversity, topic_exclusivity
-from ._factor_match import factor_match_score
-from ._leading import TopicScore
-from ._matching import TopicMatching, jaccard_similarity, match_topics
 from ._scorer import labeled_scorer
 from ._sparsity import InterLabelSparsity, hoyer_sparsity, inter_label_sparsity
+from ._tensors import core_consistency, factor_match_score
+from ._topics import TopicScore, topic_diversity, topic_exclusivity
 
 __all__ = [
     "ClusteringScore",

@@ -12,7 +12,7 @@ from .._common.arrays import Array
 from .._data.border import check_integer, check_option
 from .._data.tensors import check_mode
 from .._topics import divide_by_sums
-from ..metrics._cp_models import check_cp_model
+from ..metrics._tensors import check_cp_model
 from ._checks import check_names
 from ._style import ACCENT, FRAME, GRAY, INK, complete_docstring, figure, fitted, plain, text_width
 
