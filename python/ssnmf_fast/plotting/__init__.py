@@ -7,16 +7,13 @@ shows; it needs no display.
 
 from __future__ import annotations
 
-from ._components import tensor_components
-from ._consensus import clustergram, consensus_matrix, stability_by_rank
+from ._components import tensor_components, term_bars
 from ._curves import convergence, objective_curve, singular_values
 from ._images import image_grid
 from ._over_time import topics_over_time
-from ._ranks import rank_curve
+from ._ranks import clustergram, consensus_matrix, rank_curve, stability_by_rank
 from ._samples import representation_map
-from ._term_bars import term_bars
-from ._topics import class_map, label_map
-from ._tree import topic_tree
+from ._topics import class_map, label_map, topic_tree
 
 __all__ = [
     "class_map",

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from ._checks import check_finite, read_named
 from ._style import (
     ACCENT,
     COLORS,
@@ -18,10 +17,12 @@ from ._style import (
     add_legend,
     add_title,
     axes_or_new,
+    check_finite,
     complete_docstring,
     curve_look,
     label_axes,
     logarithmic,
+    read_named,
     write_beside,
 )
 

@@ -12,8 +12,19 @@ import numpy.typing as npt
 from .._common.arrays import Array
 from .._common.text import short
 from .._data.border import check_integer, check_real
-from ._checks import check_names, check_row, check_table
-from ._style import ACCENT, FRAME, INK, add_title, axes_or_new, complete_docstring, fitted, inches
+from ._style import (
+    ACCENT,
+    FRAME,
+    INK,
+    add_title,
+    axes_or_new,
+    check_names,
+    check_row,
+    check_table,
+    complete_docstring,
+    fitted,
+    inches,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,13 +11,6 @@ from .._common.arrays import Array
 from .._data.border import check_integer
 from .._labels import unmask_labels
 from .._topics import divide_by_sums
-from ._checks import (
-    check_labels,
-    check_names,
-    check_samples,
-    neighbors_by_class,
-    topic_names,
-)
 from ._style import (
     FRAME,
     GRAY,
@@ -25,10 +18,15 @@ from ._style import (
     add_title,
     axes_or_new,
     blues,
+    check_labels,
+    check_names,
+    check_samples,
     complete_docstring,
     name_axes,
+    neighbors_by_class,
     plain,
     text_width,
+    topic_names,
 )
 from ._tables import (
     Room,

@@ -10,16 +10,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._data.border import check_real
-from ._style import (
-    FRAME,
-    INK,
-    axes_or_new,
-    blues,
-    fitted,
-    inches,
-    plain,
-    text_width,
-)
+from ._style import FRAME, INK, axes_or_new, blues, fitted, inches, plain, text_width
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

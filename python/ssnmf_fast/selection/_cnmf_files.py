@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._common.arrays import Array
 from .._common.replacement import Replacement
 from .._topics import names_of
-from ..plotting._checks import check_names
+from ..plotting._style import check_names
 
 if TYPE_CHECKING:
     from ._consensus_result import Consensus
