@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ._content import Example, Picture, Report, confusion
 from ._judged import ClassScore, Judged, Measure
-from ._page import png, render
+from ._page import Example, Picture, Report, confusion, png, render
 
 __all__ = [
     "ClassScore",
