@@ -190,10 +190,9 @@ def _default_columns(count: int) -> int:
 
 KINDS = ("bars", "line", "largest")
 _FEW = 40  # entries of a mode that are drawn as bars
-_PANEL, _ROW, _BAR = 2.3, 0.85, 0.15  # inches: width, least height, height of a named bar
+_PANEL, _ROW, _NAMED_BAR = 2.3, 0.85, 0.15  # inches: width, least height, height of a named bar
 _NAMES = 1.5  # inches, at most, of names beside bars
 _ON_AXIS = 12  # names below bars
-_TEXT = 8.0  # points
 
 
 @dataclass(frozen=True)
@@ -293,7 +292,7 @@ def tensor_components(
     widths = [mode.width(some) for mode, some in zip(modes, largest, strict=True)]
     named = [some for mode, some in zip(modes, largest, strict=True) if mode.kind == "largest"]
     bars = max((len(entries) for some in named for entries in some), default=0)
-    height = max(_ROW, _BAR * bars + 0.2)
+    height = max(_ROW, _NAMED_BAR * bars + 0.2)
     drawn: Any = figure(sum(widths) + 1.3, height * count + 0.7 + 0.3 * (title is not None))
     grid = drawn.subplots(count, len(modes), squeeze=False, width_ratios=widths)
     for column, (mode, some) in enumerate(zip(modes, largest, strict=True)):
