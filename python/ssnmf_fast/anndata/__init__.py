@@ -5,9 +5,8 @@ from .._common.optional import CELLS_HINT, require_package
 with require_package("anndata", CELLS_HINT):
     from anndata import AnnData as _AnnData  # noqa: F401
 
-from ._choosing import choose_rank, consensus
 from ._map import map_to
-from ._nmf import nmf
+from ._nmf import choose_rank, consensus, nmf
 from ._prepare import prepare
 
 __all__ = ["choose_rank", "consensus", "map_to", "nmf", "prepare"]

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import numbers
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .._common.arrays import Array
+from .._data.border import check_real
 from .._data.csr_file import CsrFile, bytes_of
 from .._version import __version__
-from ._genes import SCALE, chosen_genes, scales_of
-from ._read import read_matrix
-from ._source import Source
+from ..estimators import SeededTopics
+from ._source import SCALE, Source, chosen_genes, gene_numbers, read_matrix, scales_of
 
 
 @dataclass(frozen=True)
@@ -138,3 +140,106 @@ def _by_gene(A: Array, genes: Array, n_genes: int, dtype: Any) -> Array:
     found = np.zeros((n_genes, len(A)), dtype)
     found[genes] = A.T
     return found
+
+
+def batches_of(adata: Any, batch_key: str | None) -> pd.Categorical | None:
+    """Return the batch of each cell; raises ValueError where there is none."""
+    if batch_key is None:
+        return None
+    if batch_key not in adata.obs:
+        raise ValueError(
+            f"batch_key={batch_key!r} is not among the columns of adata.obs, {list(adata.obs)}."
+        )
+    found = pd.Categorical(adata.obs[batch_key]).remove_unused_categories()
+    missing = int((found.codes < 0).sum())
+    if missing:
+        raise ValueError(
+            f"adata.obs[{batch_key!r}] has no value for {missing} cells; expected a batch for each."
+        )
+    if len(set(map(str, found.categories))) < len(found.categories):
+        raise ValueError(
+            f"adata.obs[{batch_key!r}] has values that are the same as text, such as 1 and '1'. "
+            "Make them text, by astype(str)."
+        )
+    if len(found.categories) < 2:
+        raise ValueError(
+            f"adata.obs[{batch_key!r}] has the same value for all cells; leave batch_key out."
+        )
+    return found
+
+
+def names_of_batches(batches: pd.Categorical | None) -> list[str]:
+    """Return the names of the batches."""
+    return [] if batches is None else [str(name) for name in batches.categories]
+
+
+def usage_of_profiles(X: Any, batches: pd.Categorical) -> Array:
+    """Return the columns of S that are known (n x batches): the size of a cell in its batch.
+
+    A cell with twice the counts has twice as much of the profile; their mean is 1.
+    """
+    totals = cell_totals(X)
+    found = np.zeros((len(totals), len(batches.categories)), X.dtype)
+    found[np.arange(len(totals)), batches.codes] = totals / (totals.mean() or 1.0)
+    return found
+
+
+Sets = dict[str, dict[int, float]]  # the strengths of genes, which are numbers of columns
+
+
+def known_sets(adata: Any, gene_sets: Any, rank: int) -> Sets:
+    """Return the genes of each set that adata has, with their strengths; warn of the others."""
+    if not isinstance(gene_sets, Mapping):
+        raise TypeError(
+            "gene_sets must be a dict of programs, such as {'T cells': ['CD3D', 'CD3E']}; got "
+            f"{gene_sets!r:.100} ({type(gene_sets).__name__})."
+        )
+    if not 2 <= len(gene_sets) <= rank:
+        raise ValueError(
+            f"gene_sets has {len(gene_sets)} programs, and n_components is {rank}; expected two "
+            "or more, and not more than n_components."
+        )
+    sets: Sets = {}
+    for name, genes in gene_sets.items():
+        where = f"gene_sets[{name!r}]"
+        known = gene_numbers(adata, genes, where)
+        strengths = genes if isinstance(genes, Mapping) else {}
+        for gene, strength in strengths.items():
+            if check_real(strength, f"{where}[{gene!r}]") == 0:
+                raise ValueError(f"{where}[{gene!r}] is 0; a strength is above 0. Leave it out.")
+        names = adata.var_names[known]
+        text = unicodedata.normalize("NFC", str(name))
+        if text in sets:
+            raise ValueError(f"gene_sets names the program {text!r} twice; give distinct names.")
+        sets[text] = {int(k): strengths.get(g, 1.0) for k, g in zip(known, names, strict=True)}
+    return sets
+
+
+def genes_of(sets: Sets) -> Array:
+    """Return the numbers of all genes of the sets."""
+    return np.array([gene for each in sets.values() for gene in each])
+
+
+def names_of_programs(sets: Sets, rank: int) -> list[str]:
+    """Return the names of the sets, and those of free programs, which no set has."""
+    free = (name for number in count(1) if (name := f"free{number}") not in sets)
+    return [*sets, *islice(free, rank - len(sets))]
+
+
+def fit_sets(chosen: Chosen, sets: Sets, rank: int, given: dict[str, Any]) -> SeededTopics:
+    """Fit programs that begin with the gene sets."""
+    if isinstance(chosen.X, CsrFile):
+        raise ValueError(
+            f"gene_sets need the data in memory, where the chosen genes take {gigabytes(chosen.X)}."
+            " Give more memory, fewer genes, or no gene_sets."
+        )
+    seeds = {
+        name: {
+            int(np.searchsorted(chosen.genes, gene)): strength for gene, strength in each.items()
+        }
+        for name, each in sets.items()
+    }
+    model = SeededTopics(
+        seeds, n_free_topics=rank - len(sets), membership="mixed", readout=None, **given
+    )
+    return model.fit(chosen.X)

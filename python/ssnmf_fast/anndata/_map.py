@@ -17,10 +17,7 @@ from .._models.represent import represent
 from .._version import __version__
 from ..selection import Consensus
 from ._data import said, writable
-from ._genes import require_unique
-from ._moments import deviations_of
-from ._read import MEMORY, read_matrix
-from ._source import Source, require_annotated
+from ._source import MEMORY, Source, deviations_of, read_matrix, require_annotated, require_unique
 
 _SCALES = ("reference", "own", "none")
 

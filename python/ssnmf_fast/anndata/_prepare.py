@@ -11,9 +11,18 @@ from .._common.arrays import Array
 from .._common.text import listed
 from .._data.border import check_integer, check_option
 from ._data import writable
-from ._genes import HIGHLY_VARIABLE, PREPARED, SCALE, gene_numbers
-from ._moments import Moments, cell_sums, deviations, moments_of
-from ._source import Source, require_annotated
+from ._source import (
+    HIGHLY_VARIABLE,
+    PREPARED,
+    SCALE,
+    Moments,
+    Source,
+    cell_sums,
+    deviations,
+    gene_numbers,
+    moments_of,
+    require_annotated,
+)
 
 _HIGHEST = 20  # genes that the variation of cells in size is read from
 _MIDDLE = (0.1, 0.9)  # quantiles between which genes say what variance goes with a mean
