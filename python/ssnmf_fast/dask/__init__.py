@@ -5,9 +5,8 @@ from .._common.optional import DASK_HINT, require_package
 with require_package("dask.distributed", DASK_HINT):
     import distributed as _distributed  # noqa: F401
 
-from ._classifier import SSNMFClassifier
 from ._consensus import consensus
-from ._estimators import NMF, BayesianNMF, TopicSupervisedNMF
+from ._estimators import NMF, BayesianNMF, SSNMFClassifier, TopicSupervisedNMF
 from ._factorize import factorize
 from ._waiting import SchedulerLostError
 

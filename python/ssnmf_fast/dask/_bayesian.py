@@ -28,8 +28,7 @@ from .._models.variational_problem import (
 )
 from .._solver.known import Known
 from .._solver.losses import KULLBACK_LEIBLER
-from ._block import UPDATES_OF_LOST_ROWS, Block, copy_of_rows
-from ._build import BlockInput, Plan
+from ._block import UPDATES_OF_LOST_ROWS, Block, BlockInput, Plan, copy_of_rows
 from ._cluster import Blocks, reduce_tasks
 from ._data import Data, count_threads, load
 from ._fit import ClusterFit, begin, pcg64_of

@@ -20,9 +20,8 @@ from distributed import Client, get_client
 
 from .._common.arrays import Array
 from . import _rows, _waiting
-from ._interrupts import note_interrupts
 from ._rows import BlockStatistics, Order, aligned_copy, forget, read, run_task
-from ._waiting import GOES_ON, WorkersLostError, ask, finish, logger, result_of
+from ._waiting import GOES_ON, WorkersLostError, ask, finish, logger, note_interrupts, result_of
 
 Result = TypeVar("Result")
 Self = TypeVar("Self", bound="Blocks")

@@ -17,12 +17,11 @@ from .._models.factorize import factorize
 from ..selection import Consensus
 from ..selection._consensus import agreement
 from ..selection._starts import Recipe, Start, start_of
-from ._build import as_matrix
+from ._block import as_matrix
 from ._cluster import check_client, insist
 from ._data import count_threads
-from ._interrupts import note_interrupts
 from ._on_cluster import gather
-from ._waiting import cancel, result_of, scatter
+from ._waiting import cancel, note_interrupts, result_of, scatter
 
 
 def consensus(

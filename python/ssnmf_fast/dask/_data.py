@@ -21,8 +21,8 @@ from .._data.arrays import check_dtype
 from .._data.border import check_integer
 from .._data.csr_file import open_csr
 from .._solver.weights import as_weights
-from . import _build
-from ._build import BlockInfo
+from . import _block as _build
+from ._block import BlockInfo
 from ._rows import with_title
 from ._waiting import result_of
 

@@ -30,9 +30,8 @@ from .._solver.result import Factorization, FitState
 from .._solver.starts import start_B as start_of_labels
 from .._solver.starts import zeros_that_stay
 from .._solver.terms import Term
-from ._block import copy_of_rows
+from ._block import Plan, copy_of_rows
 from ._block import losses as losses_of
-from ._build import Plan
 from ._cluster import check_client
 from ._data import MEMORY, Data, count_threads, load
 from ._fit import ClusterFit, ClusterProblem, begin, pcg64_of, start_B, without_S

@@ -21,9 +21,9 @@ from .._solver.loop import Current
 from .._solver.penalties import Penalties
 from .._solver.problem import Ahead, Problem
 from .._solver.relations import Relation, Side, Solver, Statistics, unreached, value
-from . import _block, _build
-from ._block import Draw, RowOrder
-from ._build import Plan
+from . import _block
+from . import _block as _build
+from ._block import Draw, Plan, RowOrder
 from ._cluster import Blocks
 from ._data import Data
 from ._rows import BlockStatistics, Rows

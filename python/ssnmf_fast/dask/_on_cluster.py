@@ -24,7 +24,7 @@ from .._solver.weights import as_weights
 from ..estimators._base import FactorizationBase
 from ..estimators._explanation import Explanation
 from ..estimators._predicting import ReadoutPredictions, with_readout
-from ._build import BlockInput, as_matrix, weights_of
+from ._block import BlockInput, as_matrix, weights_of
 from ._cluster import check_client, keep_value
 from ._data import MEMORY, Data, blocks_of, count_threads, cut_weights, load, whole_rows
 from ._factorize import factorize

@@ -1,9 +1,8 @@
-"""Waits for a Dask cluster, none of them without end.
+"""Ctrl-C in a fit on a cluster.
 
-Two things can keep a task from ever being computed.  A task of a fit may run only where its rows of
-S are.  If that worker dies, even after the task was done but before its result came to the caller,
-Dask waits for the same worker to come back.  And a message may be lost.  So every wait looks at the
-cluster from time to time, and a step of a fit that has lost something is taken again.
+Python drops an exception that a destructor raises, and with it an interrupt that comes while a
+future of Dask is deleted.  A fit on a cluster deletes futures all the time.  So it keeps a note of
+each interrupt, and its next wait raises the one that was dropped.
 """
 
 from __future__ import annotations
@@ -12,16 +11,54 @@ import asyncio
 import concurrent.futures
 import inspect
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from time import monotonic, time
+from types import FrameType
 from typing import Any, NamedTuple
 
 from distributed import Client, Future
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm import CommClosedError
 
-from ._interrupts import raise_noted
+_noted = False  # since the outermost context began
+
+
+@contextmanager
+def note_interrupts() -> Iterator[None]:
+    """Note interrupts of the main thread, which `raise_noted` then raises again."""
+    global _noted
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        global _noted
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            _noted = True
+            raise
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+        raise_noted()
+    finally:
+        signal.signal(signal.SIGINT, before)
+        _noted = False
+
+
+def raise_noted() -> None:
+    """Raise an interrupt that was dropped; one that is being handled was not."""
+    handled = isinstance(sys.exc_info()[1], KeyboardInterrupt)
+    if _noted and not handled and threading.current_thread() is threading.main_thread():
+        raise KeyboardInterrupt
+
 
 logger = logging.getLogger("ssnmf_fast.dask")
 
