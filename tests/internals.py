@@ -38,7 +38,10 @@ from ssnmf_fast.estimators import _views as _neighbors
 from ssnmf_fast.metrics import _coherence as _occurrences
 from ssnmf_fast.metrics import _sparsity as _matrices
 from ssnmf_fast.metrics import _tensors as _core_consistency
-from ssnmf_fast.selection import _errors, _hidden, _hidden_labels, _search
+from ssnmf_fast.selection import _held_out as _errors
+from ssnmf_fast.selection import _held_out as _hidden
+from ssnmf_fast.selection import _held_out as _hidden_labels
+from ssnmf_fast.selection import _search
 
 __all__ = [
     "_class_scores",

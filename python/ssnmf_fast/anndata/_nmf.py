@@ -14,7 +14,7 @@ from ..estimators import NMF, SeededTopics
 from ..selection import Consensus, RankChoice
 from ..selection import choose_rank as choose_rank_of
 from ..selection import consensus as consensus_of
-from ..selection._cnmf_files import check_file_name
+from ..selection._consensus_result import check_file_name
 from ._data import (
     Choice,
     batches_of,

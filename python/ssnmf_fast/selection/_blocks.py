@@ -14,9 +14,7 @@ from .._data.border import CleanMatrix
 from .._data.threads import Stop
 from .._models.represent import represent
 from .._solver.weights import Weights, as_weights
-from ._errors import Seen, Unseen
-from ._fits import PlainFits
-from ._hidden import draw_entries
+from ._held_out import PlainFits, Seen, Unseen, draw_entries
 from ._search import Outcome
 
 _TOL = 1e-4  # of the representations: far below the errors of predictions

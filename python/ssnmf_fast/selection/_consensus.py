@@ -19,9 +19,8 @@ from .._models.represent import objective, represent
 from .._solver.loop import verbose_progress
 from .._solver.result import FitState
 from .._topics import divide_by_sums
-from ._consensus_result import Consensus
-from ._scores import regression_scores
-from ._spectra import (
+from ._consensus_result import Consensus, regression_scores
+from ._criteria import (
     DROPPED,
     Clusters,
     clusters_of,
@@ -30,8 +29,7 @@ from ._spectra import (
     local_density,
     medians,
 )
-from ._start_files import KeptStarts
-from ._starts import Fits, Recipe, Start, start_of
+from ._starts import Fits, KeptStarts, Recipe, Start, start_of
 
 
 def consensus(

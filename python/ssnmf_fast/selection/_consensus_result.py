@@ -1,29 +1,157 @@
-"""Class :class:`Consensus`: what many starts agree on."""
+"""Tables of a consensus in files that users of cNMF know."""
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.replacement import Replacement
 from .._common.saved import COUNT, Saved, Table
 from .._data.arrays import refuse_on_disk
 from .._data.border import check_matrix
 from .._data.csr_file import CsrFile
-from .._data.threads import resolve_threads
+from .._data.threads import one_blas_thread, resolve_threads
 from .._models.represent import represent
-from .._topics import Topics, divide_by_sums, make_topics
+from .._topics import Topics, divide_by_sums, make_topics, names_of
 from ..plotting import clustergram
-from ._cnmf_files import check_file_name, tables_of, write_tables
-from ._scores import regression_scores
-from ._spectra import DROPPED, shares_together
+from ..plotting._style import check_names
+from ._criteria import DROPPED, shares_together
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+Names = Sequence[Any]
+Tables = dict[str, tuple[Names, Names, Array]]  # names of rows and of columns, and the values
+
+
+def check_file_name(name: Any, argument: str) -> str:
+    """Return the begin of the names of files, or raise an error if it leads elsewhere."""
+    if not isinstance(name, str):
+        raise TypeError(f"{argument} must be text; got {name!r:.100} ({type(name).__name__}).")
+    if PureWindowsPath(f"{name}.txt").name != f"{name}.txt" or "\0" in name:  # has "/" as well
+        raise ValueError(
+            f"{argument} is the begin of the names of files, without separators of folders; got "
+            f"{name!r:.100}. Name the folder by its own argument."
+        )
+    return name
+
+
+def tables_of(
+    consensus: Consensus, *, feature_names: Any, sample_names: Any, tpm: Any, tpm_names: Any
+) -> Tables:
+    """Return what cNMF writes, by the kinds of its files; components have numbers from 1."""
+    (r, m), n = consensus.components.shape, len(consensus.usage)
+    features, numbers = names_of(feature_names, m), range(1, r + 1)
+    samples: Names = range(n)
+    if sample_names is not None:
+        samples = check_names(sample_names, "sample_names", n, "sample")
+    tables: Tables = {
+        "usages": (samples, numbers, consensus.usage),
+        "spectra": (numbers, features, consensus.components),
+    }
+    if tpm is None:
+        return tables | {"gene_spectra_score": (numbers, features, consensus.scores)}
+    scores, spectra = consensus.scores_of(tpm), consensus.components_of(tpm)
+    genes = names_of(None, scores.shape[1])
+    if tpm_names is not None:
+        genes = check_names(tpm_names, "tpm_names", len(genes), "feature of tpm")
+    of_genes = {"gene_spectra_score": scores, "gene_spectra_tpm": spectra}
+    return tables | {kind: (numbers, genes, values) for kind, values in of_genes.items()}
+
+
+def write_tables(folder: Path, name: str, threshold: float, tables: Tables) -> list[Path]:
+    """Write tables with the names of their rows and columns; return their files.
+
+    All appear together or not at all.
+    """
+    rank = len(tables["spectra"][0])
+    of_all = f"k_{rank}.dt_{str(float(threshold)).replace('.', '_')}"
+    ends = {"spectra": ".consensus", "usages": ".consensus"}
+    paths = []
+    folder.mkdir(parents=True, exist_ok=True)
+    with Replacement() as files:
+        for kind, (rows, columns, values) in tables.items():
+            path = folder / f"{name}.{kind}.{of_all}{ends.get(kind, '')}.txt"
+            _write(files.path(path), rows, columns, values)
+            paths.append(path)
+    return paths
+
+
+def _write(path: Path, rows: Names, columns: Names, values: Iterable[Array]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, delimiter="\t", lineterminator="\n")
+        lines.writerow(["", *columns])
+        lines.writerows([row, *line.tolist()] for row, line in zip(rows, values, strict=True))
+
+
+_LEAST_VARIANCE = 1e-12  # as cNMF has it: features that are constant have scores of 0
+_ROWS = 4096  # of dense data at a time
+
+
+def blocks(X: Any) -> Iterator[tuple[slice, Any]]:
+    """Give a clean matrix as blocks of rows."""
+    if isinstance(X, CsrFile):
+        yield from X.blocks()
+    elif sp.issparse(X):
+        yield slice(0, X.shape[0]), X
+    else:
+        for begin in range(0, len(X), _ROWS):
+            rows = slice(begin, begin + _ROWS)
+            yield rows, X[rows]
+
+
+@one_blas_thread()
+def regression_scores(X: Any, usage: Array) -> Array:
+    """Return coefficients of the least squares of z-scored features on usages, (r, m).
+
+    Missing entries count as their feature's mean, whose z-score is 0.
+    """
+    usage = np.asarray(usage, dtype=np.float64)
+    means, variances = _moments(X)
+    products = np.zeros((usage.shape[1], X.shape[1]))
+    for rows, block in blocks(X):
+        part = usage[rows]
+        if sp.issparse(block):
+            products += (block.T @ part).T - part.sum(axis=0)[:, None] * means
+        else:
+            products += part.T @ np.nan_to_num(block - means)
+    products /= np.sqrt(np.maximum(variances, _LEAST_VARIANCE))
+    return np.asarray(np.linalg.lstsq(usage.T @ usage, products, rcond=None)[0])
+
+
+def _moments(X: Any) -> tuple[Array, Array]:
+    """Return means and variances of the columns, of the entries that are not missing, (m,)."""
+    counts, sums = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for _, block in blocks(X):
+        if sp.issparse(block):
+            counts += block.shape[0]
+            sums += _by_column(block, block.data)
+        else:
+            counts += np.isfinite(block).sum(axis=0)
+            sums += np.nansum(block, axis=0, dtype=np.float64)
+    counts = np.maximum(counts, 1)
+    means, squares = sums / counts, np.zeros(X.shape[1])
+    for _, block in blocks(X):
+        if sp.issparse(block):
+            stored = np.square(block.data - means[block.indices])
+            zeros = block.shape[0] - np.bincount(block.indices, minlength=X.shape[1])
+            squares += _by_column(block, stored) + zeros * means**2
+        else:
+            squares += np.nansum(np.square(block - means), axis=0)
+    return means, squares / counts
+
+
+def _by_column(block: Any, values: Array) -> Array:
+    return np.bincount(block.indices, weights=values, minlength=block.shape[1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,10 @@ from .._data.border import check_integer, check_option, check_random_state, chec
 from .._data.csr_file import check_data
 from .._data.threads import resolve_threads
 from ._blocks import block_splits
-from ._bound import choose_by_bound
-from ._entries import entry_splits
-from ._fits import EstimatorFits, PlainFits, fits_of
+from ._criteria import choose_by_bound, choose_by_stability
+from ._held_out import EstimatorFits, PlainFits, fits_of
 from ._rank_choice import CRITERIA, RankChoice
-from ._search import Search, Split
-from ._stability import choose_by_stability
+from ._search import Search, Split, entry_splits
 from ._tensors import choose_for_tensor, is_tensor
 
 _STARTS, _STABILITY_STARTS = 3, 20

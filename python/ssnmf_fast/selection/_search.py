@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,6 +13,16 @@ from .._common.arrays import Array
 from .._data.threads import Stop, resolve_jobs, run_side_by_side
 from .._solver.loop import verbose_progress
 from .._solver.result import FitState
+from ._held_out import (
+    EstimatorFits,
+    Hidden,
+    HiddenLabels,
+    PlainFits,
+    Seen,
+    Unseen,
+    hide_entries,
+    hide_labels,
+)
 
 # A rank is given up where, after a few splits, its mean error is further from the best one than so
 # many standard errors; the rule takes ranks within one of them.
@@ -100,3 +110,46 @@ def _hopeless(errors: Array) -> Array:
         of_differences = standard_errors(errors - errors[best])
     unsure = np.fmax(of_differences, standard_errors(errors[best : best + 1]))
     return np.asarray(means - means[best] > _FAR * unsure)
+
+
+@dataclass(frozen=True)
+class EntrySplit:
+    """Hidden entries anywhere in X and, of labeled samples, hidden labels."""
+
+    X: Any
+    hidden: Hidden
+    fits: PlainFits | EstimatorFits
+    labels: HiddenLabels | None = None
+
+    @cached_property
+    def _unseen(self) -> Unseen:
+        hidden = self.hidden
+        seen = Seen.of(hidden.X_weights.seen(hidden.X))
+        return Unseen(hidden.values, hidden.weights, seen)
+
+    def run(self, rank: int, seed: int, threads: int, stop: Stop) -> Outcome:
+        y = None if self.labels is None else self.labels.y
+        seen = self.hidden.X, self.hidden.X_weights, y
+        fit = self.fits.fit(*seen, rank, seed, threads, stop)
+        measures = self._unseen.measures(fit.S, fit.A, self.fits.loss, threads)
+        if self.labels is not None:
+            measures["label_score"] = self.labels.score(fit.model, self.X)
+        return Outcome(fit.objective, measures)
+
+
+def entry_splits(
+    X: Any,
+    X_weights: Any,
+    y: Any,
+    fits: PlainFits | EstimatorFits,
+    share: float,
+    zeros: bool,
+    rng: np.random.Generator,
+) -> Iterator[EntrySplit]:
+    """Give one split after the other, without an end."""
+    while True:
+        hidden = hide_entries(X, X_weights, share, zeros, rng)
+        labels = None
+        if y is not None and isinstance(fits, EstimatorFits):
+            labels = hide_labels(y, fits.estimator, X.shape[0], share, rng)
+        yield EntrySplit(X, hidden, fits, labels)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._backend import dispatch
 from .._common.arrays import Array
+from .._common.replacement import Replacement
+from .._common.saved import HEADER, NpzReader, header_array
 from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
+from .._data.csr_file import CsrFile, block_ends
+from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
 from .._solver.result import Factorization
+from .._version import __version__
 
 MOST_SAMPLES = 1000  # of the consensus matrix
 STARTS = ("random", "least-squares", "random-acol")  # that differ by their seeds
@@ -83,3 +91,124 @@ def start_of(fit: Factorization, samples: Array) -> Start:
     parts = fit.S[samples] * fit.A.sum(axis=1)
     main = np.where(parts.any(axis=1), parts.argmax(axis=1), -1)
     return Start(fit.A, main.astype(np.int32), fit.objective[-1][1])
+
+
+_FORMAT = "ssnmf_fast start"
+_VERSION = 2
+_PARTS = ("components", "assignments")
+_SHORT = 16  # digits of hashes of the places of entries and of the ends of blocks
+_READABLE = (str, bool, int, float, type(None))
+
+
+class KeptStarts:
+    """Fits of starts that are read from a folder where they are there, and kept there else."""
+
+    def __init__(self, folder: Any, fits: Fits) -> None:
+        self._folder = Path(folder)
+        self._fits = fits
+
+    def __call__(
+        self, X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array
+    ) -> Iterator[Start]:
+        """Give the starts in their order, those of the folder without a fit."""
+        if recipe.random_state is None:
+            raise ValueError(
+                "folder is given without random_state, so that every call draws other starts. "
+                "Give a number as well, for example random_state=0."
+            )
+        if self._folder.is_file():
+            raise ValueError(
+                f"folder={str(self._folder)!r} is a file; give a folder for many files."
+            )
+        self._folder.mkdir(parents=True, exist_ok=True)
+        key = _key(X.matrix, recipe)
+        kept = [self._read(number, key | {"seed": seed}) for number, seed in enumerate(seeds)]
+        missing = [number for number, start in enumerate(kept) if start is None]
+        made = self._fits(X, [seeds[number] for number in missing], recipe, samples)
+        for number, start in enumerate(kept):
+            if start is None:
+                start = next(made)
+                self._write(number, key | {"seed": seeds[number]}, start)
+            yield start
+
+    def _path(self, number: int, rank: int) -> Path:
+        return self._folder / f"start.k_{rank}.iter_{number}.npz"  # as cNMF counts them
+
+    def _read(self, number: int, key: dict[str, Any]) -> Start | None:
+        path = self._path(number, key["n_components"])
+        if not path.exists():
+            return None
+        try:
+            with path.open("rb") as file:
+                archive = NpzReader(file)
+                header = archive.header()
+                found = dict(header["key"])
+                start = None if found != key else _start(header, archive.arrays(_PARTS))
+        except (LookupError, TypeError, ValueError, RecursionError) as error:
+            raise ValueError(
+                f"{path} is no start that was kept, or is damaged: {error}. Remove it, and this "
+                "start is fitted again."
+            ) from error
+        if start is None:
+            names = [name for name in {**key, **found} if found.get(name) != key.get(name)]
+            given = ", ".join(f"{name} {found.get(name)!r:.40}" for name in names)
+            now = ", ".join(f"{key.get(name)!r:.40}" for name in names)
+            raise ValueError(
+                f"folder={str(self._folder)!r} has starts of other data or settings: {path.name} "
+                f"was made with {given}; now {now}. "
+                "Give another folder, or remove its files."
+            )
+        return start
+
+    def _write(self, number: int, key: dict[str, Any], start: Start) -> None:
+        if start.level != key["level"]:
+            raise ValueError(
+                f"folder={str(self._folder)!r} is to keep starts of the level {key['level']!r} of "
+                f"the kernels, and a worker has {start.level!r}, which rounds otherwise. Set "
+                "SSNMF_FAST_ISA to the same level for all, or give no folder."
+            )
+        header = {"key": key, "objective": start.objective}
+        parts: dict[str, Any] = {name: getattr(start, name) for name in _PARTS}
+        parts[HEADER] = header_array({**header, "seal": _seal(header, parts)})
+        path = self._path(number, key["n_components"])
+        with Replacement() as files, files.path(path).open("wb") as file:
+            np.savez(file, **parts)
+
+
+def _key(X: Any, recipe: Recipe) -> dict[str, Any]:
+    """Return what a start depends on, but its seed."""
+    settings = {
+        name: value if isinstance(value, _READABLE) else input_fingerprint(value)
+        for name, value in recipe.fitting.items()
+    }
+    about = {"format": _FORMAT, "version": _VERSION, "ssnmf_fast": __version__}
+    about["level"] = dispatch.level
+    of_data = {"shape": list(X.shape), "dtype": str(X.dtype), "form": _form(X)}
+    return {**about, **of_data, "data": data_fingerprint(X), **settings}
+
+
+def _form(X: Any) -> str:
+    """Return how data are stored, on which the order of sums and so the last bits depend."""
+    if isinstance(X, CsrFile):
+        return f"on disk, {digest(repr(block_ends(X)))[:_SHORT]}"
+    if not sp.issparse(X):
+        return "dense"
+    places = (part.astype(np.int64, copy=False) for part in (X.indptr, X.indices))
+    return f"sparse, {digest(repr([*map(_hash, places)]))[:_SHORT]}"
+
+
+def _start(header: Any, parts: dict[str, Array]) -> Start:
+    """Return the start of a file, whose seal tells whether anything has changed."""
+    told = {"key": header["key"], "objective": header["objective"]}
+    if parts.keys() != {*_PARTS} or header["seal"] != _seal(told, parts):
+        raise ValueError("its contents are not those that were written")
+    return Start(parts["components"], parts["assignments"], told["objective"])
+
+
+def _seal(header: dict[str, Any], parts: dict[str, Array]) -> str:
+    arrays = [(parts[name].dtype.str, parts[name].shape, _hash(parts[name])) for name in _PARTS]
+    return digest(repr([sorted(header["key"].items()), header["objective"], arrays]))
+
+
+def _hash(array: Array) -> str:
+    return sha256(np.ascontiguousarray(array).data).hexdigest()

@@ -1,10 +1,11 @@
-"""Choosing the rank of decompositions of tensors; the rest of the search knows nothing of them."""
+"""Entries of tensors that are hidden from fits: which they are, and what the fits see."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,19 +13,122 @@ from sklearn.base import clone
 
 from .._common.arrays import Array
 from .._data.tensor_entries import RowProducts
-from .._data.tensors import coordinate_parts, depth
+from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor, coordinate_parts, depth
 from .._data.threads import Stop, resolve_threads
 from .._models.factorize import factorize_tensor
 from .._solver.loop import verbose_progress
-from .._solver.losses import loss_named
+from .._solver.losses import FROBENIUS, loss_named
 from .._solver.result import FitState
+from .._solver.weights import build_tensor_term
 from ..estimators._cp import NonnegativeCP
 from ..metrics import core_consistency, factor_match_score
-from ._errors import above_zero, credible, mean_loss, needs_smoothing, smoothed
-from ._fits import EstimatorFits, PlainFits, fits_of, fitted
-from ._hidden_places import HiddenPlaces, WeightedTensor
+from ._held_out import (
+    MOST_PLACES,
+    EstimatorFits,
+    PlainFits,
+    above_zero,
+    credible,
+    fits_of,
+    fitted,
+    mean_loss,
+    needs_smoothing,
+    smoothed,
+    some_of,
+)
+from ._place_weights import PlaceWeights, parts, place_weights, values_at
 from ._rank_choice import RankChoice
 from ._search import Outcome, Search
+
+
+@dataclass(frozen=True)
+class HiddenPlaces:
+    """Hidden entries of a tensor and their weights, and what fits see of it.
+
+    `sums` and `largest` have a vector for each mode: of the slices that the fits see, the sums and
+    the largest entries.
+    """
+
+    places: Array
+    values: Array
+    weights: Array
+    X: Any
+    X_weights: Any
+    sums: Sequence[Array]
+    largest: Sequence[Array]
+
+
+@dataclass(frozen=True)
+class WeightedTensor:
+    """A clean tensor, and the weights of its entries."""
+
+    X: Tensor
+    weights: PlaceWeights
+
+    @classmethod
+    def checked(cls, X: Any, X_weights: Any, threads: int) -> WeightedTensor:
+        """Return what a user gave, or raise an error."""
+        X = check_tensor(X, "X")
+        build_tensor_term(X, X_weights, FROBENIUS, threads)  # which checks the weights
+        return cls(X, place_weights(X_weights, X))
+
+    def hide(self, share: float, zeros: bool, rng: np.random.Generator) -> HiddenPlaces:
+        """Hide a random share of the entries that have a weight; every one has the same chance.
+
+        That of sparse tensors is smaller than `share` where so many places would not fit into
+        memory.  Unless `zeros`, only entries above 0 are hidden.
+        """
+        at = self._draw(share, zeros, rng)
+        values, weights = values_at(self.X, at), self.weights.at(at)
+        kept = ~np.isnan(values) & (weights > 0)
+        if not zeros:
+            kept &= values > 0
+        if not kept.any():
+            raise ValueError(
+                "held_out holds out no entry of X that has a weight; give a larger share, or more "
+                "data."
+            )
+        at = Coordinates(np.ascontiguousarray(at.places[:, kept]), at.shape)
+        fitted = WeightedTensor(*self.weights.without(self.X, at))
+        sums, largest = _marginals(fitted.weights.seen(fitted.X))
+        hidden = at.places, values[kept], weights[kept]
+        return HiddenPlaces(*hidden, *fitted.as_given, sums, largest)
+
+    @property
+    def as_given(self) -> tuple[Any, Any]:
+        """The tensor and its weights as `factorize_tensor` takes them."""
+        X = self.X
+        return parts(X) if isinstance(X, SparseTensor) else X, self.weights.given
+
+    def _draw(self, share: float, zeros: bool, rng: np.random.Generator) -> Coordinates:
+        X, listed = self.X, self.weights.listed
+        if listed is None and isinstance(X, SparseTensor) and not zeros:
+            listed = X.at
+        if listed is not None:
+            chosen = some_of(listed.places.shape[1], share, rng)
+            return Coordinates(np.ascontiguousarray(listed.places[:, chosen]), X.shape)
+        if isinstance(X, SparseTensor):
+            X.at.keys()  # raises an error unless places can be counted
+            share = min(share, MOST_PLACES / prod(X.shape))
+        chosen = some_of(prod(X.shape), share, rng)
+        return Coordinates(np.array(np.unravel_index(chosen, X.shape), dtype=np.int32), X.shape)
+
+
+def _marginals(X: Tensor) -> tuple[list[Array], list[Array]]:
+    """Return the sums and the largest entries of the slices along every mode, float64."""
+    sums, largest = [], []
+    for mode, length in enumerate(X.shape):
+        if isinstance(X, SparseTensor):
+            indices, values = X.at.places[mode], X.values.astype(np.float64)
+            sums.append(np.bincount(indices, weights=values, minlength=length))
+            most = np.zeros(length)
+            np.maximum.at(most, indices, values)
+            largest.append(most)
+        else:
+            others = tuple(k for k in range(X.ndim) if k != mode)
+            sums.append(X.sum(axis=others, dtype=np.float64))
+            largest.append(X.max(axis=others).astype(np.float64))
+    return sums, largest
+
 
 CRITERIA_OF_TENSORS = ("held-out", "corcondia", "stability")
 _AT_ONCE = 1 << 16

@@ -1,15 +1,142 @@
-"""Function :func:`verify`: does a result come from these data, and is it where it says it is."""
+"""What differs between a receipt and what is computed of a result and its data."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .._backend.dispatch import LEVELS
 from .._common.text import short
 from .._data.threads import resolve_threads
-from .._models.receipts import INPUTS, TENSOR_INPUTS, Claim, claim_of, claim_of_tensor
-from .._solver.result import Factorization, TensorFactorization
-from ._differences import Compared, compare
+from .._models.receipts import INPUTS, TENSOR_INPUTS, Claim, Recomputed, claim_of, claim_of_tensor
+from .._solver.result import Factorization, History, Receipt, TensorFactorization
+
+Compared = tuple[str, str, str]  # a name, and values as recorded and as computed
+
+# How far values may be apart: shares of the larger one and of what the data pull at the factors,
+# and residuals, which are shares themselves.  Levels of the kernels round differently: by less than
+# a tenth of this for float32, and a hundredth for float64 (see docs/guide/trust.md).
+_OF_VALUE = {"float64": 1e-10, "float32": 1e-5}
+_OF_SCALE = {"float64": 1e-13, "float32": 1e-6}
+_OF_RESIDUAL = {"float64": 1e-12, "float32": 2e-6}
+_SHAKES = 4  # of values whose factors are shaken
+_ROUNDING = 1e-6  # of the stopping rule, whose values are in other units
+
+_VERSION = re.compile(r"\d+(\.\d+)+[a-z0-9.+-]*")
+
+
+def compare(claim: Claim) -> tuple[list[str], list[Compared]]:
+    """Return what differs, a sentence each, and what was compared."""
+    receipt, table = claim.receipt, [("X", claim.receipt.data, claim.data)]
+    found = [*_of_receipt(receipt), *_of_parts(receipt, claim.parts), *_of_history(claim)]
+    if claim.data != receipt.data:
+        found.insert(0, "X is not the one of the fit.")
+    found += _of_inputs(claim) + _of_settings(claim)
+    try:
+        now = claim.recompute()
+    except (ValueError, TypeError, ArithmeticError, LookupError) as error:
+        found.append(f"The objective cannot be computed of these: {error}")
+        return found, table
+    values, rows = _of_values(receipt, now)
+    return found + values, table + rows
+
+
+def _of_receipt(receipt: Receipt) -> list[str]:
+    found = []
+    if receipt.seal != receipt.expected_seal():
+        found.append("The receipt has been changed: its seal is that of another one.")
+    if not _VERSION.fullmatch(receipt.version):
+        found.append(f"The receipt has {receipt.version!r:.50} for a version of the library.")
+    if receipt.level not in LEVELS:
+        found.append(f"The receipt has {receipt.level!r:.50} for a level of the kernels.")
+    if receipt.dtype not in _OF_VALUE:
+        found.append(f"The receipt has {receipt.dtype!r:.50} for a dtype.")
+    return found
+
+
+def _of_parts(receipt: Receipt, parts: Mapping[str, str]) -> list[str]:
+    names = {"objective": "The history of the objective"}
+    changed = [name for name, one in parts.items() if receipt.parts.get(name) != one]
+    missing = sorted(set(receipt.parts) - set(parts))
+    found = [f"{names.get(name, name)} is not the one of the fit." for name in changed]
+    return found + [f"{names.get(name, name)} is missing." for name in missing]
+
+
+def _of_history(claim: Claim) -> list[str]:
+    """Return what is wrong about the way that the fit says it went."""
+    receipt, own = claim.receipt, claim.attributes
+    found = []
+    recorded = {**vars(receipt), **receipt.settings}
+    for name, one in own.items():
+        if name != "objective" and one != recorded.get(name):
+            found.append(f"{name} is {short(one)}, and was {short(recorded.get(name))} in the fit.")
+    history = own["objective"]
+    last = tuple(history[-1]) if history else None
+    if last != (receipt.n_iter, receipt.objective):
+        found.append("The last value of the objective is not that of the receipt.")
+    max_iter = receipt.settings.get("max_iter")
+    if not isinstance(max_iter, int) or receipt.n_iter > max_iter:
+        found.append(f"There were {receipt.n_iter} iterations, and max_iter is {max_iter}.")
+    if receipt.converged and not _met(history, receipt.settings.get("tol")):
+        found.append("The objective still fell by more than tol: the fit had not converged.")
+    return found
+
+
+def _met(history: History, tol: Any) -> bool:
+    """Whether the stopping rule may have been met at the end of a history."""
+    if len(history) < 2 or not isinstance(tol, (int, float)) or not tol > 0:
+        return False
+    (_, first), (before, high), (iteration, low) = history[0], history[-2], history[-1]
+    return bool(high - low <= (1 + _ROUNDING) * tol * (iteration - before) * abs(first))
+
+
+def _of_inputs(claim: Claim) -> list[str]:
+    recorded, found = claim.receipt.inputs, []
+    for name in sorted({*recorded, *claim.inputs} - {*claim.untold}):
+        if name not in claim.inputs:
+            found.append(f"The fit was given {name}, which are not given here.")
+        elif name not in recorded:
+            found.append(f"The fit was given no {name}.")
+        elif recorded[name] != claim.inputs[name]:
+            found.append(f"{name} are not those of the fit.")
+    return found
+
+
+def _of_settings(claim: Claim) -> list[str]:
+    found = []
+    for name, one in claim.settings.items():
+        recorded = claim.receipt.settings.get(name)
+        if recorded != one:
+            found.append(f"{name} is {short(one)}, and was {short(recorded)} in the fit.")
+    return found
+
+
+def _of_values(receipt: Receipt, now: Recomputed) -> tuple[list[str], list[Compared]]:
+    found, dtype = [], receipt.dtype if receipt.dtype in _OF_VALUE else "float64"
+    table = [("objective", _shown(receipt.objective), _shown(now.objective))]
+    allowed = _OF_VALUE[dtype] * max(abs(receipt.objective), abs(now.objective))
+    allowed += _OF_SCALE[dtype] * now.scale + _SHAKES * now.shaken[0]
+    if not _near(receipt.objective, now.objective, allowed):
+        found.append(f"The objective is {_shown(now.objective)}, not {_shown(receipt.objective)}.")
+    for name in sorted({*receipt.residuals, *now.residuals}):
+        recorded = receipt.residuals.get(name, math.nan)
+        computed = now.residuals.get(name, math.nan)
+        table.append((f"residual of {name}", f"{recorded:.6g}", f"{computed:.6g}"))
+        allowed = _OF_RESIDUAL[dtype] * max(1.0, recorded) + _SHAKES * now.shaken[1]
+        if name not in now.lost and not _near(recorded, computed, allowed):
+            found.append(f"The residual of {name} is {computed:.6g}, not {recorded:.6g}.")
+    return found, table
+
+
+def _near(a: float, b: float, allowed: float) -> bool:
+    return abs(a - b) <= allowed  # false for NaN
+
+
+def _shown(value: float) -> str:
+    return f"{value:.10g}"
 
 
 @dataclass(frozen=True)
