@@ -14,22 +14,22 @@ from ssnmf_fast._solver import loop, problem, relations
 from ssnmf_fast._solver import loop as progress
 from ssnmf_fast._solver import result as receipt
 from ssnmf_fast.cli import (
-    _class_scores,
     _complete,
-    _findings,
     _fit,
     _fitted,
-    _learning,
     _outputs,
     _parser,
     _predict,
     _predictions,
     _quality,
     _ratings,
-    _sample_labels,
-    _source,
     _text,
 )
+from ssnmf_fast.cli import _labels as _sample_labels
+from ssnmf_fast.cli import _outputs as _class_scores
+from ssnmf_fast.cli import _outputs as _findings
+from ssnmf_fast.cli import _read as _source
+from ssnmf_fast.cli import _suggest as _learning
 from ssnmf_fast.completion import _irls, _problem
 from ssnmf_fast.estimators import _class_topics as _label_shift
 from ssnmf_fast.estimators import _committee, _members, _suggesting, _training_data

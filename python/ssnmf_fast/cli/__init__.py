@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from .._common.optional import MissingPackageError
 from ._parser import build_parser
-from ._source import STANDARD, UsageError
+from ._read import STANDARD, UsageError
 
 __all__ = ["main"]
 

@@ -14,9 +14,8 @@ from ..estimators import BayesianNMF
 from ..report import Picture, Report, png, render
 from ..selection import RankChoice, choose_rank
 from ._fit import inputs_of, read_data, with_settings_of_fit
-from ._folder import Results, default_out, results_folder
-from ._predictions import write_csv
-from ._source import UsageError
+from ._predictions import Results, default_out, results_folder, write_csv
+from ._read import UsageError
 
 _ENDING = "-ranks"
 _TABLE, _PICTURE, _METRICS, _REPORT = "ranks.csv", "ranks.png", "metrics.json", "report.html"

@@ -16,13 +16,12 @@ from .._data.arrays import float_dtype
 from .._data.times import Times, read_times
 from .._topics import names_of
 from ._fitted import Data, Fitted
-from ._folder import default_out, results_folder
+from ._labels import SampleLabels, read_labels, warn_of_labels
 from ._models import Model, check_labels, choose_model
 from ._more_labels import with_more_labels
 from ._outputs import FILES, print_report, write_all
-from ._read import Table, read_table, read_values
-from ._sample_labels import SampleLabels, read_labels, warn_of_labels
-from ._source import Source, UsageError, read_matrix, source
+from ._predictions import default_out, results_folder
+from ._read import Source, Table, UsageError, read_matrix, read_table, read_values, source
 from ._text import fit_vectorizer, ids_of, read_texts, text_column
 
 _OF_TEXTS = "float32"  # whose weights are no exact numbers

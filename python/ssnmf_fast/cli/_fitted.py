@@ -13,7 +13,7 @@ import numpy as np
 from .._common.arrays import Array
 from .._data.times import Times
 from .._topics import amounts, topic_shares
-from ._sample_labels import Mask, SampleLabels
+from ._labels import Mask, SampleLabels
 from ._text import Vectorizer
 
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample

@@ -13,9 +13,8 @@ import ssnmf_fast
 from ..report import Measure
 from . import _quality as measures
 from ._fitted import Fitted
-from ._sample_labels import SampleLabels
-from ._seeds import read_seeds
-from ._source import UsageError
+from ._labels import SampleLabels, read_seeds
+from ._read import UsageError
 
 # Options that some models take but their estimators do not, and parameters of other names.
 _OF_COMMAND = ("free_topics", "label_separator", "seeds", "test_size", "time")

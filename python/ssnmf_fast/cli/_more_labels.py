@@ -14,10 +14,19 @@ from typing import Any
 from .._common.text import nfc, short
 from .._labels import is_missing
 from .._persist.texts import strip_markup
+from ._labels import names_in
 from ._predictions import SAMPLE
-from ._read import Row, Table, check_cell, read_table
-from ._sample_labels import names_in
-from ._source import Source, UsageError, open_text, reporting, source
+from ._read import (
+    Row,
+    Source,
+    Table,
+    UsageError,
+    check_cell,
+    open_text,
+    read_table,
+    reporting,
+    source,
+)
 from ._text import ids_of, text_column
 
 _COLUMN = "label"  # of the table, where the labels of the data are in a file of their own

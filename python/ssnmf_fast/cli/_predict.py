@@ -17,12 +17,10 @@ from .._persist.texts import VECTORIZER_NAME
 from ..completion._read import counts
 from ..completion._result import Completion
 from ._fitted import Data, Fitted
-from ._folder import refuse_replacing
 from ._outputs import METRICS_NAME, MODEL_NAME, separator_of
-from ._predictions import Output, output_of, predictions, table_of_samples
+from ._predictions import Output, output_of, predictions, refuse_replacing, table_of_samples
 from ._ratings import read_pairs
-from ._read import read_table
-from ._source import MATRIX_HINT, Source, UsageError, read_matrix, source
+from ._read import MATRIX_HINT, Source, UsageError, read_matrix, read_table, source
 from ._text import ids_of, load_vectorizer, read_texts, warn_of_empty
 
 

@@ -16,8 +16,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.text import nfc
-from ._read import check_cell, delimiter_hint, no_column, read_rows
-from ._source import MATRIX_HINT, Source, UsageError
+from ._read import MATRIX_HINT, Source, UsageError, check_cell, delimiter_hint, no_column, read_rows
 
 ROLES = ("user", "item", "rating")
 DUPLICATES = ("error", "mean", "first", "last")  # what becomes of several ratings of a pair

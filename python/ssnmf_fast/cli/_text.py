@@ -13,8 +13,7 @@ import numpy as np
 
 from .._common.text import nfc
 from .._persist.texts import read_vectorizer, strip_markup, word_pattern, write_vectorizer
-from ._read import Table, likely_delimiter
-from ._source import UsageError, read_lines
+from ._read import Table, UsageError, likely_delimiter, read_lines
 
 _DEFAULT_COLUMN = "text"
 _ID_COLUMN = "id"

@@ -11,8 +11,7 @@ from ._fit import read_labels_of
 from ._models import MODELS
 from ._outputs import METRICS_NAME
 from ._predict import model_file
-from ._read import read_table
-from ._source import MATRIX_HINT, Source, UsageError, read_matrix, source
+from ._read import MATRIX_HINT, Source, UsageError, read_matrix, read_table, source
 from ._text import load_vectorizer, read_texts
 
 
