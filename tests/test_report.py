@@ -299,7 +299,8 @@ class TestImages:
         pytest.importorskip("matplotlib")
         data, labels = images
         out = tmp_path / "out"
-        assert self.fit(data, out, "--labels", str(labels), "--image-shape", "4x3") == 0
+        more = ["--model", "ssnmf", "--labels", str(labels)]
+        assert self.fit(data, out, *more, "--image-shape", "4x3") == 0
         assert (out / "components.png").read_bytes().startswith(b"\x89PNG")
         printed = capsys.readouterr().out
         assert "components.png" in printed

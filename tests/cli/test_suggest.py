@@ -194,7 +194,7 @@ class TestErrors:
         )
         same = write(tmp_path / "2.csv", [["sample", "kind"], [20, "cafe\u0301; pets"], [21, ""]])
         other = write(tmp_path / "3.csv", [["sample", "kind"], [21, "money"]])
-        quick = ["--rank", "2", "--supervision-weight", "1", "--max-iter", "2", "--quiet"]
+        quick = ["--model", "ssnmf", "--rank", "2", "--max-iter", "2", "--quiet"]
         more = ["--more-labels", first, "--more-labels", same]
         assert main([*given, *quick, *more, "--out", str(tmp_path / "out")]) == 0
         assert main([*given, *more, "--more-labels", other, "--out", str(tmp_path / "no")]) == 2

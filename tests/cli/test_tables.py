@@ -100,7 +100,8 @@ def test_binary_files_in_place_of_text(
     else:
         (np.save if kind == "npy" else np.savez)(path, np.arange(6))
     model = ["--model", "dynamic"] if option == "--time" else []
-    given = ["fit", str(tmp_path / "x.npy"), "--rank", "2", option, str(path), *model]
+    rank = [] if option == "--labels" else ["--rank", "2"]
+    given = ["fit", str(tmp_path / "x.npy"), *rank, option, str(path), *model]
     assert main([*given, "--encoding", "latin-1", "--out", str(tmp_path / "out")]) == 2
     assert f"values.{kind} is a binary file; expected text" in capsys.readouterr().err
 
