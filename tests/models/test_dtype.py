@@ -61,14 +61,14 @@ def test_labels_weights_and_known_parts(wide: bool, dtype: Any) -> None:
         "Y": np.eye(2)[np.arange(N) % 2],
         "X_weights": sf.weights.outer(rows=np.linspace(1, 2, N)),
         "feature_labels": np.eye(M)[:, :2],
-        "S_fixed": np.ones((N, 1)),
+        "covariates": np.ones((N, 1)),
     }
     found = sf.factorize(Z, **given, dtype=dtype, **SETTINGS)
     for F in (found.S, found.A, found.B, found.C):
         assert F is not None
         assert F.dtype == dtype
     assert sf.verify(found, Z, given.pop("Y"), **given)
-    S = sf.represent(Z, A, S_fixed=np.ones((N, 1)), dtype=dtype)
+    S = sf.represent(Z, A, covariates=np.ones((N, 1)), dtype=dtype)
     assert S.dtype == dtype
 
 

@@ -36,8 +36,8 @@ def factorize(
     verbose: int = 0,
     S_support: Any = None,
     A_support: Any = None,
-    S_fixed: Any = None,
-    A_fixed: Any = None,
+    covariates: Any = None,
+    fixed_components: Any = None,
     feature_labels: Any = None,
     feature_weight: float | Literal["balanced"] = 1.0,
     penalties: Any = None,
@@ -109,10 +109,10 @@ def factorize(
         the topics that each document may have [2]_.
     A_support : array_like of 0 and 1 or bool, shape (r, m), optional
         Where A may be positive: for example the terms that a topic must not have.
-    S_fixed : array_like, shape (n, number of fixed components), optional
+    covariates : array_like, shape (n, number of fixed components), optional
         The last columns of S, which stay as they are: known covariates such as indicators of
         batches, or a column of ones.
-    A_fixed : array_like, shape (number of fixed components, m), optional
+    fixed_components : array_like, shape (number of fixed components, m), optional
         The first rows of A, which stay as they are: known signatures, or topics of an earlier fit.
     feature_labels : array_like or scipy.sparse, shape (m, g), optional
         Supervision of the features, such as a column of seed words for each group.  NaN = missing;
@@ -167,8 +167,8 @@ def factorize(
         "init": init,
         "S_support": S_support,
         "A_support": A_support,
-        "S_fixed": S_fixed,
-        "A_fixed": A_fixed,
+        "covariates": covariates,
+        "fixed_components": fixed_components,
         "feature_labels": feature_labels,
         "feature_weight": feature_weight,
         "penalties": penalties,

@@ -60,8 +60,8 @@ class Fits:
         init: Any = "auto",
         S_support: Any = None,
         A_support: Any = None,
-        S_fixed: Any = None,
-        A_fixed: Any = None,
+        covariates: Any = None,
+        fixed_components: Any = None,
         feature_labels: Any = None,
         feature_weight: Any = 1.0,
         penalties: Any = None,
@@ -77,7 +77,14 @@ class Fits:
         self.of_features = check_weight(feature_weight, "feature_weight")
         units = units if labels is None else units.weighing(self.weight)
         given = {"S_support": S_support, "A_support": A_support}
-        known = Known.of(X.shape, rank, X.dtype, **given, S_fixed=S_fixed, A_fixed=A_fixed)
+        known = Known.of(
+            X.shape,
+            rank,
+            X.dtype,
+            **given,
+            covariates=covariates,
+            fixed_components=fixed_components,
+        )
         self.known, self.penalties, self.X_weights = known, penalties, X_weights
         self.features = features_term(feature_labels, X, supervision_loss, threads)
         if known.fixed or self.features is not None or penalties is not None:  # they have a scale
@@ -95,8 +102,8 @@ class Fits:
                 "X_weights": X_weights,
                 "Y_weights": Y_weights,
                 **given,
-                "S_fixed": S_fixed,
-                "A_fixed": A_fixed,
+                "covariates": covariates,
+                "fixed_components": fixed_components,
                 "feature_labels": feature_labels,
                 "penalties": penalties,
             }

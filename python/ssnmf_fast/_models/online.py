@@ -232,7 +232,7 @@ def learn_batch(
     n_threads: int | None,
     forget_factor: float,
     A_support: Any = None,
-    A_fixed: Any = None,
+    fixed_components: Any = None,
     penalties: Any = None,
     sample_weight: Array | None = None,
     lift: Array | None = None,
@@ -256,7 +256,7 @@ def learn_batch(
         X = X.astype(online.factors["A"].dtype, copy=False)
     X, data, labels, units = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
     units.require_trivial("batches", "all batches")
-    known = Known.of(X.shape, rank, X.dtype, A_support=A_support, A_fixed=A_fixed)
+    known = Known.of(X.shape, rank, X.dtype, A_support=A_support, fixed_components=fixed_components)
     if penalties:
         raise ValueError("batches take no penalties; leave them out, or fit all samples at once.")
     settings = {"n_components": rank, "loss": loss}

@@ -26,7 +26,7 @@ FACTORS = ("S", "A", "B", "C")
 _WEIGHTS = ("supervision_weight", "feature_weight")
 _LOSSES = ("loss", "supervision_loss")
 _OF_DATA = ("Y", "X_weights", "Y_weights", "feature_labels", "penalties")
-_KNOWN = ("S_support", "A_support", "S_fixed", "A_fixed")
+_KNOWN = ("S_support", "A_support", "covariates", "fixed_components")
 _SHAKEN = 4  # units in the last place
 _LOST = 1e-15  # of the largest pull
 

@@ -290,7 +290,7 @@ def represent(
     init: Any = None,
     tol: float = 1e-6,
     n_threads: int | None = None,
-    S_fixed: Any = None,
+    covariates: Any = None,
     penalties: Any = None,
     dtype: Any = None,
 ) -> Array:
@@ -317,11 +317,11 @@ def represent(
     tol : float
         Largest residual of the optimality conditions, relative to the pull of the data.  Tolerances
         finer than the dtype resolves are raised to 1e-12 (float64) or 1e-5 (float32).  With
-        `S_fixed` or penalties, losses other than "frobenius" are solved to 1e-4 at best, unless
+        `covariates` or penalties, losses other than "frobenius" are solved to 1e-4 at best, unless
         sparse data have "kullback-leibler" and no penalty but L1.
     n_threads : int, optional
         Number of threads; it does not change the result.
-    S_fixed : array_like, shape (n, number of fixed components), optional
+    covariates : array_like, shape (n, number of fixed components), optional
         The last columns of S, which are given, as in :func:`factorize`.
     penalties : optional
         Penalties of S, or a mapping with them, as in :func:`factorize`; those between samples
@@ -362,7 +362,7 @@ def represent(
     if not X.shape[0]:
         return np.empty(shape, dtype=X.dtype)
     size = exponent_of(X, "X")
-    known = Known.of(X.shape, rank, X.dtype, S_fixed=S_fixed)
+    known = Known.of(X.shape, rank, X.dtype, covariates=covariates)
     own = Penalties(penalties_of_rows(penalties, A.shape[1]), rank)
     if known or own:
         Units(size).require_trivial("fixed components and penalties")

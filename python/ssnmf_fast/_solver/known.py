@@ -39,29 +39,32 @@ class Known:
         *,
         S_support: Any = None,
         A_support: Any = None,
-        S_fixed: Any = None,
-        A_fixed: Any = None,
+        covariates: Any = None,
+        fixed_components: Any = None,
     ) -> Known:
-        """Check what a user gives: A_fixed are the first components, S_fixed the last ones."""
+        """Check what a user gives: fixed components are the first, covariates the last columns."""
         (n, m), support, fixed = shape, {}, {}
         if S_support is not None:
             support["S"] = check_support(S_support, "S_support", (n, rank), dtype)
         if A_support is not None:
             of = "components x features"
             support["A"] = check_support(A_support, "A_support", (rank, m), dtype, of).T
-        first = 0 if A_fixed is None else _length(A_fixed, "A_fixed", 0)
-        last = 0 if S_fixed is None else _length(S_fixed, "S_fixed", 1)
+        first = 0 if fixed_components is None else _length(fixed_components, "fixed_components", 0)
+        last = 0 if covariates is None else _length(covariates, "covariates", 1)
         if first + last > rank:
             raise ValueError(
-                f"A_fixed has {first} rows and S_fixed has {last} columns, and n_components is "
-                f"{rank}; expected at least one component for each of them."
+                f"fixed_components has {first} rows and covariates has {last} columns, and "
+                f"n_components is {rank}; expected at least one component for each of them."
             )
         if first:
             of = "fixed components x features"
-            fixed["A"] = slice(0, first), check_factor(A_fixed, "A_fixed", (first, m), dtype, of).T
+            fixed["A"] = (
+                slice(0, first),
+                check_factor(fixed_components, "fixed_components", (first, m), dtype, of).T,
+            )
         if last:
             of = "samples x fixed components"
-            values = check_factor(S_fixed, "S_fixed", (n, last), dtype, of)
+            values = check_factor(covariates, "covariates", (n, last), dtype, of)
             fixed["S"] = slice(rank - last, rank), values
         return cls(support, fixed, first + last)
 

@@ -215,7 +215,7 @@ class BlockInput(OnePickle):
     Y_weights: Any = None
     support: Any = None
     S: Any = None
-    S_fixed: Any = None
+    covariates: Any = None
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ def check(
     Y_weights: Any,
     support: Any,
     S: Any,
-    S_fixed: Any,
+    covariates: Any,
     threads: int,
     dtype: Any = None,
 ) -> BlockInput:
@@ -270,7 +270,7 @@ def check(
             )
         Y = sparse_labels(Y)
     weights = weights_of(X_weights), weights_of(Y_weights)
-    return BlockInput(X, Y, *weights, support, S, S_fixed)
+    return BlockInput(X, Y, *weights, support, S, covariates)
 
 
 def weights_of(given: Any) -> Any:
@@ -297,7 +297,7 @@ def info(given: BlockInput) -> BlockInfo:
     ordinary = exponent_of(X, "X") == 0 and (Y is None or exponent_of(Y, "Y") == 0)
     n_labels = None if Y is None else Y.shape[1]
     counts = X.nnz if on_disk else _nonzeros(X), 0 if Y is None else _nonzeros(Y)
-    n_fixed = 0 if given.S_fixed is None else np.shape(as_matrix(given.S_fixed))[-1]
+    n_fixed = 0 if given.covariates is None else np.shape(as_matrix(given.covariates))[-1]
     return BlockInfo(X.shape[1], n_labels, X.dtype, on_disk, counts, ordinary, n_fixed)
 
 
@@ -327,8 +327,8 @@ def build(given: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Bl
         if not S.all():  # zeros of a given start stay
             support = S > 0 if support is None else support & (S > 0)
     fixed = None
-    if given.S_fixed is not None:
-        known = Known.of(X.shape, plan.rank, dtype, S_fixed=as_matrix(given.S_fixed))
+    if given.covariates is not None:
+        known = Known.of(X.shape, plan.rank, dtype, covariates=as_matrix(given.covariates))
         _, fixed = known.fixed["S"]
         support = np.ones((n, plan.rank), bool) if support is None else support
         support[:, plan.rank - fixed.shape[1] :] = False

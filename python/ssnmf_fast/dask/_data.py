@@ -107,7 +107,7 @@ def load(
     Y_weights: Any = None,
     support: Any = None,
     S: Any = None,
-    S_fixed: Any = None,
+    covariates: Any = None,
     dtype: Any = None,
 ) -> Data:
     """Let the workers load, check and convert what a user gave, or data without other parts."""
@@ -127,7 +127,7 @@ def load(
         cut_weights(Y_weights, "Y_weights", rows),
         cut(support, "S_support", rows),
         cut(S, "init[0] (S)", rows),
-        cut(S_fixed, "S_fixed", rows),
+        cut(covariates, "covariates", rows),
     ]
     positions = [position for position, n in enumerate(rows) if n]
     futures, bounds = [], list(accumulate(rows, initial=0))
@@ -154,7 +154,7 @@ def _start_lazy(client: Client, part: Any) -> Any:
 def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
     """Raise ValueError unless all blocks agree in what must be the same."""
     words = {"n_columns": "number of columns", "n_labels": "number of columns of Y"}
-    words["n_fixed"] = "number of columns of S_fixed"
+    words["n_fixed"] = "number of columns of covariates"
     for name in ("n_columns", "n_labels", "dtype", "n_fixed"):
         first = getattr(info[0], name)
         for position, each in zip(positions, info, strict=True):

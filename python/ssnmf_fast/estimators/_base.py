@@ -305,7 +305,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
 
     def _of_samples(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return what of the arguments of fit a representation needs, too."""
-        return {"S_fixed": given["S_fixed"]} if given.get("S_fixed") is not None else {}
+        return {"covariates": given["covariates"]} if given.get("covariates") is not None else {}
 
     def _keep(self, result: Factorization, **attributes: Any) -> None:
         """Set the attributes of a fit, and warn if it has not converged."""
