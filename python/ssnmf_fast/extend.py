@@ -15,8 +15,7 @@ import numpy as np
 
 from ._backend.dispatch import padded
 from ._common.arrays import Array
-from ._data.border import check_factor, check_integer, check_random_state, check_real
-from ._data.csr_file import check_data
+from ._data.border import check_data, check_factor, check_integer, check_random_state, check_real
 from ._data.entries import Entries, Target
 from ._data.threads import resolve_threads
 from ._data.weight_forms import WeightForm

@@ -25,7 +25,13 @@ Parts = tuple[Array, Array, Array]  # values, rows and columns of entries
 
 
 class OnDisk:
-    """What stays on disk: no array, but functions that say so take it."""
+    """A matrix that stays on disk: no array, but some functions take it."""
+
+    dtype: np.dtype[Any]
+
+    def as_type(self, dtype: Any) -> OnDisk:
+        """Return it with numbers of another dtype."""
+        raise NotImplementedError
 
 
 def on_disk_error(user: str, name: str = "X") -> TypeError:

@@ -19,7 +19,9 @@ from .._common.text import short
 from .._common.warn import warn_user
 from .arrays import (
     DUPLICATES,
+    OnDisk,
     as_array,
+    check_dtype,
     float_dtype,
     inspect_csr,
     is_sparse_frame,
@@ -185,6 +187,8 @@ def warn_of_rank(rank: int, most: int, of: str) -> None:
 
 # Products of three factors with the data must not overflow.
 LARGEST = {np.dtype(np.float32): 1e9, np.dtype(np.float64): 1e90}
+# Binary orders of magnitude of the largest entry of data to fit, whose squares must not overflow.
+_ORDINARY = {np.dtype(np.float32): 30, np.dtype(np.float64): 50}
 HINT = (
     "Bring the data, their weights, supervision_weight and a given init nearer to 1, by constant "
     "factors, or use float64 data."
@@ -210,13 +214,14 @@ def check_matrix(
     allow_nan: bool = True,
     allow_negative: bool = False,
     limited: bool = True,
+    ordinary: bool = False,
     n_threads: int = 1,
     remedy: str = SHIFT,
 ) -> Any:
     """Return `X` as a float ndarray (2-D, any strides) or a CSR array with summed duplicates.
 
-    The rows of a CSR array need not be sorted.  Unless `limited`, any finite size will do.  Errors
-    about negative entries end with a `remedy`.
+    The rows of a CSR array need not be sorted.  Unless `limited`, any finite size will do; data to
+    fit are `ordinary`.  Errors about negative entries end with a `remedy`.
 
     The result may share memory with `X` and must not be written to.
     """
@@ -226,8 +231,24 @@ def check_matrix(
     else:
         matrix = _check_dense(as_array(X, name, allow_nan=allow_nan), name, dtype)
     rules: dict[str, Any] = {"allow_nan": allow_nan, "allow_negative": allow_negative}
-    check_entries(matrix, name, limited=limited, remedy=remedy, **rules)
+    check_entries(matrix, name, limited=limited, ordinary=ordinary, remedy=remedy, **rules)
     return matrix
+
+
+def check_data(X: Any, n_threads: int, dtype: Any = None) -> Any:
+    """Return X, the data of a model, as :func:`check_matrix` does, of the `dtype` of a caller.
+
+    A file, which was checked when it was opened, and a :class:`CleanMatrix` are not checked again,
+    unless their dtype changes.
+    """
+    dtype = check_dtype(dtype)
+    clean = X.matrix if isinstance(X, CleanMatrix) else X if isinstance(X, OnDisk) else None
+    if clean is not None and dtype in (None, clean.dtype):
+        return clean
+    if isinstance(clean, OnDisk):
+        return clean.as_type(dtype)
+    X = X if clean is None else clean
+    return check_matrix(X, "X", dtype=dtype, ordinary=True, n_threads=n_threads)
 
 
 def _check_sparse(X: Any, name: str, dtype: Any, n_threads: int) -> sp.csr_array:
@@ -261,6 +282,7 @@ def check_entries(
     allow_nan: bool = False,
     allow_negative: bool = False,
     limited: bool = True,
+    ordinary: bool = False,
     remedy: str = SHIFT,
 ) -> None:
     """Raise ValueError for entries that are negative, infinite, NaN or too large."""
@@ -290,11 +312,22 @@ def check_entries(
             f"Negative values in data passed to {name}: the first is {name}{where}. Entries must "
             f"be nonnegative; {remedy}."
         )
+    if ordinary:
+        require_ordinary(high, values.dtype, name)
     if limited and max(high, -low) > LARGEST[values.dtype]:
         largest = high if high > -low else low
         raise ValueError(
             f"{name} contains {largest:.3g}, too large to work with in {values.dtype} (limit "
             f"{LARGEST[values.dtype]:.0e}). Divide the data by a constant."
+        )
+
+
+def require_ordinary(largest: float, dtype: np.dtype[Any], name: str) -> None:
+    """Raise ValueError for data whose squares are too near to the ends of the range of a dtype."""
+    if largest > 0 and abs(int(np.frexp(largest)[1])) > _ORDINARY[dtype]:
+        raise ValueError(
+            f"{name} has a largest entry of {largest:.3g}, too far from 1 to work with in {dtype}; "
+            f"multiply {name} by 1e{round(np.clip(-np.log10(float(largest)), -300, 300))}."
         )
 
 

@@ -12,7 +12,6 @@ from .._data.times import Slices
 from .._solver.losses import loss_named
 from .._solver.penalties import L2, Graph
 from .._solver.result import Factorization
-from .._solver.units import exponent_of, scaled
 from .factorize import factorize
 
 # Prevalence is smooth but for events, and the noise of a slice is not.  The two are equal, as
@@ -55,13 +54,11 @@ def factorize_tied(
     counted = counted_documents(slices.sizes, most)[used][:, None].astype(X.dtype)
     arguments = arguments | {"n_components": rank, "random_state": rng}
     if _is_quadratic(arguments["loss"]):
-        exponent = exponent_of(X, "X")
-        X = scaled(X, -exponent)
         length = _mean_length(X)
         weights = np.sqrt(counted)
         rows = _product(weights / length, means_of_slices(X, slices)[used])
         fit = _fit_squares(rows, at, rng, arguments)
-        P = fit.S * (np.ldexp(length, exponent) / weights)
+        P = fit.S * (length / weights)
     else:
         shares = _shares(X)
         rows = _product(counted, means_of_slices(shares, slices)[used])
@@ -185,12 +182,10 @@ def start_from_slices(
     The order of documents within a slice has no meaning, and other starts soon fit it.
     """
     (terms, _, slices), values, (n_terms, per_slice, n_slices) = tensor
-    exponent = exponent_of(values, "X")
-    values = np.ldexp(values, -exponent)
     sums = sp.coo_array((values, (slices, terms)), shape=(n_slices, n_terms)).tocsr()
     S, A = best_short_fit(sums, rank, rng, n_threads)
     constant = np.full((per_slice, rank), 1 / per_slice)
-    return np.full(rank, np.ldexp(1.0, exponent)), [A.T, constant, S]
+    return np.ones(rank), [A.T, constant, S]
 
 
 def best_short_fit(
@@ -205,10 +200,9 @@ def best_short_fit(
     Least squares, of which the best of several short fits is taken, find topics that last a short
     time.
     """
-    exponent = exponent_of(sums, "X")  # so that the objectives of short fits can be compared
     fits = (
         factorize(
-            scaled(sums, -exponent),
+            sums,
             n_components=rank,
             max_iter=_STEPS,
             init="random",
@@ -219,7 +213,7 @@ def best_short_fit(
         for _ in range(_FITS)
     )
     best = min(fits, key=lambda fit: fit.objective[-1][1])
-    return np.ldexp(without_zeros(best.S), exponent), without_zeros(best.A)
+    return without_zeros(best.S), without_zeros(best.A)
 
 
 def without_zeros(F: Array) -> Array:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from .._data.border import check_integer, check_random_state
-from .._data.threads import resolve_threads
+from .._data.border import check_data, check_integer, check_random_state
+from .._data.tensors import check_tensor
+from .._data.threads import resolve_jobs, resolve_threads
 from .._solver.loop import FitLoop
 from .._solver.result import Factorization, FitState, TensorFactorization
-from .fits import Fits, TensorFits
-from .many_starts import best_start, best_start_of_tensor
+from .fits import MatrixFits, TensorFits
+from .many_starts import best_start, check_starts
 
 __all__ = ["Factorization", "TensorFactorization", "factorize", "factorize_tensor"]
 
@@ -157,26 +158,31 @@ def factorize(
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
     count = check_integer(n_starts, "n_starts", 1)
     rng = check_random_state(random_state)
-    arguments: dict[str, Any] = {
-        "n_components": n_components,
-        "loss": loss,
-        "supervision_loss": supervision_loss,
-        "supervision_weight": supervision_weight,
-        "X_weights": X_weights,
-        "Y_weights": Y_weights,
-        "init": init,
-        "S_support": S_support,
-        "A_support": A_support,
-        "covariates": covariates,
-        "fixed_components": fixed_components,
-        "feature_labels": feature_labels,
-        "feature_weight": feature_weight,
-        "penalties": penalties,
-        "dtype": dtype,
-    }
     if count > 1:
-        return best_start(X, Y, count, rng, loop, n_threads, arguments)
-    return Fits(X, Y, **arguments, threads=resolve_threads(n_threads)).fit(rng, loop, random_state)
+        check_starts(count, init, loop, MatrixFits.starts)
+    jobs, threads = resolve_jobs(None, n_threads, count)
+    fits = MatrixFits(
+        check_data(X, resolve_threads(n_threads), dtype),
+        Y,
+        n_components=n_components,
+        loss=loss,
+        supervision_loss=supervision_loss,
+        supervision_weight=supervision_weight,
+        X_weights=X_weights,
+        Y_weights=Y_weights,
+        init=init,
+        S_support=S_support,
+        A_support=A_support,
+        covariates=covariates,
+        fixed_components=fixed_components,
+        feature_labels=feature_labels,
+        feature_weight=feature_weight,
+        penalties=penalties,
+        threads=threads,
+    )
+    return (
+        best_start(fits, count, rng, loop, jobs) if count > 1 else fits.fit(rng, loop, random_state)
+    )
 
 
 def factorize_tensor(
@@ -294,18 +300,21 @@ def factorize_tensor(
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
     count = check_integer(n_starts, "n_starts", 1)
     rng = check_random_state(random_state)
-    arguments: dict[str, Any] = {
-        "n_components": n_components,
-        "loss": loss,
-        "X_weights": X_weights,
-        "labels": labels,
-        "supervision_loss": supervision_loss,
-        "supervision_weight": supervision_weight,
-        "init": init,
-        "penalties": penalties,
-        "dtype": dtype,
-    }
     if count > 1:
-        return best_start_of_tensor(X, count, rng, loop, n_threads, arguments)
-    fits = TensorFits(X, **arguments, threads=resolve_threads(n_threads))
-    return fits.fit(rng, loop, random_state)
+        check_starts(count, init, loop, TensorFits.starts)
+    jobs, threads = resolve_jobs(None, n_threads, count)
+    fits = TensorFits(
+        check_tensor(X, "X", dtype),
+        n_components=n_components,
+        loss=loss,
+        X_weights=X_weights,
+        labels=labels,
+        supervision_loss=supervision_loss,
+        supervision_weight=supervision_weight,
+        init=init,
+        penalties=penalties,
+        threads=threads,
+    )
+    return (
+        best_start(fits, count, rng, loop, jobs) if count > 1 else fits.fit(rng, loop, random_state)
+    )

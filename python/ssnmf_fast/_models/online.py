@@ -12,7 +12,13 @@ from .._backend.dispatch import kernels, padded, padded_zeros
 from .._common.arrays import Array, mask_of
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
-from .._data.border import check_integer, check_random_state, check_real, warn_of_rank
+from .._data.border import (
+    check_data,
+    check_integer,
+    check_random_state,
+    check_real,
+    warn_of_rank,
+)
 from .._data.entries import Target
 from .._data.tensor_entries import RowProducts
 from .._data.tensors import Tensor
@@ -27,7 +33,6 @@ from .._solver.relations import Relation, Statistics
 from .._solver.result import sizes_of
 from .._solver.starts import mode_names, start
 from .._solver.terms import Term
-from .._solver.units import Units, exponent_of
 from .._solver.weights import build_tensor_term
 
 _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
@@ -254,8 +259,8 @@ def learn_batch(
     if online is not None:
         online = online.copy()
         X = X.astype(online.factors["A"].dtype, copy=False)
-    X, data, labels, units = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
-    units.require_trivial("batches", "all batches")
+    X = check_data(X, threads)
+    data, labels = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
     known = Known.of(X.shape, rank, X.dtype, A_support=A_support, fixed_components=fixed_components)
     if penalties:
         raise ValueError("batches take no penalties; leave them out, or fit all samples at once.")
@@ -367,7 +372,6 @@ class Stream:
         `keep` is the share of the weight of earlier slices that remains per slice.  The n-th slice
         leaves them 1 - 1/n at most: the first ones were coded with poor factors.
         """
-        Units(exponent_of(X, "X"), 0).require_trivial("batches", "all batches")
         term = build_tensor_term(X, None, loss_named(loss, "loss"), threads)
         rank, dtype = self.factors[0].shape[1], self.factors[0].dtype
         names = mode_names(len(X.shape))

@@ -12,14 +12,14 @@ import scipy.sparse as sp
 from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.border import check_matrix, check_option, check_real
-from .._data.csr_file import check_data
+from .._data.tensors import Tensor, check_mode
 from .loop import Current, Run
-from .losses import loss_named
+from .losses import Loss, loss_named
 from .relations import Relation, unreached, value
 from .result import Factorization
+from .starts import mode_names
 from .terms import Term
-from .units import ORDINARY, Units, exponent_of, scaled
-from .weights import Outer, build_term
+from .weights import Outer, build_tensor_term, build_term
 
 _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
 
@@ -32,35 +32,57 @@ def terms(
     X_weights: Any,
     Y_weights: Any,
     threads: int,
-    orders: tuple[int | None, int | None] = (None, None),
-    dtype: Any = None,
-) -> tuple[Any, Term, Term | None, Units]:
-    """Check the data and build the term of X and, where there is a Y, that of Y.
-
-    X and the terms are in the units that are returned, in which models of X and Y of the binary
-    `orders` of magnitude are in the range.
-    """
+) -> tuple[Term, Term | None]:
+    """Return the term of clean data and, where there is a Y, which is checked, that of Y."""
     losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
-    X = check_data(X, threads, dtype)
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}; expected at least one sample and one feature.")
-    x = exponent_of(X, "X", orders[0])
-    X = scaled(X, -x)
     data = build_term(X, X_weights, losses[0], "X", threads)
     if Y is None:
         if Y_weights is not None:
             raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
-        return X, data, None, Units.of(x, 0, losses)
-    Y = check_matrix(Y, "Y", dtype=X.dtype)
+        return data, None
+    Y = check_matrix(Y, "Y", dtype=X.dtype, ordinary=True)
     if Y.shape[0] != X.shape[0] or Y.shape[1] == 0:
         raise ValueError(
             f"Y has shape {Y.shape} and X has shape {X.shape}; expected one row of Y for each "
             "sample of X, and at least one column."
         )
-    Y = sparse_labels(Y)
-    y = exponent_of(Y, "Y", orders[1])
-    labels = build_term(scaled(Y, -y), Y_weights, losses[1], "Y", threads)
-    return X, data, labels, Units.of(x, y, losses, labels=True)
+    return data, build_term(sparse_labels(Y), Y_weights, losses[1], "Y", threads)
+
+
+def tensor_relations(
+    X: Tensor,
+    X_weights: Any,
+    labels: Mapping[int, Any] | None,
+    losses: tuple[Loss, Loss],
+    weight: float,
+    threads: int,
+) -> tuple[list[Relation], dict[int, Term]]:
+    """Return the relations of a clean tensor and its labels, and the terms of labels by mode.
+
+    The factors are F0, F1, .. of the modes and B0, B1, .. of their labels.
+    """
+    names, labeled = mode_names(len(X.shape)), {}
+    if labels is not None and not isinstance(labels, Mapping):
+        raise TypeError(
+            f"labels must be a mapping of modes to matrices, such as {{0: Y}}; got "
+            f"{type(labels).__name__}."
+        )
+    related = [Relation(names, build_tensor_term(X, X_weights, losses[0], threads))]
+    for key, given in (labels or {}).items():
+        mode = check_mode(key, "a mode of labels", len(names))
+        if mode in labeled:
+            raise ValueError(f"labels has mode {mode} twice, counted from the first and the last.")
+        Y = check_matrix(given, f"labels[{mode}]", dtype=X.dtype)
+        if Y.shape[0] != X.shape[mode] or Y.shape[1] == 0:
+            raise ValueError(
+                f"labels[{mode}] has shape {Y.shape}; expected {X.shape[mode]} rows, one for each "
+                f"index of mode {mode}, and at least one column."
+            )
+        labeled[mode] = build_term(Y, None, losses[1], "Y", threads)
+        related.append(Relation((names[mode], f"B{mode}"), labeled[mode], weight))
+    return related, labeled
 
 
 def features_term(given: Any, X: Any, loss: str | float, threads: int) -> Term | None:
@@ -99,6 +121,16 @@ def check_weight(weight: Any, name: str = "supervision_weight") -> float | None:
     return check_real(weight, name)
 
 
+def require_weight(weight: float | None, dtype: np.dtype[Any], name: str) -> None:
+    """Raise ValueError for a weight of a loss beside which the other loss is lost."""
+    most = {4: 2.0**60, 8: 2.0**100}[dtype.itemsize]  # the squares of the largest data to fit
+    if weight is not None and weight > most:
+        raise ValueError(
+            f"{name} must be at most {most:.0e} in {dtype}; got {weight:.3g}. Bring the data and "
+            f"the labels to one scale, by constant factors."
+        )
+
+
 def pad_factors(
     S: Array, A: Array, B: Array | None = None, C: Array | None = None
 ) -> dict[str, Array]:
@@ -108,17 +140,19 @@ def pad_factors(
     return factors | {name: padded(F.T, S.dtype) for name, F in others.items() if F is not None}
 
 
-def view_factors(factors: Mapping[str, Array], rank: int, units: Units = ORDINARY) -> Current:
+def view_factors(factors: Mapping[str, Array], rank: int) -> Current:
     """Return what shows S by rows, and the others, which are stored by rows as well, by columns."""
 
     def current() -> Mapping[str, Array | None]:
-        views = {name: units.factor(name, F[:, :rank]) for name, F in factors.items()}
+        views = {name: F[:, :rank] for name, F in factors.items()}
         return dict.fromkeys("BC") | {name: F if name == "S" else F.T for name, F in views.items()}
 
     return current
 
 
-def factorization(run: Run, current: Current, weight: float | None = None) -> Factorization:
+def factorization(
+    run: Run, current: Current, weight: float | None = None, feature_weight: float | None = None
+) -> Factorization:
     """Return the result of a fit of S, A and, where there are some, B and C."""
     views = current().items()
     factors = {name: None if F is None else np.ascontiguousarray(F) for name, F in views}
@@ -128,6 +162,7 @@ def factorization(run: Run, current: Current, weight: float | None = None) -> Fa
         n_iter=run.n_iter,
         converged=run.converged,
         supervision_weight=weight,
+        feature_weight=feature_weight,
     )
 
 
@@ -136,24 +171,18 @@ def relations(
     labels: Term | None,
     weight: float | None,
     factors: dict[str, Array],
-    units: Units = ORDINARY,
 ) -> list[Relation]:
     """Return the relations of X and, where there are labels, of Y."""
     related = [Relation(("S", "A"), data)]
     if labels is None:
         return related
-    related.append(Relation(("S", "B"), labels))
-    if weight is None:
-        return balance_weight(related, weight, factors)
-    pairs = zip(related, units.coefficients(weight), strict=True)
-    return [replace(relation, coefficient=coefficient) for relation, coefficient in pairs]
+    return balance_weight([*related, Relation(("S", "B"), labels)], weight, factors)
 
 
 def relation_of_features(
     data: Relation, features: Term, weight: float | None, factors: dict[str, Array]
 ) -> Relation:
     """Return the relation of the labels of features; "balanced" compares it with that of X."""
-    weight = None if weight is None else weight * data.coefficient
     return balance_weight([data, Relation(("A", "C"), features)], weight, factors)[1]
 
 

@@ -129,12 +129,10 @@ def check_penalties(
     rows: Mapping[str, int],
     shape: tuple[int, int],
     rank: int,
-    unit: float = 1.0,
 ) -> dict[str, Penalties]:
     """Return the penalties of the factors, each times the number of entries that its rows meet.
 
-    `rows` are the numbers of rows of the factors, as they are stored, and the objective is that of
-    the user times `unit`.
+    `rows` are the numbers of rows of the factors, as they are stored.
     """
     if given is None:
         return {}
@@ -148,7 +146,7 @@ def check_penalties(
                 f"penalties has {short(name)}; expected {' or '.join(map(repr, rows))}, factors of "
                 "this fit."
             )
-        listed = penalties_of_factor(each, name, rows[name], meets[name] * unit)
+        listed = penalties_of_factor(each, name, rows[name], meets[name])
         if listed:
             found[name] = Penalties(listed, rank)
     return found

@@ -19,7 +19,6 @@ from .penalties import NONE, Bound
 from .problem import Ahead, Problem
 from .relations import SOLVERS, Solver, Statistics
 from .result import FitState
-from .units import ORDINARY, Units
 
 _SECONDS_BETWEEN_LINES = 0.5
 
@@ -350,15 +349,14 @@ class FitLoop:
         steps: Steps,
         current: Current,
         burn_in: int | None = None,
-        units: Units = ORDINARY,
         unreached: float = 0.0,
         optimality: Optimality | None = None,
     ) -> Run:
         """Iterate until the objective falls by less than `tol` per iteration (thesis, eq. 3.10).
 
         The rule is not applied before the first check after a burn-in, and what is `unreached` of
-        the objective does not count in the first value.  The result is in the units of the user.
-        With `optimality` it has the residuals of the last iterate.
+        the objective does not count in the first value.  With `optimality` the result has the
+        residuals of the last iterate.
         Raises ValueError if a factor, or the objective, is not finite.
         """
         first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY
@@ -367,7 +365,7 @@ class FitLoop:
             observers = [observer for observer in (self.callback, progress) if observer is not None]
             first = before = steps.objective()
             reached = max(abs(first - unreached), _ROUNDING * abs(first))
-            most = 0 if run.observe(0, units.value(first), current, observers) else self.max_iter
+            most = 0 if run.observe(0, first, current, observers) else self.max_iter
             for iteration in range(1, most + 1):
                 steps.iterate(iteration)
                 run.n_iter = iteration
@@ -375,7 +373,7 @@ class FitLoop:
                     continue
                 passed = iteration - run.objective[-1][0]
                 now = steps.objective()
-                if run.observe(iteration, units.value(now), current, observers):
+                if run.observe(iteration, now, current, observers):
                     break
                 small = (before - now) < self.tol * passed * reached
                 if self.tol > 0 and iteration >= first_rule and small:

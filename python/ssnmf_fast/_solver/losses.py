@@ -44,8 +44,7 @@ class Loss:
     slope : float
         The gradient is slope (N - P).
     degree : float, optional
-        d(c x, c z) = c^degree d(x, z); None if there is no such number.  Very large or very small
-        data, which are fitted in other units, are refused then.
+        d(c x, c z) = c^degree d(x, z); None if there is no such number.
     quadratic : bool
         Whether the majorizer may be replaced by the loss itself, with Gram matrices.
     descends : bool

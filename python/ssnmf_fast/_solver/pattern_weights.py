@@ -197,7 +197,7 @@ def _checked_pattern(pattern: Any, Z: Any, name: str) -> sp.csr_array:
 
 def tensor_pattern(pattern: Any, X: Tensor) -> SparseTensor:
     """Return the nonzero entries of a pattern of weights."""
-    checked = check_tensor(pattern, "X_weights", X.dtype)
+    checked = check_tensor(pattern, "X_weights", X.dtype, ordinary=False)
     if checked.shape != X.shape:
         raise ValueError(f"X_weights has shape {checked.shape}; expected {X.shape}, that of X.")
     if isinstance(checked, SparseTensor):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,12 +24,12 @@ from .relations import (
     unreached,
     value,
 )
-from .units import drifts
 
 Workspaces = dict[Loss, tuple[Array, Array]]
 
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 _SWEEPS = 2  # of coordinate descent for every product with the data
+_DRIFT = 20  # binary orders of magnitude between the two sides of a component
 _RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no longer have to converge
 
 
@@ -289,6 +289,41 @@ class Problem(Rules):
         for factors in (self.factors, earlier):
             for name, factor in factors.items():
                 np.ldexp(factor, exponents[name], out=factor)
+
+
+def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) -> dict[str, Array]:
+    """Return the powers of two that bring the sides of components that drifted apart together.
+
+    Those of a component of a tensor add up to 0, and the far side of a factor's own relation has
+    its opposite.  A component that dies out of the data stays if labels, which it may still have,
+    would make a factor grow beyond all.  None for relations that do not share the factor of their
+    rows.
+    """
+    first, *rest = (r.names for r in relations)
+    if any(len(pair) > 2 or pair[0] not in first for pair in rest):
+        return {}
+    largest = {name: largest_of(name) for name in (*first, *(far for _, far in rest))}
+    if len(first) > 2:
+        sides = np.array([largest[name] for name in first])
+        logs = np.log2(np.where(sides > 0, sides, 1.0))
+        shifts = np.rint(logs.mean(axis=0) - logs).astype(np.int64)
+        shifts[-1] = -shifts[:-1].sum(axis=0)
+        shifts *= (sides > 0).all(axis=0) & (np.ptp(logs, axis=0) > _DRIFT)
+        exponents = dict(zip(first, shifts, strict=True))
+        exponents |= {far: -exponents[near] for near, far in rest}
+    else:
+        others = [first[1], *(far for near, far in rest if near == first[0])]
+        here, there = largest[first[0]], np.max([largest[name] for name in others], axis=0)
+        drifted = (here > 0) & (there > 0)
+        ratio = np.log2(there[drifted]) - np.log2(here[drifted])
+        shift = np.zeros(len(here), dtype=np.int64)
+        shift[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
+        across = dict.fromkeys((far for near, far in rest if near == first[1]), shift)
+        exponents = {first[0]: shift} | dict.fromkeys(others, -shift) | across
+    most = np.max([*largest.values()], axis=0)
+    with np.errstate(over="ignore"):
+        grown = [np.ldexp(largest[name], each) > most for name, each in exponents.items()]
+    return {name: np.where(np.any(grown, axis=0), 0, each) for name, each in exponents.items()}
 
 
 class _RowsOfBlock(Problem):

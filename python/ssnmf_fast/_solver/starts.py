@@ -34,6 +34,8 @@ INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
 SKETCH = 10, 4  # columns beside the rank, and power steps, of randomized SVD
 ROWS_PER_MEAN = 5  # "Random Acol" of the TS-NMF paper averages a few random rows
 _NOTHING = Known()
+# Binary orders of magnitude below 1 of numbers whose squares are well within the range.
+_SQUARED = {np.dtype(np.float32): 45, np.dtype(np.float64): 450}
 _LEAST_SQUARES_STEPS = 10  # see docs/evidence/solvers.md
 FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
 
@@ -191,12 +193,17 @@ def _given(
     S = check_factor(init[0], "init[0] (S)", (shape[0], rank), dtype, "samples x components")
     A = check_factor(init[1], "init[1] (A)", (rank, shape[1]), dtype, "components x features")
     S, A = known.restore("S", S), known.restore("A", A.T).T
-    if labels is None:
-        return S, A, None
-    if len(init) < 3:
-        return S, A, start_B(S, labels, rng).astype(dtype)
-    shape = rank, labels.shape[1]
-    return S, A, check_factor(init[2], "init[2] (B)", shape, dtype, "components x labels")
+    B = None
+    if labels is not None and len(init) > 2:
+        shape = rank, labels.shape[1]
+        B = check_factor(init[2], "init[2] (B)", shape, dtype, "components x labels")
+    exponent = int(np.frexp(S.max(initial=0.0))[1])
+    if exponent < -_SQUARED[dtype] and not known.fixed:  # the squares of S would vanish
+        S, A = np.ldexp(S, -exponent), np.ldexp(A, exponent)
+        B = None if B is None else np.ldexp(B, exponent)
+    if labels is not None and B is None:
+        B = start_B(S, labels, rng).astype(dtype)
+    return S, A, B
 
 
 def rows_of(X: Any, rows: Array) -> Any:
@@ -273,15 +280,11 @@ def start_tensor(
     term: Term,
     rank: int,
     rng: np.random.Generator,
-    exponent: int = 0,
 ) -> list[Array]:
-    """Return a factor for each mode, (n_k x r), of the dtype of X, with a model of its mean.
-
-    A given start is one of X times 2^exponent.
-    """
+    """Return a factor for each mode, (n_k x r), of the dtype of X, with a model of its mean."""
     given = given_factors(init)
     if given is not None:
-        return _given_factors(*given, X.shape, rank, X.dtype, exponent)
+        return _given_factors(*given, X.shape, rank, X.dtype)
     name = check_option(init, "init", TENSOR_INITS)
     if name != "auto":
         return _named(name, X, weights, term, rank, rng)
@@ -371,7 +374,6 @@ def _given_factors(
     shape: tuple[int, ...],
     rank: int,
     dtype: Any,
-    exponent: int,
 ) -> list[Array]:
     """Return given factors, whose columns share the size of their component by powers of two."""
     if len(factors) != len(shape):
@@ -382,7 +384,7 @@ def _given_factors(
     for mode, (F, n) in enumerate(zip(factors, shape, strict=True)):
         wanted = (n, rank), np.float64, f"length of mode {mode} x components"
         checked.append(check_factor(F, f"init[{mode}]", *wanted, limited=False))
-    total = np.full(rank, -exponent)
+    total = np.zeros(rank, dtype=np.int64)
     alive = np.all([F.any(axis=0) for F in checked], axis=0)
     if weights is not None:
         vector = check_vector(weights, "weights of init", rank, np.float64, limited=False)
@@ -402,10 +404,9 @@ def _given_factors(
     total[~alive] = 0
     largest = int(total[alive].max()) if alive.any() else 0
     if abs(largest) > _FURTHEST[dtype]:
-        found, wanted = (round(power * np.log10(2)) for power in (largest + exponent, exponent))
         raise ValueError(
-            f"init is a model with entries of about 1e{found}, and X has entries of about "
-            f"1e{wanted}; multiply a factor of init by a constant that brings it near to X."
+            f"init is a model with entries of about 1e{round(largest * np.log10(2))}; multiply a "
+            "factor of init by a constant that brings it near to X."
         )
     shares = np.tile(total // len(shape), (len(shape), 1))
     shares[0] = total - shares[1:].sum(axis=0)

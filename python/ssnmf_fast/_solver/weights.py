@@ -223,7 +223,7 @@ class Entrywise(Weights):
         return terms.entrywise(Z, self.checked(Z, name), loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        W = check_tensor(self.array, "X_weights", X.dtype)
+        W = check_tensor(self.array, "X_weights", X.dtype, ordinary=False)
         if not isinstance(W, np.ndarray):
             raise TypeError(_TWO_WAYS.format("X_weights is a sparse tensor"))
         check_entries(W, "X_weights")

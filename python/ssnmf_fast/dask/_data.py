@@ -165,12 +165,6 @@ def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
                 )
     if info[0].n_columns == 0 or info[0].n_labels == 0:
         raise ValueError("X, and Y where it is given, must have at least one column.")
-    for position, each in zip(positions, info, strict=True):
-        if not each.ordinary:
-            raise ValueError(
-                f"The largest entry of block {position} is too far from 1 for a fit in blocks; "
-                "multiply X, or Y, by a constant that brings it nearer to 1."
-            )
 
 
 def _count_rows(X: Any) -> int:
