@@ -105,6 +105,18 @@ def _without_na(values: Any) -> Any:
     return values.to_numpy(dtype=found, **({"na_value": np.nan} if found.kind == "f" else {}))
 
 
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT, pandas.NA or masked."""
+    if value is None or value is np.ma.masked:
+        return True
+    try:
+        return bool(value != value)
+    except ArithmeticError:  # a signaling NaN of the module decimal
+        return True
+    except (TypeError, ValueError):  # pandas.NA has no truth; arrays are refused later
+        return not isinstance(value, np.ndarray)
+
+
 def _numbers_of(objects: Array, name: str) -> Array:
     """Return objects that are numbers, or missing, as an array of numbers."""
     listed = objects.ravel().tolist()
@@ -114,8 +126,6 @@ def _numbers_of(objects: Array, name: str) -> Array:
             array = array.astype(np.float64)  # with None as NaN
         if array.dtype.kind in "biuf" and array.size == objects.size:
             return array.reshape(objects.shape)
-    from .._labels import is_missing  # which needs this module
-
     array = np.empty(objects.size)
     for k, one in enumerate(listed):
         try:

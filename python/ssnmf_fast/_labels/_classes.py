@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._common.text import as_first_given, nfc, short
 from .._common.warn import warn_user
-from .._data.arrays import as_array
+from .._data.arrays import as_array, is_missing
 
 _MEAN_MISSING = frozenset(
     {"", "-", "--", "?", "<na>", "#n/a", "#na", "n/a", "na", "nan", "-nan", "nat", "none", "null"}
@@ -223,18 +223,6 @@ def is_text(labels: Array) -> bool:
     if labels.dtype.kind == "O":
         return all(isinstance(label, str) for label in labels.tolist())
     return labels.dtype.kind in "US"
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT, pandas.NA or masked."""
-    if value is None or value is np.ma.masked:
-        return True
-    try:
-        return bool(value != value)
-    except ArithmeticError:  # a signaling NaN of the module decimal
-        return True
-    except (TypeError, ValueError):  # pandas.NA has no truth; arrays are refused later
-        return not isinstance(value, np.ndarray)
 
 
 def warn_of_missing_words(classes: Iterable[Any], marker: Any, name: str = "y") -> None:

@@ -11,11 +11,10 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.text import as_first_given, listed, nfc, short
-from .._data.arrays import as_array, read_csr
+from .._data.arrays import as_array, is_missing, read_csr
 from ._classes import (
     ClassLabels,
     Targets,
-    is_missing,
     refuse_lists,
     unmask_labels,
     warn_of_missing_words,

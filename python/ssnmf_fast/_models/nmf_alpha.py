@@ -19,6 +19,7 @@ from .._data.fingerprint import data_fingerprint
 from .._data.threads import resolve_threads
 from .._solver.build import (
     balance_weight,
+    build_term,
     check_weight,
     factorization,
     pad_factors,
@@ -30,7 +31,6 @@ from .._solver.problem import Problem
 from .._solver.relations import LinearMap, Relation
 from .._solver.result import Factorization, fingerprints
 from .._solver.starts import start
-from .._solver.weights import build_term
 from .receipts import Claim, Recomputed, claim_of, parts_of_result, receipt_of, recomputed
 
 

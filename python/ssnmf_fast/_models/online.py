@@ -24,16 +24,15 @@ from .._data.tensor_entries import RowProducts
 from .._data.tensors import Tensor
 from .._data.threads import resolve_threads
 from .._data.weight_forms import Quadratic, Separable
-from .._solver.build import check_weight, relations, terms
-from .._solver.descent import Part, descend
+from .._solver.build import build_tensor_term, check_weight, relations, terms
+from .._solver.descent import Part, descend, multiply
 from .._solver.known import Known
-from .._solver.losses import FROBENIUS, Loss, loss_named, multiply
+from .._solver.losses import FROBENIUS, loss_named
 from .._solver.problem import Problem
-from .._solver.relations import Relation, Statistics
+from .._solver.relations import Relation, Statistics, mode_names
 from .._solver.result import sizes_of
-from .._solver.starts import mode_names, start
-from .._solver.terms import Term
-from .._solver.weights import build_tensor_term
+from .._solver.starts import start
+from .._solver.terms import Loss, Term
 
 _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
 

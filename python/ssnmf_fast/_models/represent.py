@@ -14,15 +14,21 @@ from .._data.border import check_data, check_factor, check_matrix, check_real, r
 from .._data.tensor_entries import RowProducts
 from .._data.tensors import Tensor
 from .._data.threads import resolve_threads
-from .._solver.build import features_term, pad_factors, relation_of_features, relations, terms
+from .._solver.build import (
+    build_tensor_term,
+    build_term,
+    features_term,
+    pad_factors,
+    relation_of_features,
+    relations,
+    terms,
+)
 from .._solver.known import Known, check_penalties, penalties_of_rows, solve_known_rows
 from .._solver.losses import loss_named
 from .._solver.penalties import Penalties
 from .._solver.problem import Problem
-from .._solver.relations import Relation
-from .._solver.starts import mode_names
+from .._solver.relations import Relation, mode_names
 from .._solver.terms import Term
-from .._solver.weights import build_tensor_term, build_term
 
 __all__ = ["objective"]
 

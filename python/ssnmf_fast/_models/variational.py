@@ -22,11 +22,11 @@ from .._data.border import check_integer, check_matrix, check_random_state, requ
 from .._data.count_scale import check_count_scale, find_count_scale, scaled
 from .._data.entries import Target
 from .._data.threads import Stop, resolve_jobs, resolve_threads, run_side_by_side
+from .._solver.build import build_term
 from .._solver.loop import FitLoop, Run
 from .._solver.losses import KULLBACK_LEIBLER
 from .._solver.result import FitState
 from .._solver.starts import start
-from .._solver.weights import build_term
 from .many_starts import check_starts, draw_seeds, keep_best
 from .variational_problem import (
     GammaPrior,

@@ -11,17 +11,75 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
+from .._data.arrays import on_disk_error
 from .._data.border import check_matrix, check_option, check_real
-from .._data.tensors import Tensor, check_mode
+from .._data.csr_file import CsrFile
+from .._data.tensors import Tensor, check_mode, coordinate_parts
 from .loop import Current, Run
-from .losses import Loss, loss_named
-from .relations import Relation, unreached, value
+from .losses import loss_named
+from .relations import Relation, mode_names, unreached, value
 from .result import Factorization
-from .starts import mode_names
-from .terms import Term
-from .weights import Outer, build_tensor_term, build_term
+from .terms import Loss, Term, on_disk
+from .weights import TWO_WAYS, Entrywise, Outer, Weights, by_mode
 
 _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
+
+
+def as_weights(given: Any, name: str) -> Weights:
+    """Return what a user gave as weights: None stands for ones, an array for its entries."""
+    if isinstance(given, Weights):
+        return given
+    if given is None:
+        return Outer(None, None)
+    if sp.issparse(given):
+        raise TypeError(TWO_WAYS.format(f"{name} is a sparse matrix"))
+    return Entrywise(given)
+
+
+def build_term(Z: Any, given: Any, loss: Loss, name: str, threads: int) -> Term:
+    """Check the weights of a clean data matrix (of :func:`check_data`) and return its term.
+
+    `name` is "X" or "Y"; the weights are called X_weights or Y_weights in errors.
+    """
+    title = f"{name}_weights"
+    if not isinstance(Z, CsrFile):
+        term = as_weights(given, title).term(Z, loss, title, threads)
+    elif given is None:
+        term = on_disk(Z, loss, threads)
+    else:
+        raise on_disk_error(title, name)
+    loss.check(term, name)
+    return term
+
+
+def build_tensor_term(X: Tensor, given: Any, loss: Loss, threads: int) -> Term:
+    """Check the weights of a tensor (of :func:`check_tensor`) and return its term.
+
+    They may be those of a matrix, or a sequence of one vector, or None, for each mode.
+    """
+    vectors = given if given is not None else [None] * len(X.shape)
+    if isinstance(given, Weights):
+        term = given.tensor_term(X, loss, threads)
+    elif isinstance(vectors, (list, tuple)) and coordinate_parts(vectors, "X_weights") is None:
+        term = by_mode(X, vectors, loss, threads)
+    else:
+        term = Entrywise(given).tensor_term(X, loss, threads)
+    loss.check(term, "X")
+    return term
+
+
+def collapse(
+    X: Any, X_weights: Any, groups: Array, n_groups: int, loss: Loss
+) -> tuple[Any, Weights, float]:
+    """Merge the rows of a clean X by groups, 0 ... n_groups - 1, which all occur.
+
+    Return their weighted means, the weights of these, and what of the loss they do not have: a
+    constant, since ``sum w_i d(x_i, z)`` over a group is ``w d(x, z)`` plus a constant, with w the
+    sum of the weights and x the weighted mean.
+    """
+    n = X.shape[0]
+    G = sp.csr_array((np.ones(n, dtype=X.dtype), (groups, np.arange(n))), shape=(n_groups, n))
+    return as_weights(X_weights, "X_weights").grouped(X, G, loss, "X_weights")
 
 
 def terms(

@@ -14,7 +14,7 @@ import numpy as np
 from .._backend.dispatch import kernels
 from .._common.arrays import Array, bits_of
 from .._data.border import check_integer, check_observers, check_option, check_real, require_finite
-from .losses import added
+from .descent import added
 from .penalties import NONE, Bound
 from .problem import Ahead, Problem
 from .relations import SOLVERS, Solver, Statistics

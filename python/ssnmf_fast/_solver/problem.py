@@ -10,8 +10,7 @@ import numpy as np
 from .._backend.dispatch import aligned_zeros, kernels
 from .._common.arrays import Array, bits_of, mask_of
 from .._data.entries import Target
-from .descent import Part, descend
-from .losses import Loss, multiply
+from .descent import Part, descend, multiply
 from .penalties import NONE, Bound, Penalties, value_of
 from .relations import (
     Images,
@@ -24,6 +23,7 @@ from .relations import (
     unreached,
     value,
 )
+from .terms import Loss
 
 Workspaces = dict[Loss, tuple[Array, Array]]
 

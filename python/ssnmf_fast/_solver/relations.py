@@ -14,16 +14,20 @@ from .._backend.dispatch import aligned_zeros
 from .._common.arrays import Array
 from .._data.entries import SparseEntries, Target
 from .._data.tensor_entries import RowProducts, whole
-from .descent import Part
-from .losses import Loss, added
+from .descent import Part, added
 from .penalties import NONE, Penalties
-from .terms import Term
+from .terms import Loss, Term
 
 Solver = str  # one of SOLVERS
 SOLVERS = ("auto", "mm", "mu", "hals")
 
 _MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
 _SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
+
+
+def mode_names(n_modes: int) -> tuple[str, ...]:
+    """Return the names of the factors of the modes."""
+    return tuple(f"F{mode}" for mode in range(n_modes))
 
 
 class LinearMap:

@@ -16,7 +16,7 @@ from .._data.arrays import as_array
 from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
 from .._data.tensor_entries import RowProducts
 from .._version import __version__
-from .losses import Loss
+from .terms import Loss
 
 History = Sequence[tuple[int, float]]
 

@@ -20,14 +20,14 @@ from .._data.csr_file import CsrFile
 from .._data.tensors import SparseTensor, Tensor, depth
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
+from .build import build_tensor_term, build_term
 from .known import Known
 from .loop import steps_of
-from .losses import FROBENIUS, KULLBACK_LEIBLER, Loss
+from .losses import FROBENIUS, KULLBACK_LEIBLER
 from .problem import Problem
-from .relations import Relation
+from .relations import Relation, mode_names
 from .result import TensorFactorization, sizes_of
-from .terms import Term, values_of, with_values
-from .weights import build_tensor_term, build_term
+from .terms import Loss, Term, values_of, with_values
 
 INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
 
@@ -266,11 +266,6 @@ _SKETCH_OF_GRAM = SKETCH[0], SKETCH[1] // 2  # whose singular values are squares
 
 # Binary orders of magnitude between a given start and the data.
 _FURTHEST = {np.dtype(np.float32): 45, np.dtype(np.float64): 300}
-
-
-def mode_names(n_modes: int) -> tuple[str, ...]:
-    """Return the names of the factors of the modes."""
-    return tuple(f"F{mode}" for mode in range(n_modes))
 
 
 def start_tensor(

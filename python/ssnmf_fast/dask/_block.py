@@ -15,13 +15,13 @@ from .._common.arrays import Array, bits_of, mask_of
 from .._data.border import CleanMatrix, check_data, check_factor, check_matrix, check_support
 from .._data.csr_file import CsrFile
 from .._solver import starts, terms
-from .._solver.build import sparse_labels
+from .._solver.build import build_term, sparse_labels
 from .._solver.known import Known
-from .._solver.losses import FROBENIUS, Loss
+from .._solver.losses import FROBENIUS
 from .._solver.penalties import Penalties, value_of
 from .._solver.problem import Ahead, Problem, problem_of
 from .._solver.relations import Relation, Solver, Statistics, unreached, value
-from .._solver.weights import build_term
+from .._solver.terms import Loss
 from ._rows import BlockStatistics, OnePickle, Order, Rows, kept
 
 UPDATES_OF_LOST_ROWS = 100

@@ -20,7 +20,7 @@ from .._common.warn import warn_user
 from .._data.arrays import check_dtype
 from .._data.border import check_integer
 from .._data.csr_file import open_csr
-from .._solver.weights import as_weights
+from .._solver.build import as_weights
 from . import _block as _build
 from ._block import BlockInfo
 from ._rows import with_title

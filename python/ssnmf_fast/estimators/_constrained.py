@@ -16,8 +16,8 @@ from .._data.arrays import refuse_on_disk
 from .._data.border import check_integer, check_real
 from .._labels import ClassLabels, LabelLists
 from .._models.factorize import factorize
+from .._solver.build import as_weights, collapse
 from .._solver.losses import loss_named
-from .._solver.weights import as_weights, collapse
 from .._topics import Topics
 from ._base import require
 from ._docstrings import complete_docstring
