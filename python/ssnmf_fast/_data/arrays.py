@@ -87,10 +87,7 @@ def is_sparse_frame(X: Any) -> bool:
 
 
 def _without_na(values: Any) -> Any:
-    """Return numbers of pandas as an array, with NaN for pandas.NA; all else as it is.
-
-    NumPy would make objects of columns that may hold pandas.NA, or are of several kinds.
-    """
+    """Return numbers of pandas as an array, with NaN for pandas.NA; all else unchanged."""
     if not hasattr(values, "isna"):
         return values
     kinds = values.dtypes if getattr(values, "ndim", 1) == 2 else [values.dtype]
@@ -213,11 +210,7 @@ def check_dtype(dtype: Any, otherwise: Any = None) -> Any:
 
 
 def to_native(array: Array, target: Any = None) -> Array:
-    """Return an array in the byte order of this machine, aligned; float16 becomes float64.
-
-    With a `target`, the result is of that dtype.  Entries beyond its range become infinite, which
-    the caller refuses.
-    """
+    """Return an aligned array in native byte order, of the `target` dtype."""
     if target is not None:
         with np.errstate(over="ignore"):
             return to_native(array).astype(target, copy=False)
@@ -408,11 +401,7 @@ def inspect_structure(matrix: sp.csr_array, n_threads: int) -> int:
 
 
 def kernel_parts(matrix: sp.csr_array) -> tuple[Array, Array, Array]:
-    """Return indptr, indices and values as the kernels take them without a copy of their own.
-
-    Pointers are int64.  Indices are int32, which makes an entry as short as can be: check_matrix
-    refuses matrices with more columns or rows than that.
-    """
+    """Return indptr (int64), indices (int32) and values as the kernels take them."""
     indices = matrix.indices.astype(np.int32, copy=False)
     return matrix.indptr.astype(np.int64, copy=False), indices, matrix.data
 

@@ -157,12 +157,7 @@ def available_memory() -> int | None:
 def require_memory(
     rank: int, shape: Sequence[int], dtype: Any, lengths: Sequence[int] | None = None
 ) -> None:
-    """Raise ValueError if factors of a rank exceed the memory that is available.
-
-    A fit holds at least the factors, with as many rows as the lengths of X sum to, the numerators
-    of their updates, and an r x r matrix.  `lengths` are those of the factors in this process,
-    where it does not hold all of them.
-    """
+    """Raise ValueError if factors, numerators and a Gram matrix exceed the available memory."""
     needed = dtype.itemsize * rank * (2 * sum(shape if lengths is None else lengths) + rank)
     available = available_memory() if needed > _NEVER_TOO_MUCH else None
     if available is not None and needed > available:
@@ -173,10 +168,7 @@ def require_memory(
 
 
 def warn_of_rank(rank: int, most: int, of: str) -> None:
-    """Warn if a model without supervision has more components than describe any data exactly.
-
-    Few components cost nothing: the default number is never warned of.
-    """
+    """Warn of more components than describe any data exactly, unless they are few."""
     if rank > max(most, _FEW):
         warn_user(
             f"n_components={rank} is more than {of} = {most} of X: so many components reproduce X "
@@ -198,10 +190,7 @@ SHIFT = "shift or clip them"
 
 @dataclass(frozen=True, eq=False)
 class CleanMatrix:
-    """A matrix that :func:`check_matrix` has returned, for functions that would check it again.
-
-    Those that fit or represent X take it in place of X.
-    """
+    """A checked matrix: functions that take it in place of X do not check it again."""
 
     matrix: Any
 
@@ -236,11 +225,7 @@ def check_matrix(
 
 
 def check_data(X: Any, n_threads: int, dtype: Any = None) -> Any:
-    """Return X, the data of a model, as :func:`check_matrix` does, of the `dtype` of a caller.
-
-    A file, which was checked when it was opened, and a :class:`CleanMatrix` are not checked again,
-    unless their dtype changes.
-    """
+    """Return the data of a model, checked once: a CleanMatrix or a file is only converted."""
     dtype = check_dtype(dtype)
     clean = X.matrix if isinstance(X, CleanMatrix) else X if isinstance(X, OnDisk) else None
     if clean is not None and dtype in (None, clean.dtype):
@@ -342,10 +327,7 @@ def _position(matrix: Any, test: Callable[[Array], Array]) -> str:
 
 
 def readable(X: Any, name: str, allow_nan: bool = False, *, allow_sparse: bool = False) -> Any:
-    """Return data that scikit-learn may check: native numbers, in a frame for their names.
-
-    They are dense, but for a frame of sparse columns, if that is allowed.
-    """
+    """Return dense data that scikit-learn may check: native numbers, in a frame for their names."""
     if allow_sparse and is_sparse_frame(X):
         return X
     array = as_array(X, name, allow_nan=allow_nan)
@@ -371,10 +353,7 @@ def read_pattern(pattern: Any, name: str) -> sp.csr_array:
 
 
 def require_finite(results: Mapping[str, Any], hint: str = HINT) -> None:
-    """Raise ValueError for the first of some results that holds NaN or infinity.
-
-    A result is a number, an array, or a list or mapping of them; what is not in memory is left out.
-    """
+    """Raise ValueError for the first of numbers, arrays, lists or mappings that is not finite."""
     for name, value in results.items():
         if isinstance(value, Mapping):
             require_finite({f"{name}[{key!r}]": one for key, one in value.items()}, hint)

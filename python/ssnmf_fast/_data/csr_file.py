@@ -110,10 +110,7 @@ def bytes_of(n_entries: int, dtype: Any) -> int:
 
 
 class RowCollector:
-    """Blocks of rows (csr arrays, sorted), which go to files of a folder if there is no room.
-
-    There is room in memory for `capacity` entries.  What is not filled of it takes none.
-    """
+    """Blocks of sorted rows in memory, or in files of a folder beyond `capacity` entries."""
 
     def __init__(self, folder: Path, n_columns: int, dtype: Any, capacity: int) -> None:
         self._paths = folder / "indices.bin", folder / "data.bin"
@@ -242,11 +239,7 @@ class CsrFile(OnDisk):
             self._whole = block
 
     def _sums(self) -> tuple[Array, float, float, tuple[int, int]]:
-        """Read everything once, which checks it, and take the sums that a fit needs.
-
-        They are the number of entries of every column, the sum of all entries, that of the squares,
-        and what tells the file from others.
-        """
+        """Read and check everything once: counts of columns, sums, squares and fingerprint."""
         column_counts = np.zeros(self.shape[1], dtype=np.int64)
         total = squares = largest = 0.0
         first = second = 0

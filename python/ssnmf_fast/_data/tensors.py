@@ -170,10 +170,7 @@ class Coordinates:
     )
 
     def unfolded(self, mode: int) -> tuple[Array, Array, Array | None]:
-        """Return the entries by their index in a mode: pointers, indices in the others, order.
-
-        None stands for the order that they have.  Made once: it is a copy.
-        """
+        """Return the entries by their index in a mode: pointers, other indices, order."""
         if mode not in self._unfolded:
             order = None if mode == 0 else _stable_order(self.places[mode], self.shape[mode])
             counts = np.bincount(self.places[mode], minlength=self.shape[mode])

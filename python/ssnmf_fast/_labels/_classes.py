@@ -109,10 +109,7 @@ class ClassLabels(Targets):
 
 
 def label_vector(labels: Any, name: str, *, column: bool = False) -> Array:
-    """Return labels as a vector, without turning numbers or None among strings into strings.
-
-    `column` accepts a matrix of one column too, with a warning.
-    """
+    """Return labels as a vector, without turning numbers among strings into strings."""
     if sp.issparse(labels):
         raise TypeError(f"{name} must be a vector of labels; got a sparse matrix.")
     refuse_lists(labels, name)
@@ -165,10 +162,7 @@ def unmask_labels(labels: Any) -> Any:
 
 
 def plain_labels(known: Array, name: str) -> Array:
-    """Return labels as an array of text, whole numbers or bool; raise for all else.
-
-    Text that is held as objects stays so, and so do the classes of a model fitted to it.
-    """
+    """Return labels as an array of text, whole numbers or bool; raise TypeError for all else."""
     if known.dtype.kind in "OT":
         kinds = {_kind(one) for one in set(map(type, known.tolist()))}
         if len(kinds) > 1 or None in kinds:
@@ -194,10 +188,7 @@ def plain_labels(known: Array, name: str) -> Array:
 
 
 def _first_given(labels: Array, classes: Array | None) -> Array:
-    """Return labels of text with one spelling for each that is the same in Unicode's form NFC.
-
-    It is that of the classes or, without them, the first.
-    """
+    """Return labels of text with the first spelling of each that is the same in Unicode's NFC."""
     texts, known = labels.tolist(), [] if classes is None else classes.tolist()
     if labels.dtype.kind not in "UO" or all(_is_ascii(text) for text in (*texts, *known)):
         return labels

@@ -226,10 +226,7 @@ def _is_list(entry: Any) -> bool:
 def indicator_matrix(
     lists: Sequence[Sequence[Any]], position: Mapping[Any, int], rows: Array, n: int
 ) -> sp.csr_array:
-    """Return how often each label is in the list of a sample, (n, k).
-
-    `position` numbers the labels, and `rows` are the samples of the lists; others have no label.
-    """
+    """Return how often each label is in the list of a sample, (n, k)."""
     columns = [position[name] for names in lists for name in names]
     pairs = (np.repeat(rows, [len(names) for names in lists]), np.array(columns, dtype=np.int64))
     return sp.csr_array((np.ones(len(columns)), pairs), shape=(n, len(position)))

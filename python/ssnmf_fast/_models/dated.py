@@ -97,10 +97,7 @@ def _is_default(init: Any) -> bool:
 def _fit_squares(
     rows: Any, at: Array, rng: np.random.Generator, arguments: dict[str, Any]
 ) -> Factorization:
-    """Fit mean documents of the slices `at` by squares, with prevalences that are smooth over time.
-
-    Across a gap they are not.
-    """
+    """Fit mean documents of the slices `at` by squares, with prevalences smooth but across gaps."""
     after = (np.diff(at) == 1).astype(float)
     chain = sp.diags([after, after], [1, -1], shape=(len(at), len(at)), format="csr")
     smooth = {"S": [Graph(_SMOOTHING, chain), L2(_SCALE)], "A": L2(_SMOOTHING)}
@@ -112,10 +109,7 @@ def _fit_squares(
 
 
 def _telling(X: Any, shares: Any) -> Any:
-    """Return documents of length 1 in which terms count by how well they tell documents apart.
-
-    Counts themselves are mostly those of frequent terms and of long documents.
-    """
+    """Return documents of length 1, their terms weighted as by TF-IDF."""
     stored = sp.csr_array(X)
     frequency = np.bincount(stored.indices, stored.data > 0, minlength=X.shape[1])
     rarity = np.log((1 + X.shape[0]) / (1 + frequency)) + 1
@@ -151,10 +145,7 @@ Tensor = tuple[Array, Array, tuple[int, int, int]]
 
 
 def drawn_places(slices: Slices, per_slice: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Draw up to `per_slice` documents of each slice; return them and their places in it.
-
-    Fewer ones are spread over the places: none stands for a part of the slices only.
-    """
+    """Draw up to `per_slice` documents of each slice; return them and their places, spread out."""
     documents, places = [], []
     for some in slices.members:
         count = min(len(some), per_slice)
@@ -177,10 +168,7 @@ def folded(X: Any, slices: Slices, per_slice: int, rng: np.random.Generator) -> 
 def start_from_slices(
     tensor: Tensor, rank: int, rng: np.random.Generator, n_threads: int | None
 ) -> tuple[Array, list[Array]]:
-    """Return weights and factors to start from: topics of the sums of the documents of the slices.
-
-    The order of documents within a slice has no meaning, and other starts soon fit it.
-    """
+    """Return weights and factors to start from: topics of the sums of the documents of slices."""
     (terms, _, slices), values, (n_terms, per_slice, n_slices) = tensor
     sums = sp.coo_array((values, (slices, terms)), shape=(n_slices, n_terms)).tocsr()
     S, A = best_short_fit(sums, rank, rng, n_threads)
@@ -195,11 +183,7 @@ def best_short_fit(
     n_threads: int | None,
     penalties: dict[str, Any] | None = None,
 ) -> tuple[Array, Array]:
-    """Return S and A, without zeros, to start from: of the sums of the documents of the slices.
-
-    Least squares, of which the best of several short fits is taken, find topics that last a short
-    time.
-    """
+    """Return S and A of the best of several short least-squares fits, without zeros."""
     fits = (
         factorize(
             sums,

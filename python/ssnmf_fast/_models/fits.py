@@ -42,10 +42,7 @@ Result = TypeVar("Result", Factorization, TensorFactorization)
 
 
 class Fits(ABC, Generic[Result]):
-    """Fits of the same clean data with the same settings; they may run at the same time.
-
-    `threads` are those of each fit, and `inputs` is all that was given but the data.
-    """
+    """Fits of the same clean data with the same settings, which may run at the same time."""
 
     known = Known()
     penalties: Mapping[str, Penalties]
@@ -290,10 +287,7 @@ def _penalties(
     labels: Mapping[int, Term],
     rank: int,
 ) -> dict[str, Penalties]:
-    """Return the penalties of the factors by name, each times the entries that its rows meet.
-
-    Factors of the data are given by their modes, and those of labels by their names.
-    """
+    """Return the penalties of the factors by name, each times the entries that its rows meet."""
     size = prod(shape)
     of_modes = {k: (name, shape[k], size // max(shape[k], 1)) for name, k in modes.items()}
     of_labels = {f"B{k}": (f"B{k}", Y.shape[1], shape[k]) for k, Y in labels.items()}

@@ -40,10 +40,7 @@ def fit_starts(
     dtype: Any = None,
     **arguments: Any,
 ) -> Iterator[Factorization]:
-    """Give a factorization for each seed, in their order; `arguments` are those of `factorize`.
-
-    Each is, to the last bit, what `factorize` returns for this `random_state`.
-    """
+    """Give the factorization of each seed, as by `factorize`, in their order."""
     loop = FitLoop(solver, max_iter, tol, None, 0)
     X = check_data(X, resolve_threads(n_threads), dtype)
     jobs, threads = resolve_jobs(n_jobs, n_threads, len(seeds))

@@ -134,12 +134,7 @@ class Online:
     def step(
         self, data: Term, labels: Term | None, keep: float, n: float, counted: Array | None = None
     ) -> float:
-        """Learn from one batch; returns the estimated objective per sample.
-
-        `keep` is the share of the weight of earlier batches that remains, `n` the number of
-        samples, or the sum of their weights, and `counted` holds the weight of every target, for
-        :meth:`lift`.
-        """
+        """Learn from a batch of `n` samples, keeping a share of the past; return the mean loss."""
         factors = {"S": _flat(data, self.factors["A"], n), **self.factors}
         related = relations(data, labels, self.weight, factors)
         if labels is not None:
@@ -176,11 +171,7 @@ class Online:
 def follow(
     F: Array, sums: BatchStatistics, term: Term, G: Any, support: Array | None = None
 ) -> None:
-    """Move a factor to the minimizer that the statistics of batches have, or towards it.
-
-    `term` is one whose statistics they are, and G the far side of it.  Entries stay that are
-    not in `support`, as bits.
-    """
+    """Move a factor towards the minimizer of the statistics of batches; `term` and G are theirs."""
     before = None if support is None else F.copy()
     alive = F > 0
     p, q = term.loss.exponents
@@ -242,12 +233,7 @@ def learn_batch(
     lift: Array | None = None,
     counted: Array | None = None,
 ) -> Online:
-    """Learn from one batch, the first of all where `online` is None; see :func:`factorize`.
-
-    The targets are larger than those of earlier batches by `lift`; `counted` is that of
-    :meth:`Online.step`.  Returns a new object; the one given stays as it is.  `X_weights` and
-    `Y_weights` have `sample_weight`, too.
-    """
+    """Learn from one batch, the first where `online` is None; return a new object."""
     refuse_on_disk(X, "partial_fit")
     rank = check_integer(n_components, "n_components", 1)
     keep = check_real(forget_factor, "forget_factor")
@@ -290,11 +276,7 @@ _TOL, _MOST = 1e-4, 100  # of the coding of slices between two rounds
 
 @dataclass(frozen=True)
 class Stream:
-    """Factors of all modes but that of the slices, with statistics of the slices so far.
-
-    Columns of the factors have size 1 as in :class:`TensorFactorization`: the rows of the slices
-    have the scale of the data.
-    """
+    """Factors of size 1 of the other modes, with statistics of the slices so far."""
 
     factors: tuple[Array, ...]
     sums: tuple[BatchStatistics, ...]  # one for each factor
@@ -313,10 +295,7 @@ class Stream:
         total: float,
         threads: int,
     ) -> Stream:
-        """Set out from a fit with the loss `total`, by its optimality conditions.
-
-        ``P = N`` where a factor is positive; N follows from the factors and the rows of the slices.
-        """
+        """Set out from a fit with the loss `total`, by its optimality conditions: P = N."""
         weights = np.power(keep, np.arange(len(rows))[::-1], dtype=rows.dtype)
         rank, dtype = rows.shape[1], rows.dtype
         divergence = loss_named(loss, "loss")
@@ -366,11 +345,7 @@ class Stream:
     def learn(
         self, X: Tensor, *, loss: str | float, keep: float, threads: int
     ) -> tuple[Stream, Array]:
-        """Learn from slices, which are the first mode of X, and return their rows of it.
-
-        `keep` is the share of the weight of earlier slices that remains per slice.  The n-th slice
-        leaves them 1 - 1/n at most: the first ones were coded with poor factors.
-        """
+        """Learn from slices, the first mode of X, and return their rows; `keep` is per slice."""
         term = build_tensor_term(X, None, loss_named(loss, "loss"), threads)
         rank, dtype = self.factors[0].shape[1], self.factors[0].dtype
         names = mode_names(len(X.shape))

@@ -80,10 +80,7 @@ def claim_of(
     threads: int,
     recompute: Callable[[], Recomputed] | None = None,
 ) -> Claim:
-    """Return the claim of a factorization that has a receipt; `inputs` are those of the fit.
-
-    What it claims is the objective of :func:`factorize`, unless it is computed in another way.
-    """
+    """Return the claim of a factorization that has a receipt; `inputs` are those of the fit."""
     receipt = result.receipt
     assert receipt is not None
     clean = check_data(X, threads, result.A.dtype)
@@ -125,11 +122,7 @@ def recomputed(problem: Problem, seen: Optimality) -> Recomputed:
 
 
 def _shake(problem: Problem) -> None:
-    """Round all factors in another way: in exact arithmetic their residuals would stay.
-
-    Their components get another scale, unless penalties see it, and their entries move by a few
-    units in the last place.
-    """
+    """Round all factors differently, in place: in exact arithmetic their residuals would stay."""
     rng = np.random.default_rng(0)
     (first, second, *_), *rest = (relation.names for relation in problem.relations)
     powers = {} if any(problem.penalties.values()) else {first: 1, second: -1}
@@ -157,10 +150,7 @@ def receipt_of(
     settings: Mapping[str, Any],
     dtype: Any,
 ) -> Receipt:
-    """Return the receipt of a run that gave these factors.
-
-    `data` is the fingerprint of X, and `inputs` are those of all else.
-    """
+    """Return the receipt of a run that gave these factors; `data` is the fingerprint of X."""
     return Receipt(
         data=data,
         inputs=inputs,
@@ -232,11 +222,7 @@ def _at_tensor_factors(
 
 
 def _sizes(result: TensorFactorization) -> Array:
-    """Return a size for the columns of each factor: their product is the weight.
-
-    The mode takes it whose labels have least of the component.  That is one with a column of zeros
-    where the weight is 0, so that the other modes keep what their labels have of it.
-    """
+    """Return sizes of the columns of the factors: the weight, where labels are smallest."""
     weights, labels = result.weights, result.label_components
     none = np.zeros(len(weights))
     of_labels = [labels[k].max(axis=1) if k in labels else none for k in range(len(result.factors))]

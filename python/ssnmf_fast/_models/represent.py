@@ -117,11 +117,7 @@ def problem_at(
     threads: int,
     **known: Any,
 ) -> tuple[Problem, Mapping[str, Array]]:
-    """Return the problem of clean data at given factors, and where these may move.
-
-    B and C may be None.  The rest is as in :func:`factorize`; `known` are supports and fixed
-    components.
-    """
+    """Return the problem of clean data at given factors, and where they may move."""
     weight = check_real(supervision_weight, "supervision_weight")
     of_features = check_real(feature_weight, "feature_weight")
     data, labels = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
@@ -156,11 +152,7 @@ def explained_deviance(
     X_weights: Any = None,
     n_threads: int | None = None,
 ) -> float:
-    """Return 1 - the loss of a model over that of the mean of X, D^2.
-
-    X is a tensor of :func:`check_tensor`, and the model is the sum of the products of the columns
-    of its factors.  0 for an X that is constant.
-    """
+    """Return D^2 of a model of a clean tensor: 1 - its loss over that of the mean."""
     divergence = loss_named(loss, "loss")
     term = build_tensor_term(X, X_weights, divergence, resolve_threads(n_threads))
     relation = Relation(mode_names(len(X.shape)), term)
@@ -312,11 +304,7 @@ def represent_tensor(
     tol: float = 1e-6,
     n_threads: int | None = None,
 ) -> Array:
-    """Return argmin over F >= 0 of sum W .* d(X, M), with F (n_mode x r) the factor of a mode.
-
-    X is a tensor of :func:`check_tensor`, `others` are the factors of the other modes, in their
-    order; the rest is as in :func:`represent`.
-    """
+    """Return argmin over F >= 0 of the loss of a clean tensor; `others` are the other factors."""
     divergence = loss_named(loss, "loss")
     tol = check_real(tol, "tol")
     threads = resolve_threads(n_threads)
@@ -329,10 +317,7 @@ def represent_tensor(
 
 
 def _of_size_one(factors: Sequence[Array]) -> tuple[list[Array], Array]:
-    """Return factors with components of one size, and the binary exponents of their products.
-
-    That rounds nothing, and one residual of the optimality conditions stands for all components.
-    """
+    """Return factors with components of size 1 to 2, and the binary exponents of their products."""
     exponents = [np.frexp(factor.max(axis=0))[1] for factor in factors]
     sized = [np.ldexp(factor, -each) for factor, each in zip(factors, exponents, strict=True)]
     return sized, np.sum(exponents, axis=0)

@@ -37,10 +37,7 @@ def as_weights(given: Any, name: str) -> Weights:
 
 
 def build_term(Z: Any, given: Any, loss: Loss, name: str, threads: int) -> Term:
-    """Check the weights of a clean data matrix (of :func:`check_data`) and return its term.
-
-    `name` is "X" or "Y"; the weights are called X_weights or Y_weights in errors.
-    """
+    """Check the weights of clean data, "X" or "Y", and return their term."""
     title = f"{name}_weights"
     if not isinstance(Z, CsrFile):
         term = as_weights(given, title).term(Z, loss, title, threads)
@@ -53,10 +50,7 @@ def build_term(Z: Any, given: Any, loss: Loss, name: str, threads: int) -> Term:
 
 
 def build_tensor_term(X: Tensor, given: Any, loss: Loss, threads: int) -> Term:
-    """Check the weights of a tensor (of :func:`check_tensor`) and return its term.
-
-    They may be those of a matrix, or a sequence of one vector, or None, for each mode.
-    """
+    """Check the weights of a clean tensor, perhaps vectors by mode, and return its term."""
     vectors = given if given is not None else [None] * len(X.shape)
     if isinstance(given, Weights):
         term = given.tensor_term(X, loss, threads)
@@ -117,10 +111,7 @@ def tensor_relations(
     weight: float,
     threads: int,
 ) -> tuple[list[Relation], dict[int, Term]]:
-    """Return the relations of a clean tensor and its labels, and the terms of labels by mode.
-
-    The factors are F0, F1, .. of the modes and B0, B1, .. of their labels.
-    """
+    """Return the relations of a clean tensor (F0, ..) and its labels (B0, ..), and their terms."""
     names, labeled = mode_names(len(X.shape)), {}
     if labels is not None and not isinstance(labels, Mapping):
         raise TypeError(
@@ -252,10 +243,7 @@ def even_weight(loss: float, other: float) -> float:
 def balance_weight(
     related: list[Relation], weight: float | None, factors: dict[str, Array]
 ) -> list[Relation]:
-    """Weigh the second of two relations: so that both losses are equal, without a weight.
-
-    Entries that no component can reach do not count.
-    """
+    """Return two relations with a weight of the second; None makes the reachable losses equal."""
     if weight is None:
         losses = [value([each], factors) - unreached([each], factors) for each in related]
         weight = even_weight(*losses)

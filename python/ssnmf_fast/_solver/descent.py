@@ -89,12 +89,7 @@ def _penalized(
 
 
 def _convex(bound: Bound, F: Array) -> Bound:
-    """Return a bound for entry by entry: every entry has some curvature of its own.
-
-    Where only its products with others cost something, rounding errors of these, divided by next to
-    no curvature, would move it far away.  A small multiple of |F - F'|^2, where F' is F as it is
-    now, keeps their effect below rounding, and hardly shortens a step that data have a say in.
-    """
+    """Return a bound with some curvature at every entry, below rounding: steps must not diverge."""
     if bound.gram is None:
         return bound
     wanted = np.sqrt(np.finfo(F.dtype).eps) * bound.gram.max(axis=0)

@@ -20,11 +20,7 @@ from .terms import Term
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the factors by name; A is by columns here, (m x r), as it is stored.
-
-    `support` tells where a factor may be positive, bool; `fixed` has columns, and what they are.
-    `n_given` components are fixed in one of the factors, which may be elsewhere.
-    """
+    """Supports and fixed columns of factors by name, A as it is stored, and how many are fixed."""
 
     support: Mapping[str, Array] = field(default_factory=dict)
     fixed: Mapping[str, tuple[slice, Array]] = field(default_factory=dict)
@@ -87,10 +83,7 @@ class Known:
         return F
 
     def levels(self, means: Mapping[str, Array], mean: float) -> dict[str, Array]:
-        """Return what multiplies the other side of given components: all share a mean then.
-
-        `means` are those of the components in S and A.
-        """
+        """Return factors by which all components share the mean of S A, from their `means`."""
         found = {name: np.ones(len(each)) for name, each in means.items()}
         here, there = means.values()
         for name, (columns, _) in self.fixed.items():
@@ -130,10 +123,7 @@ def check_penalties(
     shape: tuple[int, int],
     rank: int,
 ) -> dict[str, Penalties]:
-    """Return the penalties of the factors, each times the number of entries that its rows meet.
-
-    `rows` are the numbers of rows of the factors, as they are stored.
-    """
+    """Return the penalties of factors, each times the number of entries that its rows meet."""
     if given is None:
         return {}
     n, m = shape
@@ -215,10 +205,7 @@ def solve_known_rows(
     tol: float,
     most: int,
 ) -> int:
-    """Set every row of F to a minimizer, G fixed; return the number of rows left unsolved.
-
-    By the steps of a fit, until no row has a residual of the optimality conditions above `tol`.
-    """
+    """Minimize over the rows of F by steps of a fit; return the number of rows left unsolved."""
     factors, relations = {"S": F, "A": G}, [Relation(("S", "A"), term)]
     problem = Problem(factors, relations, support, penalties={"S": penalties})
     moves = mask_of(support["S"], F.shape[1]) if "S" in support else np.ones(F.shape, dtype=bool)

@@ -26,12 +26,7 @@ Self = TypeVar("Self", bound="ProgressBar")
 
 
 class ProgressBar:
-    """Show iterations and objective on standard error: a bar on a terminal with tqdm.
-
-    Elsewhere nothing, or one line a check: of checks that follow each other within half a second
-    only one, and always the first and the last.  `label` is the text in front, `unit` what is
-    counted, `value` the name of the number behind it.
-    """
+    """Show iterations and objective: a bar with tqdm, else at most two lines a second."""
 
     def __init__(
         self,
@@ -117,20 +112,14 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Optimality:
-    """The residuals of the factors of a problem, as they are when they are asked for.
-
-    Entries of a factor do not count that are not in `moves`, nor zeros in those that `stay`.
-    """
+    """Residuals of the factors; entries that do not move, and zeros that `stay`, do not count."""
 
     problem: Problem
     moves: Mapping[str, Array] = field(default_factory=dict)
     stay: Collection[str] = ()
 
     def residuals(self, last: bool = False) -> dict[str, float]:
-        """Return the residual of every factor; a fit that goes on stays as it is.
-
-        It takes about as long as an iteration.  After the `last` one, memory of the fit is used.
-        """
+        """Return the residual of every factor; the `last` ones use memory of the fit."""
         return {name: found.residual for name, found in self.measured(last).items()}
 
     def measured(self, last: bool = False) -> dict[str, Measured]:
@@ -199,10 +188,7 @@ class Run:
     def observe(
         self, iteration: int, value: float, current: Current, observers: Sequence[Observer]
     ) -> bool:
-        """Keep a value of the objective; return whether an observer ends the fit.
-
-        Raises ValueError if it is not finite: no update leads back from there.
-        """
+        """Keep a finite value of the objective; return whether an observer ends the fit."""
         require_finite({"the objective": value})
         self.objective.append((iteration, value))
         if not observers:
@@ -313,10 +299,7 @@ class Refinement:
 
 
 def steps_of(problem: Problem, rule: Solver, tol: float = _DEFAULT_TOL) -> Steps:
-    """Return the steps of a rule, in a fit to `tol`: of "auto" with momentum where it does good.
-
-    Multiplicative updates get slow about where the default `tol` ends a fit.
-    """
+    """Return the steps of a rule; "auto" has momentum where it is faster."""
     if rule == "auto" and problem.extrapolates():
         return Extrapolation(problem)
     if rule == "auto" and tol < _DEFAULT_TOL and problem.refines():

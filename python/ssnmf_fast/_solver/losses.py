@@ -406,10 +406,7 @@ class _Rows:
     def _extend(
         self, t: Array, z: Array, level: Array, moves: Array, first: Array, room: Array
     ) -> None:
-        """Lengthen full steps that fell far short of the least value along them, in place.
-
-        Where the loss is not convex, the quadratic model may have far more curvature.
-        """
+        """Lengthen full steps that fell far short of the least value, in place."""
         slopes, _ = self._slopes(z + moves, level, moves)
         short = np.flatnonzero((t == 1) & (slopes < 0.5 * first) & (room > 1))
         if not len(short):

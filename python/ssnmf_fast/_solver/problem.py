@@ -35,10 +35,7 @@ _RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no lon
 
 @dataclass(frozen=True)
 class Ahead:
-    """Where rows move in the next iteration: by a step in the direction in which they have moved.
-
-    `before` is what they were; with `positive`, rows that fall do not set out from zeros.
-    """
+    """The next extrapolation of rows; with `positive`, falling rows stay above zero."""
 
     before: Array
     step: float
@@ -212,20 +209,14 @@ class Problem(Rules):
     def row_statistics(
         self, others: Mapping[str, bool], ahead: Ahead | None = None
     ) -> dict[str, Statistics]:
-        """Return the statistics of these rows, or of where they move, for other factors.
-
-        `others` tells of each factor whether its curvature is asked for.
-        """
+        """Return the statistics of these rows for other factors, with their curvature or not."""
         self.product()  # before its P is overwritten
         if ahead is not None:
             self.factors[self.rows] = ahead.of(self.factors[self.rows], self.threads)
         return {name: self.statistics(name, each).copied() for name, each in others.items()}
 
     def extrapolate(self, name: str, before: Array, step: float, positive: bool) -> None:
-        """Move a factor further in the direction in which it moved; `before` is then what it was.
-
-        With `positive`, entries that fall stay above zero.
-        """
+        """Move a factor further in the direction of its last step; `before` is then old."""
         kernels.extrapolate(self.factors[name], before, step, positive, self.threads)
 
     def restore(self, factors: Mapping[str, Array]) -> None:
@@ -235,10 +226,7 @@ class Problem(Rules):
         self.forget()
 
     def beside(self, last: bool = False) -> Problem:
-        """Return a problem of the same factors, whose statistics leave this one as it is.
-
-        After the `last` update they may take the place of those of this one.
-        """
+        """Return a problem with statistics of its own; after the `last` update in shared memory."""
         workspaces = self._workspaces if last else None
         given = self.factors, self.relations, self.support, workspaces
         found = Problem(*given, penalties=self.penalties)
@@ -252,10 +240,7 @@ class Problem(Rules):
         self._images.forget()
 
     def balance(self, earlier: Mapping[str, Array] | None = None) -> None:
-        """Bring components that drifted apart in scale together, by powers of two: no rounding.
-
-        What the factors were `earlier` is scaled with them.  Penalties see the scale.
-        """
+        """Bring scales of components together by powers of two, unless they are penalized."""
         if any(self.penalties.values()):
             return
         exponents = drifts(self.relations, self._largest_of)
@@ -336,11 +321,7 @@ class _RowsOfBlock(Problem):
 
 
 class BlockProblem(Problem):
-    """A problem whose first relation has data on disk, read by blocks of rows in their order.
-
-    Each block updates its rows and adds its statistics for the other factor of the data, which the
-    next update of that factor needs.
-    """
+    """A problem with data on disk: blocks of rows add up the statistics of the other factor."""
 
     _ready: dict[str, Statistics]  # of the factors as they are
 

@@ -50,11 +50,7 @@ def start(
     known: Known = _NOTHING,
     X_weights: Any = None,
 ) -> tuple[Array, Array, Array | None]:
-    """Return S (n x r), A (r x m) and B (r x k) to start from, of the dtype of X.
-
-    The mean of S A is that of X, and the mean of S B that of Y: the stopping rule measures progress
-    against the objective of the start.  What is known of the factors holds.
-    """
+    """Return S (n x r), A (r x m) and B (r x k) to start from, with the means of X and Y."""
     dtype = X.dtype
     require_memory(rank, data.shape, dtype)
     if isinstance(init, (tuple, list)):
@@ -125,11 +121,7 @@ def _least_squares(
     rng: np.random.Generator,
     known: Known,
 ) -> list[Array] | None:
-    """Return the squares of factors that were fitted to the square roots of X, float64.
-
-    None where one of them vanishes; A is by columns.  Errors of the roots of counts are all of
-    about one size, so that least squares suit them.
-    """
+    """Return the squares of factors fitted to the square roots of X, A by columns, or None."""
     data = build_term(roots(X), X_weights, FROBENIUS, "X", threads)
     S, F = uniform(data.shape, data.mean(), rank, rng)
     S, F = _as_known(S, F, known.roots(), data.mean())
@@ -140,10 +132,7 @@ def _least_squares(
 def squares_of_fit(
     roots: Term, stored: dict[str, Array], rank: int, support: dict[str, Array]
 ) -> list[Array] | None:
-    """Return the squares of factors after a short fit to roots, float64.
-
-    None where there is nothing to fit.  Sparse and dense data have the same start.
-    """
+    """Return the squares of factors after a short fit to roots, float64; None for zeros."""
     if not roots.entries.total() > 0:
         return None
     roots = replace(roots, row_lengths=())  # no conjugate gradients in so short a fit
@@ -246,10 +235,7 @@ def _nndsvda(
 
 
 def zeros_that_stay(factors: dict[str, Array], rank: int) -> dict[str, Array]:
-    """Return where a given start is not zero, as bits, for the factors that have zeros.
-
-    Multiplicative rules keep zeros by themselves; coordinate descent would not.
-    """
+    """Return bits of the positive entries of a given start, for the factors that have zeros."""
     return {
         name: bits_of(factor > 0) for name, factor in factors.items() if not factor[:, :rank].all()
     }
@@ -291,10 +277,7 @@ def start_tensor(
 def start_of_labels(
     init: Any, mode: int, F: Array, labels: Term, rng: np.random.Generator
 ) -> Array:
-    """Return the start of B (r x k) of a mode, whose factor starts as F.
-
-    A result that was fitted to as many labels of the mode continues from what it has of them.
-    """
+    """Return the start of B (r x k) of a mode, with factor F; that of a result goes on."""
     known = init.label_components if isinstance(init, TensorFactorization) else {}
     if mode not in known or known[mode].shape != (F.shape[1], labels.shape[1]):
         return start_B(F, labels, rng)
@@ -323,11 +306,7 @@ def _named(
 def _best_tried(
     X: Tensor, weights: Any, term: Term, rank: int, rng: np.random.Generator
 ) -> list[Array]:
-    """Return the start with the smallest objective after a few iterations.
-
-    It is, to the last bit, the start of its name: each is drawn by the generator as it was given,
-    which is left as the best one left it.
-    """
+    """Return the start with the smallest objective after a few iterations."""
     best, least, after = None, np.inf, rng
     for name in _TRIED:
         own = deepcopy(rng)
@@ -433,10 +412,7 @@ def _least_squares_cp(
 
 
 def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[Array]:
-    """Leading left singular vectors of every unfolding, their larger parts of one sign.
-
-    Zeros become the mean of their column; a short mode has random columns beside its vectors.
-    """
+    """Leading left singular vectors of every unfolding, of one sign, zeros filled."""
     factors, rounding = [], np.sqrt(np.finfo(X.dtype).eps)
     for mode, length in enumerate(X.shape):
         if isinstance(X, SparseTensor):
@@ -459,11 +435,7 @@ def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[A
 
 
 def _left_vectors(matrix: Any, rank: int, rng: np.random.Generator, threads: int) -> Array:
-    """Return the leading left singular vectors of a matrix with many columns, sparse or dense.
-
-    Columns of few entries are never sketched: their number is that of the entries of a tensor,
-    when each of its tuples occurs once.
-    """
+    """Return the leading left singular vectors of a wide matrix; short columns are not sketched."""
     sparse = sp.issparse(matrix)
     columns = matrix.shape[1]
     counts = np.bincount(matrix.indices, minlength=columns) if sparse else (matrix > 0).sum(axis=0)

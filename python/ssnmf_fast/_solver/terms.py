@@ -242,10 +242,7 @@ class Term:
         return self.loss.quadratic and self.form.separable
 
     def view(self, position: int) -> Term:
-        """Return the term as the factor at a position sees it: as that of the rows.
-
-        It is made once: it may be a copy.  Its value is taken by the first one only.
-        """
+        """Return the term by the rows of the factor at a position, made once."""
         if position == 0:
             return self
         if position not in self._views:
@@ -376,10 +373,7 @@ def weighted(
     listed: bool = False,
     tensor: bool = False,
 ) -> Term:
-    """Return the term of data with a weight for each of its values, 1 where `w` is None.
-
-    `listed` says that all that is not listed weighs 0; without a form, the weights are listed.
-    """
+    """Return the term of data with a weight for each value (None: 1); `listed`: others weigh 0."""
     dense = isinstance(Z, np.ndarray)
     if dense and w is not None and (absent := np.isnan(Z)).any():
         Z, w = np.where(absent, 0, Z), np.where(absent, 0, w)
@@ -420,10 +414,7 @@ def _term(
 
 
 def with_gaps(term: Term, dtype: Any) -> Term:
-    """Return a term that has no missing entries as a part of data that have some.
-
-    Which updates a fit makes depends on the form of the weights: it must be that of all data.
-    """
+    """Return a term without missing entries as a part of data that have some."""
     if not term.form.separable:
         return term
     none = SparseEntries(sp.csr_array(term.shape, dtype=dtype), term.threads)
@@ -431,10 +422,7 @@ def with_gaps(term: Term, dtype: Any) -> Term:
 
 
 def _without_nan(Z: Array, whole: Separable) -> WeightForm:
-    """Separable weights, but 0 where a dense matrix has NaN.
-
-    To list the missing ones costs a pass over them alone, but 24 bytes for each.
-    """
+    """Separable weights, but 0 where a dense matrix has NaN."""
     missing = np.isnan(Z)
     if np.count_nonzero(missing) > _FEW_MISSING * missing.size:
         mask = DenseEntries(Z, whole.threads, mask=True)

@@ -71,10 +71,7 @@ class Weights(ABC):
 
     @abstractmethod
     def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
-        """Return a clean X with one row for each group, its weights, and the constant left out.
-
-        G (groups x samples) has a 1 for each sample.
-        """
+        """Return clean X by groups (G: groups x samples), its weights, and a constant."""
 
     # What follows holds entries of a clean matrix out, to see how well fits predict them.
 
