@@ -17,13 +17,12 @@ from .._data.border import check_integer, check_option
 from .._labels import ClassLabels, Indicators
 from .._topics import topic_shares
 from ._base import FactorizationBase, score_labeled
-from ._committee import with_tables
 from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
 from ._suggesting import suggest
 from ._training_data import TrainingLabels, labels_for_training
-from ._views import Context, Tables, context_of, directions_of, filled, tables_to_predict
+from ._views import Tables, View, directions_of, filled, tables_to_predict, view_of
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _MANY_LABELS = 50  # labeled samples per class above which features predict better than topics
@@ -85,12 +84,13 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
     ) -> None:
         rows = labels.known
         enough = labels.weight[rows].sum() >= _MANY_LABELS * labels.members.shape[1]
-        context, weight = Context(), labels.sample_weight
+        view, weight = View(), labels.sample_weight
         directions = directions_of(X, X_weights, 0, self.n_threads, weight)
         if directions is not None:
-            context = context_of(filled(X, S, self.components_)[rows], directions)
-        member = fit_readout(context, shares, labels, row_scale=4.0 if enough else 1.0)
-        self.readout_ = LogisticReadout.of(member, shares.shape[1], context)
+            view = view_of(filled(X, S, self.components_)[rows], directions)
+        view = view.with_shares(shares)
+        member = fit_readout(view, labels, row_scale=4.0 if enough else 1.0)
+        self.readout_ = LogisticReadout.of(member, shares.shape[1], view)
 
     def _drop_readout(self) -> None:
         for name in ("readout_", "class_shares_", "side_"):
@@ -126,10 +126,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
     def _read(self, X: Any, X_weights: Any, side: Any) -> tuple[Readout, Array]:
         """Return the readout, and its scores of samples."""
         check_is_fitted(self)
-        readout = self._fitted_readout()
-        scores = readout.scores(self, self._checked(X, reset=False), X_weights)
-        tables = self._tables(side, len(scores))
-        return readout, with_tables(scores, readout, tables)
+        readout, X = self._fitted_readout(), self._checked(X, reset=False)
+        return readout, readout.scores(self, X, X_weights, self._tables(side, X.shape[0]))
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)

@@ -24,7 +24,7 @@ from ._readout import LogisticReadout
 from ._receipts import Restated, said_by
 from ._seeds import LABEL_WEIGHT, Seeds, shares_of_named, start_of_mixture, topics_of_samples
 from ._training_data import TrainingLabels, surest
-from ._views import context_of, directions_of
+from ._views import directions_of, view_of
 
 _MEMBERSHIPS = ("single", "mixed")
 _SURE = 0.5  # share of the samples of each topic that keep to it in the factorization
@@ -231,9 +231,9 @@ class SeededTopics(NamedTopics):
         weights = np.where(labeled, 1.0, 1 / LABEL_WEIGHT)
         labels = TrainingLabels(members, np.repeat(weights[:, None], k, axis=1), False)
         directions = directions_of(X, None, 0, self.n_threads)
-        context = context_of(X, directions)
-        member = fit_naive_bayes(context, labels) if context else Linear(np.zeros(k))
-        readout = LogisticReadout.of(member, len(self.components_), context)
+        view = view_of(X, directions)
+        member = fit_naive_bayes(view, labels) if view.rows is not None else Linear(np.zeros(k))
+        readout = LogisticReadout.of(member, len(self.components_), view)
         self.readout_ = replace(readout, slopes=np.full(k, _SLOPE))
 
     def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:

@@ -11,9 +11,8 @@ from .._common.arrays import Array
 from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
 from .._topics import topic_shares
-from ._committee import with_tables
 from ._readout import LogisticReadout
-from ._views import Tables, context_of, filled, row_sums
+from ._views import Tables, filled, row_sums, view_of
 
 _LOOKED_AT = 10_000  # samples of a larger X, unless more are asked for
 _CANDIDATES = 2000  # of these the most uncertain, unless more are asked for
@@ -32,7 +31,7 @@ def suggest(model: Any, X: Any, X_weights: Any, n: int, tables: Tables) -> Array
         part = {name: table[rows] for name, table in tables.items()}
         return np.asarray(rows[suggest(model, X[rows], None, n, part)])
     readout = model._fitted_readout()
-    scores = with_tables(readout.scores(model, X, X_weights), readout, tables)[known]
+    scores = readout.scores(model, X, X_weights, tables)[known]
     unsure = uncertainty(readout.proba(scores, model.multilabel_), model.multilabel_)
     chosen = np.sort(np.argsort(-unsure, kind="stable")[: max(_CANDIDATES, n)])
     points = _points(model, readout, X, X_weights, known[chosen])
@@ -68,7 +67,7 @@ def _points(model: Any, readout: Any, X: Any, X_weights: Any, rows: Array) -> Ar
     if directions is None or not _in_memory(X, X_weights):
         shares = topic_shares(model._represent(X, X_weights), model.components_)
         return np.asarray(np.sqrt(shares[rows]))
-    return context_of(filled(X[rows]), directions).scores
+    return view_of(filled(X[rows]), directions).scores
 
 
 @one_blas_thread()
