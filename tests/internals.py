@@ -31,7 +31,8 @@ from ssnmf_fast.cli import _outputs as _findings
 from ssnmf_fast.cli import _read as _source
 from ssnmf_fast.cli import _suggest as _learning
 from ssnmf_fast.completion import _irls, _problem
-from ssnmf_fast.estimators import _committee, _members, _suggesting, _training_data
+from ssnmf_fast.estimators import _committee, _members, _training_data
+from ssnmf_fast.estimators import _predicting as _suggesting
 from ssnmf_fast.estimators import _views as _neighbors
 from ssnmf_fast.metrics import _coherence as _occurrences
 from ssnmf_fast.metrics import _sparsity as _matrices

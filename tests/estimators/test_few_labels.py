@@ -171,9 +171,7 @@ def test_no_label_of_a_fold_affects_its_predictions(digits, rounds):
 def test_poor_predictions_are_warned_of():
     X = np.repeat(np.random.default_rng(0).random((40, 20)), 2, axis=0)
     y = np.tile([0, 1], 40)  # of each sample there is a copy of the other class
-    with pytest.warns(
-        UserWarning, match="that of always predicting the largest class .50.0%"
-    ):
+    with pytest.warns(UserWarning, match="that of always predicting the largest class .50.0%"):
         sf.FewLabelsClassifier(random_state=0).fit(X, y)
 
 
