@@ -205,17 +205,15 @@ class LabelLists:
         matrix[~self.labeled] = np.nan
         return Indicators(matrix)
 
-    def support(self, rank: int, free_in_labeled: bool) -> Array:
+    def support(self, rank: int) -> Array:
         """Return T, (n, rank): whether a document may have a topic.
 
-        Topics beyond the named ones are free: unlabeled documents may have them, and labeled
-        ones if asked for.
+        Only unlabeled documents may have topics beyond the named ones.
         """
         n, k = self.members.shape
         T = np.ones((n, rank), dtype=bool)
         T[self.labeled, :k] = self.members[self.labeled].toarray()
-        if not free_in_labeled:
-            T[self.labeled, k:] = 0
+        T[self.labeled, k:] = False
         return T
 
 
