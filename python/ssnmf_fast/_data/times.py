@@ -109,7 +109,7 @@ class Length(NamedTuple):
         return parts and cls(*_LENGTHS[parts[2]], int(parts[1] or 1))
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """Number of units in a slice."""
         return self.times * self.units
 
@@ -121,13 +121,13 @@ class Length(NamedTuple):
         """
         counts = times.astype(f"datetime64[{self.unit}]").astype(np.int64)
         shift = self.shift
-        if not (self.times == 1 or self.unit == "Y" or _WHOLE[self.unit] % self.count == 0):
+        if not (self.times == 1 or self.unit == "Y" or _WHOLE[self.unit] % self.size == 0):
             if after is not None:
                 shift = -int(after.astype(f"datetime64[{self.unit}]").astype(np.int64))
             else:
                 whole, first = 24 if self.unit == "h" else self.units, int(counts.min())
                 shift = (first + shift) % whole - first
-        return (counts + shift) // self.count, shift
+        return (counts + shift) // self.size, shift
 
 
 def period_of(freq: str | int) -> int | None:
@@ -135,9 +135,9 @@ def period_of(freq: str | int) -> int | None:
     length = Length.of(freq)
     if length is None:
         return None
-    if length.unit == "h" and length.count < 24 and 24 % length.count == 0:
-        return 24 // length.count
-    exact = _IN_A_YEAR[length.unit] / length.count
+    if length.unit == "h" and length.size < 24 and 24 % length.size == 0:
+        return 24 // length.size
+    exact = _IN_A_YEAR[length.unit] / length.size
     near = round(exact)
     return near if near >= 2 and abs(exact - near) <= _DRIFT * exact else None
 
@@ -166,7 +166,7 @@ def cut(
                 f"{name}[{late}] is {times[late]}); at most {_MOST_SLICES} are allowed. Is a year "
                 "wrong? Else choose a longer freq."
             )
-        starts = np.arange(first, last + 1) * length.count - shift
+        starts = np.arange(first, last + 1) * length.size - shift
         slices = Slices(starts.astype(f"datetime64[{length.unit}]"), number - first)
     elif isinstance(freq, numbers.Integral) and not isinstance(freq, (bool, np.timedelta64)):
         count = check_integer(freq, "freq", 2, _MOST_SLICES)
@@ -213,9 +213,10 @@ def read_times(
             f"{name} must be a sequence of times, one for each document in their order; got "
             f"{times!r:.80}."
         )
-    times = unmask(times, name, allow_nan=False)
+    given: Any = unmask(times, name, allow_nan=False)
     # A list of dates and texts would become an array of texts.
-    values = np.asarray(times) if hasattr(times, "__array__") else np.array([*times], dtype=object)
+    is_array = hasattr(given, "__array__")
+    values = np.asarray(given) if is_array else np.asarray(list(given), dtype=object)
     if values.ndim != 1:
         raise ValueError(f"{name} has shape {values.shape}; expected one for each document, (n,).")
     if values.dtype.kind == "M":
@@ -304,7 +305,7 @@ def _decide(texts: list[str], name: str, known: str) -> Times:
             "them.",
             UserWarning,
         )
-    for k in np.flatnonzero(times > np.datetime64("now")):
+    for k in np.flatnonzero(times > np.datetime64("now")).tolist():
         if not re.search(r"\d{4}", texts[k]):
             warn_user(
                 f"Years of two digits are read as 1969 to 2068: {short(texts[k])} in {name} as "

@@ -7,8 +7,7 @@ from ._classifier import SSNMFClassifier
 from ._constrained import ConstrainedNMF, TopicSupervisedNMF
 from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics
-from ._dynamic_peaks import Peak, PeakInterval
-from ._dynamic_stream import SlicePrevalence
+from ._dynamic_time import Peak, PeakInterval, SlicePrevalence
 from ._explanation import Explanation, Reasons
 from ._few_labels import FewLabelsClassifier
 from ._hierarchical import HierarchicalClassifier
