@@ -44,7 +44,7 @@ def test_words_alone_find_the_topics(loss, data):
     assert model.score(X, y) > 0.95
     new, truth = texts(seed=1)
     assert model.score(new, truth) > 0.9
-    named = model.topic_names_[model.shares(new).argmax(axis=1)]
+    named = model.topic_names_[model.topic_proportions(new).argmax(axis=1)]
     assert np.mean(named == truth) > 0.8
     chance = model.predict_proba(new)
     np.testing.assert_allclose(chance.sum(axis=1), 1)
@@ -291,7 +291,7 @@ def test_no_predictions_without_a_readout(data):
     with pytest.raises(AttributeError) as caught:
         model.predict(X)
     assert "readout='naive-bayes'" in str(caught.value.__cause__)
-    assert model.shares(X).shape == (len(X), 3)
+    assert model.topic_proportions(X).shape == (len(X), 3)
 
 
 def test_the_parameters_are_not_changed(data):

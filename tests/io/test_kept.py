@@ -65,10 +65,10 @@ MAKE = {
     "FitState": _state,
     "Explanation": lambda: _classifier().explain(X[:2]),
     "Reasons": lambda: _classifier().explain(X[:2]).top(0),
-    "TopicTree": lambda: sf.tree(X, [2, 3], random_state=0),
+    "TopicTree": lambda: sf.topic_tree(X, [2, 3], random_state=0),
     "Topics": lambda: sf.NMF(**FEW).fit(X).topics(),
     "Topic": lambda: sf.NMF(**FEW).fit(X).topics()[0],
-    "TopicNode": lambda: sf.tree(X, [2, 3], random_state=0).nodes[0],
+    "TopicNode": lambda: sf.topic_tree(X, [2, 3], random_state=0).nodes[0],
     "Peak": lambda: _dynamic().peaks()[0],
 }
 

@@ -228,7 +228,7 @@ def test_an_estimator_knows_what_the_function_knows(tmp_path):
     S = model.fit_transform(X, S_fixed=ones)
     np.testing.assert_array_equal(S, model.fit(X, S_fixed=ones).transform(X, S_fixed=ones))
     np.testing.assert_array_equal(model.components_[:1], A)
-    np.testing.assert_allclose(model.shares(X, S_fixed=ones).sum(axis=1), 1)
+    np.testing.assert_allclose(model.topic_proportions(X, S_fixed=ones).sum(axis=1), 1)
     np.testing.assert_allclose(S, sf.represent(X, model.components_, S_fixed=ones, penalties=given))
     with pytest.raises(ValueError, match="S_fixed has 0 columns, and the fit had 1"):
         model.transform(X)

@@ -68,7 +68,7 @@ def dated_model() -> sf.DynamicTopics:
 
 def small_tree() -> sf.TopicTree:
     X = np.kron(np.eye(3), np.ones((4, 2)))
-    return sf.tree(X, [[0, 0], 0], feature_names=["$a", "_b", "c", "d", "e", "f"], random_state=0)
+    return sf.topic_tree(X, [2, 3], feature_names=["$a", "_b", "c", "d", "e", "f"], random_state=0)
 
 
 # What has no title, or no axes to be given.

@@ -16,9 +16,8 @@ from ._margin import MarginNMF
 from ._nmf import NMF
 from ._regressor import SSNMFRegressor
 from ._seeded import SeededTopics
-from ._splitting import merge, split
-from ._topic_tree import TopicNode, TopicTree
-from ._tree import tree
+from ._splitting import merge_topics, split_topic
+from ._trees import TopicNode, TopicTree, topic_tree
 
 __all__ = [
     "NMF",
@@ -42,7 +41,7 @@ __all__ = [
     "TopicNode",
     "TopicSupervisedNMF",
     "TopicTree",
-    "merge",
-    "split",
-    "tree",
+    "merge_topics",
+    "split_topic",
+    "topic_tree",
 ]

@@ -370,7 +370,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         check_is_fitted(self)
         return self._features(self._checked(X, reset=False), X_weights)
 
-    def shares(self, X: Any, *, X_weights: Any = None) -> Array:
+    def topic_proportions(self, X: Any, *, X_weights: Any = None) -> Array:
         """Return the share of each sample that every component explains.
 
         A component explains its coefficient in S times the sum of its row of `components_`.  The

@@ -225,8 +225,8 @@ class NMF(BatchLearner):
     Attributes
     ----------
     topic_names_ : ndarray of str, shape (r,)
-        Names of the topics, where they come from :func:`ssnmf_fast.split` or
-        :func:`ssnmf_fast.merge`.
+        Names of the topics, where they come from :func:`ssnmf_fast.split_topic` or
+        :func:`ssnmf_fast.merge_topics`.
 
     See Also
     --------
@@ -325,7 +325,7 @@ class NMF(BatchLearner):
         check_is_fitted(self)
         return self._features(self._checked(X, reset=False), X_weights, S_fixed=_table(S_fixed))
 
-    def shares(self, X: Any, *, X_weights: Any = None, S_fixed: Any = None) -> Array:
+    def topic_proportions(self, X: Any, *, X_weights: Any = None, S_fixed: Any = None) -> Array:
         """Return the share of each sample that every component explains.
 
         A component explains its coefficient in S times the sum of its row of `components_`.  The
