@@ -239,7 +239,7 @@ REQUIRED = {
         "n_starts": 1,
         **{name: MORE[name] for name in ("max_iter", "random_state", "n_threads")},
     },
-    "complete": {"M": D, "rank": 1, "max_iter": 2, "random_state": 0, "n_threads": 1},
+    "complete": {"M": D, "n_components": 1, "max_iter": 2, "random_state": 0, "n_threads": 1},
     "linalg.randomized_svd": {"X": D, "rank": 2, "random_state": 0},
     "LowRankPlusSparse": {"sparse": sp.csr_array(D), "left": S, "right": A},
     "Completion.predict": {"rows": np.arange(3), "columns": np.arange(3)},

@@ -97,7 +97,7 @@ class Fits:
     def new(self, name):
         one = estimators()[name]
         known = inspect.signature(one).parameters
-        given = {"rank": 1, "freq": "quarter", "supervision_weight": 1.0, **MORE}
+        given = {"freq": "quarter", "supervision_weight": 1.0, **MORE}
         if name in ("SSNMFClassifier", "SSNMFRegressor"):
             given["readout"] = "refit"  # others are slow
         return one(**{key: value for key, value in given.items() if key in known})

@@ -82,12 +82,15 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
     yield "nmf_penalties", sf.NMF(**KL, penalties=smooth, A_fixed=X[:1]).fit(X)
     features = np.where(np.arange(COLUMNS)[:, None] < 4, np.eye(2)[np.arange(COLUMNS) % 2], np.nan)
     yield "factorization_features", sf.factorize(X, feature_labels=features, **KL)
-    yield "imputer", sf.LowRankImputer(rank=2, random_state=0, gamma_min=0.1).fit(holes)
+    yield "imputer", sf.LowRankImputer(n_components=2, random_state=0, gamma_min=0.1).fit(holes)
     yield "factorization", sf.factorize(sp.csr_array(X), np.eye(3)[y], **KL)
     yield "tensor_factorization", sf.factorize_tensor(tensor, labels={0: np.eye(3)[y]}, **FITTED)
     yield "consensus", sf.consensus(X, 3, n_starts=6, loss=KL["loss"], random_state=0)
     triplets = (*np.nonzero(~np.isnan(holes)), holes[~np.isnan(holes)])
-    yield "completion", sf.complete(triplets, rank=2, gamma_min=0.1, biases=True, random_state=0)
+    yield (
+        "completion",
+        sf.complete(triplets, n_components=2, gamma_min=0.1, biases=True, random_state=0),
+    )
 
 
 def given_by(model: Any, X: np.ndarray) -> dict[str, np.ndarray]:

@@ -23,7 +23,7 @@ STARTS = {**FEW, "init": "random", "n_starts": 3}
 
 def _completed(**given):
     holes = np.where(np.arange(X.size).reshape(X.shape) % 5 == 0, np.nan, X)
-    return sf.complete(holes, rank=1, max_iter=5, random_state=0, **given)
+    return sf.complete(holes, n_components=1, max_iter=5, random_state=0, **given)
 
 
 def _dynamic():

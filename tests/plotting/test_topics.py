@@ -77,7 +77,9 @@ WITHOUT_AXES: dict[str, Callable[..., Figure]] = {
     "tensor_components": lambda: plotting.tensor_components([np.ones((3, 1)), np.ones((50, 1))]),
     "term_bars": lambda: plotting.term_bars(topics()),
     "singular_values": lambda: plotting.singular_values([1.0]),
-    "convergence": lambda: plotting.convergence(sf.complete([[1.0, 2.0], [2.0, np.nan]], rank=1)),
+    "convergence": lambda: plotting.convergence(
+        sf.complete([[1.0, 2.0], [2.0, np.nan]], n_components=1)
+    ),
 }
 
 
