@@ -42,7 +42,7 @@ def test_huge_supervision(loss: str, supervision_loss: str, dtype: str) -> None:
     fit = sf.factorize(X, Y, supervision_weight=1e300, **options)
     assert finite(*parts(fit))
     ordinary = sf.factorize(X, Y, supervision_weight=1e12, **options)
-    of_labels = [sf.objective(Y, f.S, f.B, loss=supervision_loss) for f in (fit, ordinary)]
+    of_labels = [sf.extend.objective(Y, f.S, f.B, loss=supervision_loss) for f in (fit, ordinary)]
     assert of_labels[0] == pytest.approx(of_labels[1], rel=1e-3, abs=1e-4)
 
 
@@ -76,7 +76,7 @@ def test_objective_of_tiny_data(loss: Any) -> None:
     rng = np.random.default_rng(1)
     S, A = rng.random((20, 3)) + 0.1, rng.random((3, 8)) + 0.1
     Z, z = S @ A, 1e-200
-    found = sf.objective(np.full((20, 8), z), S, A, loss=loss)
+    found = sf.extend.objective(np.full((20, 8), z), S, A, loss=loss)
     beta = {"frobenius": 2, "kullback-leibler": 1, "itakura-saito": 0}.get(loss, loss)
     if beta == 2:
         expected = np.sum((Z - z) ** 2)
@@ -92,9 +92,9 @@ def test_objective_of_tiny_data(loss: Any) -> None:
 
 def test_objective_of_subnormal_data() -> None:
     X, S, A = np.full((4, 3), 1e-40, np.float32), np.ones((4, 1)), np.ones((1, 3))
-    assert sf.objective(X, S, A) == pytest.approx(12)
+    assert sf.extend.objective(X, S, A) == pytest.approx(12)
     with pytest.raises(ValueError, match="count as zeros"):  # its loss was 0
-        sf.objective(X, S, A, loss="itakura-saito")
+        sf.extend.objective(X, S, A, loss="itakura-saito")
 
 
 def test_objective_of_a_large_dictionary() -> None:
@@ -102,15 +102,15 @@ def test_objective_of_a_large_dictionary() -> None:
     X, _ = data("float32")
     rng = np.random.default_rng(1)
     S, A = (rng.random((20, 3)) * 1e-9).astype("f4"), (rng.random((3, 8)) * 3e9).astype("f4")
-    expected = sf.objective(X.astype("f8"), S.astype("f8"), A.astype("f8"))
-    assert sf.objective(X, S, A) == pytest.approx(expected, rel=1e-5)
+    expected = sf.extend.objective(X.astype("f8"), S.astype("f8"), A.astype("f8"))
+    assert sf.extend.objective(X, S, A) == pytest.approx(expected, rel=1e-5)
 
 
 def test_objective_out_of_range() -> None:
     X, Y = data("float64")
     fit = sf.factorize(X, Y, n_components=3, random_state=0)
     with pytest.raises(ValueError, match=f"the objective {REFUSED}"):
-        sf.objective(X, fit.S, fit.A, Y=Y * 1e80, B=fit.B, supervision_weight=1e300)
+        sf.extend.objective(X, fit.S, fit.A, Y=Y * 1e80, B=fit.B, supervision_weight=1e300)
 
 
 def test_fit_out_of_range() -> None:
@@ -155,7 +155,7 @@ def test_products_in_another_dtype(model: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("model", [sf.BayesianNMF, sf.SupervisedBayesianNMF])
+@pytest.mark.parametrize("model", [sf.BayesianNMF, sf.papers.SupervisedBayesianNMF])
 def test_bayesian_model_of_zeros(model: Any, dtype: str) -> None:
     """Without data the prior speaks: a count goes to all components alike."""
     X, y = data(dtype)[0], np.arange(20) % 2

@@ -38,7 +38,7 @@ def test_nmf_of_data_of_any_size(loss, storage, solver):
         degree = 2 if loss == "frobenius" else 1
         values = [np.ldexp(value, degree * power) for _, value in fit.objective]
         np.testing.assert_allclose([value for _, value in large.objective], values, rtol=1e-13)
-        again = sf.objective(scaled(X, power), large.S, large.A, loss=loss)
+        again = sf.extend.objective(scaled(X, power), large.S, large.A, loss=loss)
         assert again == pytest.approx(values[-1], rel=1e-5)
 
 
@@ -133,11 +133,11 @@ def test_divergences_are_finite_and_not_negative():
     rng = np.random.default_rng(0)
     X = np.ldexp(rng.random((20, 15)), 80)
     S, A = np.zeros((20, 2)), np.zeros((2, 15))
-    assert np.isfinite(sf.objective(X, S, A, loss="kullback-leibler"))
+    assert np.isfinite(sf.extend.objective(X, S, A, loss="kullback-leibler"))
     for seed in range(20):
         rng = np.random.default_rng(seed)
         S, A = rng.random((30, 2)).astype(np.float32), rng.random((2, 40)).astype(np.float32)
-        assert sf.objective(S @ A, S, A, loss="kullback-leibler") >= 0
+        assert sf.extend.objective(S @ A, S, A, loss="kullback-leibler") >= 0
 
 
 @pytest.mark.slow

@@ -87,7 +87,7 @@ class MarginNMF(ReadoutPredictions):
     >>> from sklearn.svm import LinearSVC
     >>> import ssnmf_fast as sf
     >>> X, y = load_digits(n_class=2, return_X_y=True)
-    >>> model = make_pipeline(sf.MarginNMF(n_components=5, random_state=0), LinearSVC())
+    >>> model = make_pipeline(sf.papers.MarginNMF(n_components=5, random_state=0), LinearSVC())
     >>> bool(model.fit(X / 16, y).score(X / 16, y) > 0.95)
     True
     """

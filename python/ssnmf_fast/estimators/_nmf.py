@@ -225,8 +225,8 @@ class NMF(BatchLearner):
     Attributes
     ----------
     topic_names_ : ndarray of str, shape (r,)
-        Names of the topics, where they come from :func:`ssnmf_fast.split` or
-        :func:`ssnmf_fast.merge`.
+        Names of the topics, where they come from :func:`ssnmf_fast.trees.split` or
+        :func:`ssnmf_fast.trees.merge`.
 
     See Also
     --------

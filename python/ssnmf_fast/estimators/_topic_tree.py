@@ -70,7 +70,7 @@ class TopicTree:
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> X = np.kron(np.eye(2), np.array([[3, 3, 1, 0], [3, 3, 0, 1]]).repeat(5, axis=0))
-    >>> tree = sf.tree(X, [2, 4], loss="kullback-leibler", random_state=0)
+    >>> tree = sf.trees.tree(X, [2, 4], loss="kullback-leibler", random_state=0)
     >>> [len(tree.topics(level)) for level in range(tree.depth)]
     [2, 4]
     """

@@ -67,7 +67,7 @@ def tree(
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> X = np.kron(np.eye(3), np.ones((4, 3)))
-    >>> tree = sf.tree(X, [[0, 0], 0], feature_names=list("abcdefghi"), random_state=0)
+    >>> tree = sf.trees.tree(X, [[0, 0], 0], feature_names=list("abcdefghi"), random_state=0)
     >>> [len(tree.topics(level)) for level in range(tree.depth)]
     [2, 3]
     """
