@@ -1,13 +1,17 @@
-"""The type of arrays in signatures."""
+"""Types in signatures."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+Seed: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
+LossName = Literal["frobenius", "kullback-leibler", "itakura-saito"]
+Solver = Literal["auto", "mm", "mu", "hals"]
+DTypeName = Literal["float32", "float64"]
 
 
 def bits_of(mask: Array) -> Array:

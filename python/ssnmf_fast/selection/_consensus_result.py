@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName
 from .._common.replacement import Replacement
 from .._common.saved import COUNT, Saved, Table
 from .._data.arrays import refuse_on_disk
@@ -223,7 +223,7 @@ class Consensus:
     samples: Array = field(repr=False)
     assignments: Array = field(repr=False)
     n_starts: int
-    loss: str | float
+    loss: LossName | float
     density_threshold: float
 
     @property
