@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.arrays import Array, LossName
+from .._common.arrays import Array
 from .._common.replacement import Replacement
 from .._common.saved import COUNT, Saved, Table
 from .._data.arrays import refuse_on_disk
@@ -223,7 +223,7 @@ class Consensus:
     samples: Array = field(repr=False)
     assignments: Array = field(repr=False)
     n_starts: int
-    loss: LossName | float
+    loss: str | float
     density_threshold: float
 
     @property
@@ -325,7 +325,8 @@ class Consensus:
         refuse_on_disk(Y, "components_of", "Y")
         clean = self._of_samples(Y, resolve_threads(n_threads))
         shares = self.shares.T.astype(clean.dtype)
-        found = represent(clean.T, shares, loss=self.loss, n_threads=n_threads)
+        loss: Any = self.loss
+        found = represent(clean.T, shares, loss=loss, n_threads=n_threads)
         return np.ascontiguousarray(found.T)
 
     def to_cnmf(
