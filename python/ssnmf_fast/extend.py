@@ -15,7 +15,7 @@ import numpy as np
 
 from ._backend.dispatch import padded
 from ._common.arrays import Array, LossName, Seed, Solver
-from ._data.arrays import MatrixLike
+from ._data.arrays import DataLike
 from ._data.border import check_data, check_factor, check_integer, check_random_state, check_real
 from ._data.entries import Entries, Target
 from ._data.threads import resolve_threads
@@ -45,7 +45,7 @@ class Fit:
 def relation(
     rows: str,
     columns: str,
-    X: MatrixLike,
+    X: DataLike,
     *,
     loss: LossName | float | Loss = "frobenius",
     weights: WeightsLike = None,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
-from ._data.arrays import Matrix, MatrixLike, as_array
+from ._common.arrays import Matrix, MatrixLike
+from ._data.arrays import as_array
 from ._solver.weights import Missing, Observed, Outer
 
 __all__ = ["Missing", "Observed", "Outer", "missing", "observed", "outer"]

@@ -88,7 +88,7 @@ def test_more_starts_are_no_worse():
     [
         (sf.NMF(**SHORT), lambda m: m.objective_[-1][1]),
         (sf.SSNMFRegressor(**SHORT), lambda m: m.objective_[-1][1]),
-        (sf.TopicSupervisedNMF(max_iter=30, readout=None), lambda m: m.objective_[-1][1]),
+        (sf.TopicSupervisedNMF(max_iter=30, predicts=False), lambda m: m.objective_[-1][1]),
         (sf.BayesianNMF(**SHORT), lambda m: -m.lower_bound_),
         (sf.SupervisedBayesianNMF(**SHORT), lambda m: -m.lower_bound_),
     ],

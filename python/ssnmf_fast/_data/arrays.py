@@ -16,7 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import short
 
 _MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
@@ -35,8 +35,7 @@ class OnDisk:
         raise NotImplementedError
 
 
-Matrix: TypeAlias = Array | sp.csr_array  # clean data
-MatrixLike: TypeAlias = npt.ArrayLike | sp.sparray | sp.spmatrix | OnDisk
+DataLike: TypeAlias = MatrixLike | OnDisk  # what takes matrices on disk, too
 
 
 def on_disk_error(user: str, name: str = "X") -> TypeError:

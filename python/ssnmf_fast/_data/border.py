@@ -15,13 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array, Seed
+from .._common.arrays import Array, Matrix, Seed
 from .._common.text import short
 from .._common.warn import warn_user
 from .arrays import (
     DUPLICATES,
-    Matrix,
-    MatrixLike,
+    DataLike,
     OnDisk,
     as_array,
     check_dtype,
@@ -81,7 +80,9 @@ def check_observers(callback: object, verbose: object) -> None:
         raise TypeError(f"verbose must be 0 or 1; got {short(verbose)} ({type(verbose).__name__}).")
 
 
-def check_real(value: object, name: str, *, allow_negative: bool = False) -> float:
+def check_real(
+    value: object, name: str, *, allow_negative: bool = False, maximum: float | None = None
+) -> float:
     """Return `value` as a finite float, nonnegative unless any sign is allowed."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number; got {short(value)} ({type(value).__name__}).")
@@ -89,6 +90,8 @@ def check_real(value: object, name: str, *, allow_negative: bool = False) -> flo
     if not np.isfinite(number) or (number < 0 and not allow_negative):
         bound = "" if allow_negative else " and at least 0"
         raise ValueError(f"{name} must be finite{bound}; got {short(value)}.")
+    if maximum is not None and number > maximum:
+        raise ValueError(f"{name} must be at most {maximum}; got {short(value)}.")
     return number
 
 
@@ -233,7 +236,7 @@ def check_matrix(
     return matrix
 
 
-def check_data(X: MatrixLike | CleanMatrix, n_threads: int, dtype: Any = None) -> Any:
+def check_data(X: DataLike | CleanMatrix, n_threads: int, dtype: Any = None) -> Any:
     """Return the data of a model, checked once: a CleanMatrix or a file is only converted."""
     dtype = check_dtype(dtype)
     clean = X.matrix if isinstance(X, CleanMatrix) else X if isinstance(X, OnDisk) else None

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._backend.mixed_bits import fingerprint_of
-from .._common.arrays import Array
-from .arrays import Matrix, kernel_parts
+from .._common.arrays import Array, Matrix
+from .arrays import kernel_parts
 from .border import check_matrix
 from .csr_file import CsrFile
 from .tensors import SparseTensor

@@ -12,18 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import short
-from .arrays import (
-    Matrix,
-    MatrixLike,
-    as_array,
-    check_dtype,
-    float_dtype,
-    read_sparse,
-    to_native,
-    unmask,
-)
+from .arrays import as_array, check_dtype, float_dtype, read_sparse, to_native, unmask
 from .border import check_entries, check_integer
 
 _MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count

@@ -18,8 +18,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
-from .._common.arrays import Array
-from .arrays import Matrix, entry_rows
+from .._common.arrays import Array, Matrix
+from .arrays import entry_rows
 from .entries import DenseEntries, Entries, PanelEntries, SparseEntries, Target
 from .tensor_entries import SparseTensorEntries
 from .tensors import Coordinates, RowProducts, Rows, SparseTensor, factors_of, some_rows

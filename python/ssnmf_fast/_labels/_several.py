@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .._common.text import as_first_given, listed, nfc, short
-from .._data.arrays import Matrix, as_array, is_missing, read_csr
+from .._data.arrays import as_array, is_missing, read_csr
 from ._classes import (
     ClassLabels,
     Targets,
@@ -206,17 +206,15 @@ class LabelLists:
         matrix[~self.labeled] = np.nan
         return Indicators(matrix)
 
-    def support(self, rank: int, free_in_labeled: bool) -> Array:
+    def support(self, rank: int) -> Array:
         """Return T, (n, rank): whether a document may have a topic.
 
-        Topics beyond the named ones are free: unlabeled documents may have them, and labeled
-        ones if asked for.
+        Only unlabeled documents may have topics beyond the named ones.
         """
         n, k = self.members.shape
         T = np.ones((n, rank), dtype=bool)
         T[self.labeled, :k] = self.members[self.labeled].toarray()
-        if not free_in_labeled:
-            T[self.labeled, k:] = 0
+        T[self.labeled, k:] = False
         return T
 
 

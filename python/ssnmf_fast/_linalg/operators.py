@@ -16,8 +16,8 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from .._backend.dispatch import aligned_zeros, is_padded, kernels, padded
-from .._common.arrays import Array
-from .._data.arrays import Matrix, column_ranges
+from .._common.arrays import Array, Matrix
+from .._data.arrays import column_ranges
 from .._data.border import check_matrix, check_shape
 from .._data.entries import DenseEntries, Entries, SparseEntries, Target
 from .._data.threads import resolve_threads

@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._backend.dispatch import kernels, padded
-from .._common.arrays import Array, Seed
-from .._data.arrays import MatrixLike
+from .._common.arrays import Array, MatrixLike, Seed
 from .._data.border import check_integer, check_matrix, check_random_state
 from .._data.threads import resolve_threads
 from .operators import MatrixOperator, Operator, SparsePlusLowRank, svd, times

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy.typing as npt
 
-from .._common.arrays import LossName, Seed, Solver
-from .._data.arrays import MatrixLike
+from .._common.arrays import LossName, MatrixLike, Seed, Solver
+from .._data.arrays import DataLike
 from .._data.border import check_data, check_integer, check_random_state
 from .._data.tensors import TensorLike, check_tensor
 from .._data.threads import resolve_jobs, resolve_threads
@@ -31,7 +31,7 @@ __all__ = ["Factorization", "TensorFactorization", "factorize", "factorize_tenso
 
 
 def factorize(
-    X: MatrixLike,
+    X: DataLike,
     Y: MatrixLike | None = None,
     *,
     n_components: int,

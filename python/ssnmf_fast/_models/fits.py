@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array, Seed
-from .._data.arrays import Matrix, MatrixLike
+from .._common.arrays import Array, Matrix, MatrixLike, Seed
 from .._data.border import check_factor, check_integer, check_real, require_memory, warn_of_rank
 from .._data.fingerprint import data_fingerprint
 from .._data.tensors import Tensor, check_mode

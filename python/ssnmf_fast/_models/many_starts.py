@@ -10,9 +10,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .._common.arrays import Solver
+from .._common.arrays import MatrixLike, Solver
 from .._common.text import short
-from .._data.arrays import MatrixLike
+from .._data.arrays import DataLike
 from .._data.border import CleanMatrix, check_data, check_random_state
 from .._data.threads import Stop, resolve_jobs, resolve_threads, run_side_by_side
 from .._solver.loop import FitLoop, verbose_progress
@@ -30,7 +30,7 @@ Result = TypeVar("Result", bound=_Fit)
 
 
 def fit_starts(
-    X: MatrixLike | CleanMatrix,
+    X: DataLike | CleanMatrix,
     seeds: Sequence[int],
     Y: MatrixLike | None = None,
     *,

@@ -8,8 +8,7 @@ from typing import Any
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Seed
-from .._data.arrays import Matrix, MatrixLike
+from .._common.arrays import Matrix, MatrixLike, Seed
 from .._data.border import (
     check_data,
     check_integer,

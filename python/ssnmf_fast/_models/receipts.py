@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array
-from .._data.arrays import Matrix
+from .._common.arrays import Array, Matrix
 from .._data.border import check_data
 from .._data.fingerprint import data_fingerprint
 from .._data.tensors import check_tensor

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._backend.dispatch import padded, padded_zeros
-from .._common.arrays import Array, LossName
+from .._common.arrays import Array, LossName, Matrix, MatrixLike
 from .._common.warn import warn_user
-from .._data.arrays import Matrix, MatrixLike
+from .._data.arrays import DataLike
 from .._data.border import check_data, check_factor, check_matrix, check_real, require_finite
 from .._data.tensors import RowProducts, Tensor
 from .._data.threads import resolve_threads
@@ -36,7 +36,7 @@ __all__ = ["objective"]
 
 
 def objective(
-    X: MatrixLike,
+    X: DataLike,
     S: npt.ArrayLike,
     A: npt.ArrayLike,
     *,
@@ -183,7 +183,7 @@ _FINEST_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 
 
 def represent(
-    X: MatrixLike,
+    X: DataLike,
     A: npt.ArrayLike,
     *,
     loss: LossName | float = "frobenius",

@@ -17,8 +17,7 @@ import numpy as np
 from scipy.special import psi
 
 from .._backend.dispatch import kernels, padded, padded_zeros
-from .._common.arrays import Array, Seed
-from .._data.arrays import Matrix
+from .._common.arrays import Array, Matrix, Seed
 from .._data.border import check_integer, check_matrix, check_random_state, require_finite
 from .._data.count_scale import check_count_scale, find_count_scale, scaled
 from .._data.entries import Target

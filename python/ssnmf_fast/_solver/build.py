@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array
-from .._data.arrays import Matrix, on_disk_error
+from .._common.arrays import Array, Matrix
+from .._data.arrays import on_disk_error
 from .._data.border import check_matrix, check_option, check_real
 from .._data.csr_file import CsrFile
 from .._data.tensors import Tensor, check_mode, coordinate_parts

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array, bits_of
+from .._common.arrays import Array, Matrix, bits_of
 from .._common.warn import warn_user
-from .._data.arrays import Matrix, on_disk_error
+from .._data.arrays import on_disk_error
 from .._data.border import check_factor, check_option, check_vector, require_memory
 from .._data.csr_file import CsrFile
 from .._data.tensors import SparseTensor, Tensor, depth

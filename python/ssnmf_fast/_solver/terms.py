@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import short
-from .._data.arrays import Matrix, MatrixLike, entry_rows
+from .._data.arrays import entry_rows
 from .._data.arrays import with_values as csr_with_values
 from .._data.csr_file import CsrFile
 from .._data.entries import (

@@ -11,17 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array
-from .._data.arrays import (
-    Matrix,
-    MatrixLike,
-    as_array,
-    drop_entries,
-    entry_rows,
-    sample,
-    scale_rows,
-    with_values,
-)
+from .._common.arrays import Array, Matrix, MatrixLike
+from .._data.arrays import as_array, drop_entries, entry_rows, sample, scale_rows, with_values
 from .._data.border import check_entries, check_matrix, check_shape, check_vector, read_pattern
 from .._data.entries import SparseEntries
 from .._data.tensor_entries import SparseTensorEntries

@@ -121,7 +121,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     The labels of all samples come to the caller.  For the readout, so do the representations of
     the labeled ones, an array (labeled samples, r).  As for data on disk, the readout sees
     samples through their topics only: in memory it also sees their features and singular
-    directions, so that its predictions differ from these.  With ``readout=None`` neither is there.
+    directions, so that its predictions differ from these.  ``predicts=False`` omits both.
     """
 
     _kind: ClassVar = estimators.TopicSupervisedNMF
@@ -132,8 +132,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     def _support(self, X: Data, lists: LabelLists, rank: int) -> list[Any]:
         """Return the support of each block: that of all samples is as large as S."""
         parts = [lists.part(slice(begin, end)) for begin, end in pairwise(np.cumsum([0, *X.rows]))]
-        arguments = rank, bool(self.free_in_labeled)
-        return [X.client.submit(LabelLists.support, p, *arguments, pure=False) for p in parts]
+        return [X.client.submit(LabelLists.support, p, rank, pure=False) for p in parts]
 
     def _for_readout(self, X: Data, lists: LabelLists) -> tuple[Data, LabelLists]:
         chosen = replace(X, chosen=np.flatnonzero(lists.labeled))

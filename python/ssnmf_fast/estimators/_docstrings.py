@@ -60,10 +60,9 @@ unlabeled : "auto", None or a label
     labels are exactly -1 and 1: then both are classes, as its other classifiers have them, with a
     warning.  Give -1 to have -1 always mean unlabeled, None for no marker.  The text "-1", which
     NumPy makes of -1 next to text, is a class; a warning names it, and others such as "NA".
-readout : {"logistic", None}
-    How predictions are made: by logistic regression on the topics of a sample (found without
-    labels), its leading singular directions and its features.  None: no predictions, and a
-    faster fit.
+predicts : bool
+    Whether the model predicts: by logistic regression on the topics of a sample (computed without
+    labels), its leading singular directions and its features.  False makes the fit faster.
 X : array_like or scipy.sparse, shape (n, m)
     Nonnegative samples; NaN in a dense X means missing, for models that allow it.
 X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`

@@ -15,7 +15,7 @@ from .._common.saved import Saved
 from .._common.text import short
 from .._common.warn import warn_user
 from .._data.arrays import as_array
-from .._data.border import check_matrix, check_option
+from .._data.border import check_matrix
 from .._labels import ClassLabels, Targets, is_indicator
 from .._models.online import Online, learn_batch
 from .._models.represent import represent
@@ -84,7 +84,6 @@ class SupervisedBase(BatchLearner):
     """A factorization X ~ S A, Y ~ S B, of which B predicts the targets Y."""
 
     _saved: ClassVar = {"label_components_": Saved("rk")}
-    _readouts: ClassVar[tuple[str, ...]] = ("auto", "refit", "joint")
 
     # Returns the targets of a batch, and parameters for it that differ from those of the model.
     _batch_targets: Callable[..., tuple[Targets, dict[str, Any]]]
@@ -113,11 +112,6 @@ class SupervisedBase(BatchLearner):
     def _learn_targets(
         self, X: Any, y: Any, X_weights: Any, label_weight: Any, sample_weight: Any, *known: Any
     ) -> None:
-        if check_option(self.readout, "readout", self._readouts) == "refit":
-            raise ValueError(
-                "readout='refit' is fitted to all labeled samples at once, and partial_fit cannot "
-                "update it. Set readout='joint' to learn from batches, or fit all samples."
-            )
         if hasattr(self, "readout_") or hasattr(self, "refitted_label_components_"):
             warn_user(
                 "The readout of the fit cannot be updated by batches: from now on the model "
@@ -145,6 +139,7 @@ class SupervisedBase(BatchLearner):
         ----------
         y : array_like, shape (n,) or (n, k)
             Their labels or targets; all of them may be unlabeled.
+
         Returns
         -------
         self
@@ -152,8 +147,8 @@ class SupervisedBase(BatchLearner):
 
         Raises
         ------
-        ValueError
-            As :meth:`fit`, and if `readout` is "refit".
+        ValueError, TypeError
+            As :meth:`fit`.
 
         Warns
         -----
@@ -225,8 +220,8 @@ class NMF(BatchLearner):
     Attributes
     ----------
     topic_names_ : ndarray of str, shape (r,)
-        Names of the topics, where they come from :func:`ssnmf_fast.split` or
-        :func:`ssnmf_fast.merge`.
+        Names of the topics, where they come from :func:`ssnmf_fast.split_topic` or
+        :func:`ssnmf_fast.merge_topics`.
 
     See Also
     --------
@@ -329,7 +324,7 @@ class NMF(BatchLearner):
             self._checked(X, reset=False), X_weights, covariates=_table(covariates)
         )
 
-    def shares(self, X: Any, *, X_weights: Any = None, covariates: Any = None) -> Array:
+    def topic_proportions(self, X: Any, *, X_weights: Any = None, covariates: Any = None) -> Array:
         """Return the share of each sample that every component explains.
 
         A component explains its coefficient in S times the sum of its row of `components_`.  The
