@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._backend.dispatch import padded, padded_zeros
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .._common.warn import warn_user
-from .._data.border import check_factor, check_matrix, check_real, require_finite
-from .._data.csr_file import check_data
+from .._data.border import CleanMatrix, check_factor, check_matrix, check_real, require_finite
+from .._data.csr_file import CsrFile, check_data
 from .._data.tensor_entries import RowProducts
 from .._data.tensors import SparseTensor, Tensor, check_mode, check_tensor
 from .._data.threads import resolve_threads
@@ -239,6 +239,31 @@ _ROUNDING = 64.0
 
 
 def explained_deviance(
+    X: Matrix | CsrFile | CleanMatrix,
+    S: Array,
+    A: Array,
+    *,
+    loss: str | float,
+    X_weights: Any = None,
+    n_threads: int | None = None,
+) -> float:
+    """Return 1 - the loss of S A over that of the mean of X, D^2; 0 for an X that is constant."""
+    none: dict[str, Any] = dict.fromkeys(("Y", "Y_weights", "feature_labels", "penalties"))
+    at = problem_at(
+        X,
+        {"S": S, "A": A, "B": None},
+        loss=loss,
+        supervision_loss=loss,
+        supervision_weight=1.0,
+        X_weights=X_weights,
+        feature_weight=1.0,
+        threads=resolve_threads(n_threads),
+        **none,
+    )
+    return _share_explained(at.problem, (len(S), A.shape[1]))
+
+
+def explained_deviance_of_tensor(
     X: Tensor,
     factors: Sequence[Array],
     *,
@@ -246,30 +271,31 @@ def explained_deviance(
     X_weights: Any = None,
     n_threads: int | None = None,
 ) -> float:
-    """Return 1 - the loss of a model over that of the mean of X, D^2.
-
-    X is a tensor of :func:`check_tensor`, and the model is the sum of the products of the columns
-    of its factors.  0 for an X that is constant.
-    """
+    """Return the same of a model that is the sum of products of the columns of its factors."""
     divergence = loss_named(loss, "loss")
     parts = (X.at.places, X.values, X.shape) if isinstance(X, SparseTensor) else X
     losses = divergence, divergence
     terms = terms_of_tensor(parts, X_weights, None, losses, 1.0, resolve_threads(n_threads))
     (relation,), dtype = terms.relations, terms.X.dtype
+    scaled = np.ldexp(factors[0], -terms.units.x), *factors[1:]
+    pairs = zip(relation.names, scaled, strict=True)
+    problem = Problem({name: padded(F, dtype) for name, F in pairs}, [relation])
+    return _share_explained(problem, X.shape)
 
-    def value(first: Array, *others: Array) -> float:
-        pairs = zip(relation.names, (first, *others), strict=True)
-        return Problem({name: padded(F, dtype) for name, F in pairs}, [relation]).objective()
 
-    first, *others = factors
-    mean = relation.term.mean()
-    of_model = value(np.ldexp(first, -terms.units.x), *others)
-    of_mean = value(*(np.ones((n, 1)) for n in X.shape[:-1]), np.full((X.shape[-1], 1), mean))
+def _share_explained(problem: Problem, shape: tuple[int, ...]) -> float:
+    """Return 1 - the objective of a problem with one relation over that of the mean."""
+    (relation,) = problem.relations
+    term, dtype = relation.term, next(iter(problem.factors.values())).dtype
+    mean = term.mean()
+    factors = [*(np.ones((n, 1)) for n in shape[:-1]), np.full((shape[-1], 1), mean)]
+    pairs = zip(relation.names, factors, strict=True)
+    of_mean = Problem({name: padded(F, dtype) for name, F in pairs}, [relation]).objective()
     # A constant X, whose loss is rounding alone; losses grow like a power of the data.
-    size = mean ** (divergence.degree or 0) * relation.term.form.total(X.shape)
+    size = mean ** (term.loss.degree or 0) * term.form.total(shape)
     if of_mean <= _ROUNDING * np.finfo(dtype).eps * size:
         return 0.0
-    return float(1 - of_model / of_mean)
+    return float(1 - problem.objective() / of_mean)
 
 
 _HINT = (

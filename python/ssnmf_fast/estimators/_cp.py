@@ -20,7 +20,7 @@ from .._data.threads import resolve_threads
 from .._models.factorize import factorize_tensor
 from .._models.online import Stream, refuse_changes
 from .._models.receipts import TENSOR_INPUTS, Claim, claim_of_tensor
-from .._models.represent import explained_deviance, represent_tensor
+from .._models.represent import explained_deviance_of_tensor, represent_tensor
 from .._solver.losses import loss_named
 from .._solver.result import RECEIPT, Receipt, TensorFactorization, dense_model, sizes_of
 from .._solver.starts import given_factors
@@ -409,7 +409,7 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
         del y
         S = self.transform(X, mode=mode, X_weights=X_weights)
         mode = check_mode(mode, "mode", len(self.factors_))
-        return explained_deviance(
+        return explained_deviance_of_tensor(
             check_tensor(X, "X", self.dtype),
             self._with_rows(S, mode),
             loss=self.loss_,

@@ -424,7 +424,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
         chances = self.predict_proba(X, level, X_weights=X_weights)
         return np.asarray(self.levels_[level][chances.argmax(axis=1)])
 
-    def score(
+    def score(  # type: ignore[override]
         self,
         X: Any,
         y: Any,

@@ -252,7 +252,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
         return suggest(self, X, X_weights, count, self._tables(side, X.shape[0]))
 
     @with_readout
-    def score(
+    def score(  # type: ignore[override]
         self,
         X: Any,
         y: Any,

@@ -183,7 +183,9 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         self.n_targets_ = targets.n_targets
         self._offset, self.offset_ = targets.offset, np.nan_to_num(targets.offset)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
+    def score(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None
+    ) -> float:
         """Return R squared of the predictions."""
         check_is_fitted(self)
         targets = RealTargets(y, n_targets=self.n_targets_)
