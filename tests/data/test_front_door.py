@@ -24,7 +24,7 @@ NOT_TAKEN = re.compile(
     r"((Supervised)?BayesianNMF|DynamicTopics|SeededTopics)\.\w+\(X_weights=\)"
     r"|ConstrainedNMF\.fit\(X_weights=\) 2|LowRankPlusSparse\(sparse=\)"
     r"|(split_topic|topic_tree)\(X_weights=\) 2"
-    r"|NMF\.(topic_proportions|transform|score)\(S_fixed=\)"
+    r"|NMF\.(topic_proportions|transform|score)\(covariates=\)"
     r"|metrics\.inter_label_sparsity\(labels=\) 1|plotting\.representation_map\(y=\) 1"
     r"|(\w+NMF|SeededTopics|Hierarchical\w+)\.\w+\(y=\) 1|\w+\.score\(y=\) 1"  # several labels
 )

@@ -45,9 +45,9 @@ def test_missing_entries_weights_and_covariates():
     with_holes = model.score(np.where(seen, X, np.nan))
     assert model.score(X, X_weights=seen * 1.0) == pytest.approx(with_holes, rel=1e-9)
     ones = np.ones((60, 1))
-    model = sf.NMF(3, random_state=0).fit(X, S_fixed=ones)
-    assert model.score(X, S_fixed=ones) > 0.9
-    with pytest.raises(ValueError, match="S_fixed has 0 columns"):
+    model = sf.NMF(3, random_state=0).fit(X, covariates=ones)
+    assert model.score(X, covariates=ones) > 0.9
+    with pytest.raises(ValueError, match="covariates has 0 columns"):
         model.score(X)
 
 

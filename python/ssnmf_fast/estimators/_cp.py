@@ -20,7 +20,7 @@ from .._data.threads import resolve_threads
 from .._models.factorize import factorize_tensor
 from .._models.online import Stream, refuse_changes
 from .._models.receipts import TENSOR_INPUTS, Claim, claim_of_tensor
-from .._models.represent import explained_deviance_of_tensor, represent_tensor
+from .._models.represent import explained_deviance, represent_tensor
 from .._solver.losses import loss_named
 from .._solver.result import RECEIPT, Receipt, TensorFactorization, dense_model, sizes_of
 from .._solver.starts import given_factors
@@ -409,12 +409,13 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
         del y
         S = self.transform(X, mode=mode, X_weights=X_weights)
         mode = check_mode(mode, "mode", len(self.factors_))
-        return explained_deviance_of_tensor(
+        return explained_deviance(
             check_tensor(X, "X", self.dtype),
             self._with_rows(S, mode),
             loss=self.loss_,
             X_weights=X_weights,
             n_threads=self.n_threads,
+            tensor=True,
         )
 
     def _with_rows(self, S: Array, mode: int) -> list[Array]:
