@@ -374,7 +374,9 @@ class NMF(BatchLearner):
         """
         del y
         check_is_fitted(self)
-        return self._explained(self._checked(X, reset=False), X_weights, covariates=_table(covariates))
+        return self._explained(
+            self._checked(X, reset=False), X_weights, covariates=_table(covariates)
+        )
 
     def _represent(self, X: Any, X_weights: Any, **known: Any) -> Array:
         wanted, given = getattr(self, "n_fixed_", 0), known.get("covariates")
