@@ -205,7 +205,8 @@ class PredictsOnCluster(OnCluster):
                 f"X must be in memory for explain; got data on a cluster ({type(X).__name__}). "
                 "Give the rows to explain, for example X[:100].compute()."
             )
-        found: Explanation = super().explain(X, X_weights=X_weights, side=side)
+        in_memory: Any = super()
+        found: Explanation = in_memory.explain(X, X_weights=X_weights, side=side)
         return found
 
     @with_readout

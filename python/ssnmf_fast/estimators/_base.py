@@ -10,7 +10,6 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
     check_array,
@@ -20,6 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from .._common.arrays import Array, MatrixLike
+from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype, refuse_on_disk
@@ -40,7 +40,7 @@ DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
 
-class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Estimator(TransformerMixin, BaseEstimator):
     """Base of all estimators.
 
     Docstrings are completed.  If learning is refused, fails or is interrupted, the attributes are
@@ -214,7 +214,7 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return found
 
 
-class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
+class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """A dictionary learned from X, over which samples are represented."""
 
     # Learns from checked X and from y, with what else `fit` takes, and sets the attributes.
