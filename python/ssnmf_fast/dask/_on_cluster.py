@@ -123,8 +123,8 @@ class OnCluster(FactorizationBase):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         if is_on_cluster(X):
             raise TypeError(
-                "X must be in memory for partial_fit, suggest and to_pyldavis; got data on a "
-                f"cluster ({type(X).__name__}). Give NumPy arrays or SciPy sparse matrices."
+                "X must be in memory for partial_fit, score, suggest and to_pyldavis; got data on "
+                f"a cluster ({type(X).__name__}). Give NumPy arrays or SciPy sparse matrices."
             )
         return super()._checked(X, reset=reset)
 
@@ -205,11 +205,12 @@ class PredictsOnCluster(OnCluster):
                 f"X must be in memory for explain; got data on a cluster ({type(X).__name__}). "
                 "Give the rows to explain, for example X[:100].compute()."
             )
-        found: Explanation = super().explain(X, X_weights=X_weights, side=side)
+        in_memory: Any = super()
+        found: Explanation = in_memory.explain(X, X_weights=X_weights, side=side)
         return found
 
     @with_readout
-    def score(
+    def score(  # type: ignore[override]
         self,
         X: Any,
         y: Any,
@@ -224,7 +225,8 @@ class PredictsOnCluster(OnCluster):
         labels come to the caller.
         """
         given = gather(None, y), gather(None, sample_weight)
-        return float(super().score(X, *given, X_weights=X_weights, side=side))
+        in_memory: Any = super()
+        return float(in_memory.score(X, *given, X_weights=X_weights, side=side))
 
 
 def gather(client: Client | None, y: Any) -> Any:
