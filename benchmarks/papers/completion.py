@@ -139,15 +139,15 @@ def measure(
     choices: list[dict[str, Any]] = [{}]
     if method == NNM:
         choices = [{"method": StructuredNNM(sparsity=alpha)} for alpha in ALPHAS]
-    given = {"random_state": 0, "n_threads": 1, "rank": None}
+    given = {"random_state": 0, "n_threads": 1, "n_components": None}
     if knows_rank and method != NNM:
-        given["rank"] = rank
+        given["n_components"] = rank
     begin = perf_counter()
     for choice in choices:
         fit = sf.complete(holes, **given, **METHODS[method] | choice)
         gap = np.linalg.norm(fit.to_dense(keep_observed=True) - target) / np.linalg.norm(target)
         if gap < best["error"]:
-            best = {"error": float(gap), "iterations": fit.n_iter, "rank": fit.rank}
+            best = {"error": float(gap), "iterations": fit.n_iter, "rank": fit.n_components}
             if noise:  # of the low-rank part, to the noiseless matrix
                 gap = np.linalg.norm(fit.to_dense() - M) / np.linalg.norm(M)
                 best["model_error"] = float(gap)

@@ -111,7 +111,9 @@ def beside_peers(quick: bool, threads: int) -> list[Record]:
         fits: list[Any] = []
 
         def fit(method: str = method, fits: list[Any] = fits) -> None:
-            fits.append(sf.complete(X, rank=RANK, method=method, random_state=0, n_threads=threads))
+            fits.append(
+                sf.complete(X, n_components=RANK, method=method, random_state=0, n_threads=threads)
+            )
 
         took = min(seconds(fit) for _ in range(2))
         own = {"solver": f"ours, {method}", "seconds": took, "iterations": fits[-1].n_iter}
@@ -191,7 +193,7 @@ def fit_large(job: dict[str, Any]) -> dict[str, Any]:
     used up its iterations ends it too, since the next would do the same.
     """
     seen, (rows, columns, truth) = problem(job["n"], job["rank"], job["observed"])
-    settings = {"rank": job["rank"], "n_threads": job["threads"], **job["settings"]}
+    settings = {"n_components": job["rank"], "n_threads": job["threads"], **job["settings"]}
     if settings["method"] == WITHOUT_PULL:
         settings["method"] = StructuredSIRLS(sparsity=0.0)
     tries: list[dict[str, Any]] = [{"tol": tol} for tol in TOLERANCES]
