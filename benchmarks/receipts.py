@@ -62,7 +62,7 @@ def row(name: str, X: Any, loss: str) -> list[str]:
     with (
         timed(Optimality, "residuals", residuals),
         timed(fits, "data_fingerprint", of_data),
-        timed(fits.Fits, "_with_receipt", receipts),
+        timed(fits, "receipt_of", receipts),
     ):
         whole = best(lambda: sf.factorize(X, **settings))
     fit = sf.factorize(X, **settings)
