@@ -117,7 +117,7 @@ def planted_tensor(kind: str, rank: int, number: int, quick: bool = False) -> Pl
     return Planted(kind, rank, (coords, X[tuple(coords)], X.shape), "kullback-leibler")
 
 
-def ours(data: Planted, criterion: str, quick: bool) -> sf.RankChoice:
+def ours(data: Planted, criterion: str, quick: bool) -> sf.results.RankChoice:
     """Return our choice, at the defaults but for the loss."""
     given: dict[str, Any] = {"criterion": criterion, "random_state": 0}
     if criterion == "bound":
@@ -169,7 +169,7 @@ def measure(options: Options, method: str, kind: str, number: int) -> Record:
     begin = perf_counter()
     found: Any = (cvanmf if method == "cvanmf" else ours)(data, method, options.quick)
     record: Record = {"rank": rank, "seconds": perf_counter() - begin}
-    if isinstance(found, sf.RankChoice):
+    if isinstance(found, sf.results.RankChoice):
         record["scores"] = found.scores.tolist()
         found = found.rank
     say(f"{method}, {kind}, rank {rank}: {found} in {record['seconds']:.1f} s")

@@ -20,6 +20,7 @@ from random_data import LOSSES, Array, Call, Results, floats, matrix
 from random_problems import differences, draw_penalties, may_rise, problem, settings
 
 import ssnmf_fast as sf
+from ssnmf_fast import estimators
 
 
 def _fit(name: str, rng: Any, options: dict[str, Any], classes: bool, missing: bool = True) -> Call:
@@ -38,7 +39,7 @@ def _fit(name: str, rng: Any, options: dict[str, Any], classes: bool, missing: b
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:
         parameters = {key: value for key, value in given.items() if key != "X"}
-        model = getattr(sf, name)(**parameters, n_threads=n_threads)
+        model = getattr(estimators, name)(**parameters, n_threads=n_threads)
         model.fit(given["X"], y) if classes else model.fit(given["X"])
         results: Results = {"A": model.components_}
         if hasattr(model, "transform"):
@@ -309,7 +310,7 @@ def label_forms(rng: Any) -> Call:
 
     def fit(X: Any, y: Any, given: dict[str, Any], unlabeled: Any, n_threads: int) -> Any:
         parameters = {key: value for key, value in given.items() if key not in ("X", "y")}
-        model = getattr(sf, name)(**parameters, unlabeled=unlabeled, n_threads=n_threads)
+        model = getattr(estimators, name)(**parameters, unlabeled=unlabeled, n_threads=n_threads)
         return model.fit(X, y)
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:

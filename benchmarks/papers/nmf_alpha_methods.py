@@ -156,7 +156,7 @@ def common_arguments(case: Case, rank: int, start: int = 0) -> dict[str, Any]:
 def margin(case: Case, rank: int, method: str = ALPHA) -> Iterator[Candidate]:
     alpha = case.alpha_of_many if method == MANY else case.alpha
     for weight in WEIGHTS[method]:
-        model = sf.MarginNMF(supervision_weight=weight, **common_arguments(case, rank))
+        model = sf.papers.MarginNMF(supervision_weight=weight, **common_arguments(case, rank))
         yield weight, mapped(case, model.fit(case.X, alpha=alpha))
 
 
@@ -202,7 +202,7 @@ def lee(case: Case, rank: int) -> Iterator[Candidate]:
 
 
 def constrained(case: Case, rank: int) -> Iterator[Candidate]:
-    model = sf.ConstrainedNMF(unlabeled=-1, predicts=False, **common_arguments(case, rank))
+    model = sf.papers.ConstrainedNMF(unlabeled=-1, predicts=False, **common_arguments(case, rank))
     yield 0.0, corrected(case, model.fit(case.X, case.y))
 
 

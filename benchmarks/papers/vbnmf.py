@@ -160,7 +160,7 @@ def measure(options: Options, method: str, rank: int, shape: float, start: int) 
         settings |= {"count_scale": COUNT_SCALE, "max_iter": ITERATIONS, "tol": 0}
         settings |= {"random_state": start, "n_threads": 1}
         if method == SUPERVISED:
-            model = sf.SupervisedBayesianNMF(rate_shape=shape, **settings)
+            model = sf.papers.SupervisedBayesianNMF(rate_shape=shape, **settings)
             S = model.fit(documents.X, documents.classes).representation_
         else:
             model = sf.BayesianNMF(S_shape=shape, **settings)

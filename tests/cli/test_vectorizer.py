@@ -106,7 +106,7 @@ def preprocess(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]
     """What the vectorizer of the command does to a text before it is cut into terms."""
     folder = tmp_path_factory.mktemp("markup")
     assert fit(written(folder / "a.csv", TEXTS), folder / "out") == 0
-    return sf.load_vectorizer(folder / "out").build_preprocessor()
+    return sf.io.load_vectorizer(folder / "out").build_preprocessor()
 
 
 class TestMarkup:
@@ -261,7 +261,7 @@ def test_words_keep_their_marks(tmp_path: Path) -> None:
     forms = [[unicodedata.normalize(form, " ".join(words[:5]))] for form in ("NFC", "NFD")]
     one, other = (predicted(tmp_path / "out", texts) for texts in forms)
     np.testing.assert_array_equal(one, other)
-    vectorizer = pickle.loads(pickle.dumps(sf.load_vectorizer(tmp_path / "out")))
+    vectorizer = pickle.loads(pickle.dumps(sf.io.load_vectorizer(tmp_path / "out")))
     one, other = (vectorizer.transform(texts).toarray() for texts in forms)
     np.testing.assert_array_equal(one, other)
     assert np.count_nonzero(one) == 5

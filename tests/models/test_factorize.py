@@ -44,7 +44,7 @@ def test_objective_is_the_formula(losses, form, storage):
     expected = dense_objective(filled(X), dense_W, fit.S, fit.A, loss)
     expected += 0.7 * dense_objective(filled(Y), dense_L, fit.S, fit.B, supervision_loss)
     assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-9)
-    value = sf.objective(X, fit.S, fit.A, Y=Y, B=fit.B, **arguments)
+    value = sf.extend.objective(X, fit.S, fit.A, Y=Y, B=fit.B, **arguments)
     assert value == pytest.approx(expected, rel=1e-9)
 
 
@@ -150,7 +150,7 @@ def test_gradient_vanishes_at_convergence(losses):
                     moved = [f.copy() for f in factors]
                     moved[which][i, j] += change
                     S, A, B = moved
-                    return sf.objective(X, S, A, Y=Y, B=B, **options)
+                    return sf.extend.objective(X, S, A, Y=Y, B=B, **options)
 
                 slope = (value(step) - value(-min(step, factor[i, j]))) / (
                     step + min(step, factor[i, j])
@@ -180,10 +180,10 @@ def test_dense_data_take_few_products(solver):
     X = rng.random((200, 6)) @ rng.random((6, 300)) + 0.1 * rng.random((200, 300))
     given = {"n_components": 6, "solver": solver, "random_state": 0, "tol": 0}
     fits = [sf.factorize(Z, max_iter=10, **given) for Z in (X, sp.csr_array(X))]
-    losses = [sf.objective(X, fit.S, fit.A) for fit in fits]
+    losses = [sf.extend.objective(X, fit.S, fit.A) for fit in fits]
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
     slow = sf.factorize(X, max_iter=10, **given | {"solver": "mm"})
-    assert losses[0] < sf.objective(X, slow.S, slow.A) / 4
+    assert losses[0] < sf.extend.objective(X, slow.S, slow.A) / 4
 
 
 @pytest.mark.compiled("plain NumPy has no threads")
@@ -247,7 +247,7 @@ def test_balanced_weight_equalizes_the_losses_at_the_start():
     rng = np.random.default_rng(0)
     X, Y = rng.random((30, 20)), 100 * rng.random((30, 2))
     fit = sf.factorize(X, Y, n_components=3, supervision_weight="balanced", max_iter=0)
-    data_alone = sf.objective(X, fit.S, fit.A)
+    data_alone = sf.extend.objective(X, fit.S, fit.A)
     assert fit.objective[0][1] == pytest.approx(2 * data_alone)
 
 
@@ -440,4 +440,6 @@ def test_printed_in_a_line():
     assert repr(fit) == f"Factorization({wanted})"
     guided = sf.factorize(X, np.eye(30)[:, :4], n_components=3, random_state=0, max_iter=1)
     assert "B: (3, 4)" in repr(guided)
-    assert repr(sf.Factorization(fit.S, fit.A)).endswith("A: (3, 20), n_iter=0, converged=False)")
+    assert repr(sf.results.Factorization(fit.S, fit.A)).endswith(
+        "A: (3, 20), n_iter=0, converged=False)"
+    )
