@@ -13,12 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from internals import _outputs, _predictions
 from levels import environment
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import main
+from ssnmf_fast.cli import _outputs, _predictions, main
 
 FIT = ("--rank", "2", "--max-iter", "3", "--model", "nmf", "--quiet", "--threads", "1")
 USERS = ["=u0", *(f"u{k}" for k in range(1, 12))]
@@ -221,7 +220,7 @@ def test_a_pipe_is_written_to(matrix: Path, model: Path, tmp_path: Path) -> None
 
 _STUCK = """
 import sys, time
-from internals import _complete
+from ssnmf_fast.cli import _complete
 from ssnmf_fast.cli import main
 
 def slowly(completion, ratings):

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from command_parser import build_parser
-from internals import _class_scores, _fit, _quality
 from outputs import rows_of
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
@@ -19,7 +18,8 @@ from sklearn.metrics import f1_score
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import main
+from ssnmf_fast.cli import _fit, _quality, main
+from ssnmf_fast.cli import _outputs as _class_scores
 from ssnmf_fast.report import Judged, Measure
 
 MODEL, SVC, LARGEST = "model", "LinearSVC", "largest class"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import each
-from internals import threads as side_by_side
 
 import ssnmf_fast as sf
+from ssnmf_fast._data import threads as side_by_side
 
 RNG = np.random.default_rng(0)
 DENSE = RNG.gamma(0.5, size=(40, 4)) @ RNG.gamma(0.5, size=(4, 15)) + 0.1 * RNG.random((40, 15))

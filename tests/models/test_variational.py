@@ -14,9 +14,11 @@ import scipy.stats
 from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from internals import loop, variational
 from random_examples import examples
 from scipy.special import gammaln, psi
+
+from ssnmf_fast._models import variational
+from ssnmf_fast._solver import loop
 
 infer = variational.infer
 
