@@ -258,7 +258,7 @@ class TestMatrix:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         rng, n = np.random.default_rng(0), 15_000
-        places = rng.integers(n, size=(2, 3 * n))
+        places = np.divmod(rng.choice(n * n, 3 * n, replace=False), n)
         scipy.io.mmwrite(tmp_path / "data.mtx", sp.coo_array((rng.random(3 * n), places), (n, n)))
         quick = ["--rank", "1", "--test-size", "0", "--max-iter", "2"]
         assert complete(tmp_path / "data.mtx", tmp_path / "out.npy", *quick) == 2

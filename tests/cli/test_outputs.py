@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from levels import environment
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import _outputs, _predictions, main
+from ssnmf_fast.cli import main
 
 FIT = ("--rank", "2", "--max-iter", "3", "--model", "nmf", "--quiet", "--threads", "1")
 USERS = ["=u0", *(f"u{k}" for k in range(1, 12))]
@@ -139,7 +140,7 @@ def full_disk(*_: object, **__: object) -> None:
 
 
 @pytest.mark.parametrize("before", [True, False])
-@pytest.mark.parametrize("place", ["describe", "render", "rename", "last rename"])
+@pytest.mark.parametrize("place", ["metrics.json", "topics.csv", "rename", "last rename"])
 def test_a_full_disk_leaves_the_old_files_or_none(
     before: bool, place: str, matrix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,7 +163,14 @@ def test_a_full_disk_leaves_the_old_files_or_none(
 
         monkeypatch.setattr(os, "replace", fails_once)
     else:
-        monkeypatch.setattr(_outputs, place, full_disk)
+        opened = Path.open
+
+        def fails_there(path: Path, mode: str = "r", *given: Any, **more: Any) -> Any:
+            return (full_disk if (path.name, mode) == (place, "w") else opened)(
+                path, mode, *given, **more
+            )
+
+        monkeypatch.setattr(Path, "open", fails_there)
     assert main(["fit", str(matrix), "--out", str(out), "--seed", "1", *FIT]) == 2
     assert contents(tmp_path) == old
     assert out.exists() == before
@@ -184,11 +192,11 @@ def test_predictions_that_fail_leave_the_old_file(
     out.write_text("old", encoding="utf-8")
     before = contents(tmp_path)
 
-    def some_cells(file: object, *_: object) -> None:
-        file.write("sample,topic\n0,")  # type: ignore[attr-defined]
+    def some_cells(file: Any, **how: Any) -> None:
+        file.write("sample,topic\n0,")
         full_disk()
 
-    monkeypatch.setattr(_predictions, "_write_table", some_cells)
+    monkeypatch.setattr(csv, "writer", some_cells)
     assert main(["predict", str(model), str(matrix), "--out", str(out)]) == 2
     assert contents(tmp_path) == before
 
@@ -219,16 +227,19 @@ def test_a_pipe_is_written_to(matrix: Path, model: Path, tmp_path: Path) -> None
 
 
 _STUCK = """
-import sys, time
-from ssnmf_fast.cli import _complete
+import csv, sys, time
 from ssnmf_fast.cli import main
 
-def slowly(completion, ratings):
-    yield "u", "i", 1.0
-    print("writing", flush=True)
-    time.sleep(600)
+class Slow:
+    def __init__(self, file, **how):
+        self.writer = csv_writer(file, **how)
 
-_complete._predicted = slowly
+    def writerow(self, cells):
+        self.writer.writerow(cells)
+        print("writing", flush=True)
+        time.sleep(600)
+
+csv_writer, csv.writer = csv.writer, Slow
 raise SystemExit(main(["complete", *sys.argv[1:]]))
 """
 
