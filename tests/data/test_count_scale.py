@@ -8,10 +8,13 @@ import scipy.sparse as sp
 from each import each
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import count_scale
 
-PositiveValues, common_step = count_scale.PositiveValues, count_scale.common_step
-find_count_scale, scaled = count_scale.find_count_scale, count_scale.scaled
+import ssnmf_fast as sf
+
+
+def find_count_scale(X):
+    model = sf.BayesianNMF(1, init="random", max_iter=1, tol=0, random_state=0)
+    return model.fit(X).count_scale_
 
 
 FACTORS = [1e-6, 0.1, 1 / 3, 1.0, np.pi, 1e6]
@@ -24,7 +27,6 @@ def test_counts_times_anything_are_counts(dtype, factor):
     X = (factor * counts).astype(dtype)
     assert find_count_scale(X) == pytest.approx(1 / factor, rel=1e-6)
     assert find_count_scale(sp.csr_array(X)) == find_count_scale(X)
-    np.testing.assert_allclose(scaled(X, find_count_scale(X)), counts, rtol=1e-5)
 
 
 @each("dtype", [np.float32, np.float64])
@@ -53,32 +55,32 @@ def test_the_median_of_measured_values_is_two_counts(dtype, factor):
     ],
 )
 def test_common_steps(values, step):
-    found = common_step(PositiveValues(np.array(values, dtype=float)))
-    assert found == (None if step is None else pytest.approx(step, rel=1e-9))
+    values = np.array(values, dtype=float)
+    wanted = 2 / np.median(values) if step is None else 1 / step
+    assert find_count_scale(values[None]) == pytest.approx(wanted, rel=1e-9)
 
 
 def test_one_tiny_value_is_no_step():
     values = np.random.default_rng(0).exponential(size=50).astype(np.float32)
     values[7] = 1e-12
-    assert common_step(PositiveValues(values)) is None
     assert np.median(find_count_scale(values[None]) * values) == pytest.approx(2)
 
 
 @given(st.lists(st.integers(1, 2**40), min_size=1, max_size=30))
 def test_integers_are_counts_up_to_a_common_factor(values):
-    assert common_step(PositiveValues(np.array(values, dtype=float))) == np.gcd.reduce(values)
+    found = find_count_scale(np.array(values, dtype=float)[None])
+    assert found == pytest.approx(1 / np.gcd.reduce(values), rel=1e-12)
 
 
 def test_empty_and_tiny_data():
     assert find_count_scale(np.zeros((3, 2))) == 1
     assert find_count_scale(sp.csr_array((3, 2))) == 1
-    with pytest.raises(ValueError, match="too small to be brought to the scale of counts"):
+    with pytest.raises(ValueError, match="too far from 1"):
         find_count_scale(np.full((3, 2), 5e-324))
 
 
 def test_scaling_leaves_the_data_as_they_are():
     X = sp.csr_array(np.eye(3, dtype=np.float32))
-    assert scaled(X, 1) is X
-    assert scaled(X, 2.5).dtype == np.float32
+    sf.BayesianNMF(1, count_scale=2.5, max_iter=1, tol=0, random_state=0).fit(X)
+    assert X.dtype == np.float32
     assert X.sum() == 3
-    assert scaled(X, 2.5).sum() == 7.5
