@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._common.arrays import Array, MatrixLike
+from .._common.arrays import Array, DType, MatrixLike, Seed
 from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
@@ -35,7 +35,6 @@ from .._topics import Topics, divide_by_sums, make_topics, names_of, topic_share
 from ._docstrings import complete_methods
 from ._receipts import WithReceipt
 
-Starts: TypeAlias = str | tuple[Array, ...] | Sequence[Array] | None
 DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
@@ -100,11 +99,11 @@ class IterativeEstimator(Estimator):
 
     max_iter: int = 200
     tol: float = 1e-4
-    random_state: Any = None
+    random_state: Seed = None
     n_threads: int | None = None
     callback: Callable[[Any], Any] | None = None
     verbose: int = 0
-    dtype: Any = None
+    dtype: DType | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName, Solver, TensorInit
 from .._common.bases import ClassNamePrefixFeaturesOutMixin
 from .._common.saved import COUNT, HISTORY, LOSS, Saved
 from .._common.text import short
@@ -113,11 +113,11 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
 
     n_components: int = 10
     _: KW_ONLY
-    loss: str | float = "frobenius"
-    supervision_loss: str | float = "frobenius"
+    loss: LossName | float = "frobenius"
+    supervision_loss: LossName | float = "frobenius"
     supervision_weight: float = 1.0
-    solver: str = "auto"
-    init: Any = "auto"
+    solver: Solver = "auto"
+    init: TensorInit | TensorFactorization = "auto"
     n_starts: int = 1
     stream_mode: int = -1
     forget_factor: float = 0.98

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array, Matrix, MatrixLike
+from .._common.arrays import Array, Init, LossName, Matrix, MatrixLike, Solver, TensorInit
 from .._common.optional import TABLES_HINT, require_package
 from .._common.saved import LOSS, Saved
 from .._data.border import (
@@ -26,7 +26,7 @@ from .._models.many_starts import draw_seeds
 from .._models.online import refuse_changes
 from .._models.represent import represent
 from .._topics import Records, numbered_names
-from ._base import FactorizationBase, Starts, keep_stream
+from ._base import FactorizationBase, keep_stream
 from ._docstrings import complete_docstring
 from ._dynamic_time import (
     METHODS,
@@ -154,9 +154,9 @@ class DynamicTopics(FactorizationBase):
     freq: str | int = "month"
     method: Literal["tied", "tensor", "sums", "nmf"] = "tied"
     documents_per_slice: int | None = None
-    loss: str | float = "frobenius"
-    solver: str = "auto"
-    init: Starts = "auto"
+    loss: LossName | float = "frobenius"
+    solver: Solver = "auto"
+    init: Literal["slices"] | Init | TensorInit = "auto"
     forget_factor: float = 0.98
 
     _allow_nan: ClassVar = False

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
-from .._common.arrays import Array, Matrix
+from .._common.arrays import Array, LossName, Matrix
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix
 from .._data.tensors import check_tensor
@@ -118,7 +118,7 @@ class Dated(Protocol):
     freq: str | int
     method: Any
     documents_per_slice: int | None
-    loss: str | float
+    loss: LossName | float
     init: Any
     n_threads: int | None
     components_: Array
@@ -126,7 +126,7 @@ class Dated(Protocol):
     prevalence_: Array
     slices_: Array
     slice_sizes_: Array
-    loss_: str | float
+    loss_: LossName | float
     stream_statistics_: dict[str, Array]
 
     def _arguments(self, function: Callable[..., Any] = ...) -> dict[str, Any]: ...

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array, MatrixLike
+from .._common.arrays import Array, Init, LossName, MatrixLike, Solver
 from .._common.saved import Saved
 from .._common.text import short
 from .._common.warn import warn_user
@@ -252,13 +252,13 @@ class NMF(BatchLearner):
 
     n_components: int = 10
     _: KW_ONLY
-    loss: str = "frobenius"
-    solver: str = "auto"
-    init: Any = "auto"
+    loss: LossName | float = "frobenius"
+    solver: Solver = "auto"
+    init: Init = "auto"
     n_starts: int = 1
     forget_factor: float = 0.8
-    A_support: Any = None
-    fixed_components: Any = None
+    A_support: npt.ArrayLike | None = None
+    fixed_components: npt.ArrayLike | None = None
     penalties: Any = None
 
     _saved: ClassVar = {"topic_names_": Saved("r", "text", optional=True)}
