@@ -9,6 +9,7 @@ from inspect import signature
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
@@ -18,11 +19,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._common.arrays import Array, DType, MatrixLike, Seed
+from .._common.arrays import Array, Seed
 from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
-from .._data.arrays import check_dtype, refuse_on_disk
+from .._data.arrays import DataLike, check_dtype, refuse_on_disk
 from .._data.border import CleanMatrix, check_data, check_vector, readable, require_finite
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
@@ -103,7 +104,7 @@ class IterativeEstimator(Estimator):
     n_threads: int | None = None
     callback: Callable[[Any], Any] | None = None
     verbose: int = 0
-    dtype: DType | None = None
+    dtype: npt.DTypeLike | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -385,7 +386,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         S = self._represent(self._checked(X, reset=False), X_weights)
         return topic_shares(S, self.components_)
 
-    def score(self, X: MatrixLike | CsrFile, y: Any = None, *, X_weights: Any = None) -> float:
+    def score(self, X: DataLike, y: Any = None, *, X_weights: Any = None) -> float:
         """Return the share of the deviance of X that the model explains.
 
         It is ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2

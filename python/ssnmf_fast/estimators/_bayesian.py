@@ -10,11 +10,12 @@ import numpy as np
 from scipy.special import gammainccinv, gammaincinv
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array, Init
+from .._common.arrays import Array
 from .._common.saved import COUNT, NUMBER, POSITIVE, Saved
 from .._common.warn import IDLE, is_quiet, warn_user
 from .._data.border import check_real
 from .._labels import ClassLabels
+from .._models.factorize import Start
 from .._models.variational import VariationalFit, fit_variational, infer
 from ._base import FactorizationBase, Self, count_copies, require
 from ._docstrings import complete_docstring
@@ -277,7 +278,7 @@ class BayesianNMF(BayesianBase):
     _: KW_ONLY
     S_shape: float | Literal["auto"] = 1.0
     S_mean: float | Literal["auto"] = "auto"
-    init: Init = "auto"
+    init: Start = "auto"
 
     _saved: ClassVar = {"S_shape_": POSITIVE, "S_mean_": POSITIVE}
 
@@ -360,7 +361,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     A_shape: float | Literal["auto"] = 1.0
     rate_shape: float | Literal["auto"] = "auto"
     rate_mean: float | Literal["auto"] = "auto"
-    init: Init = "random"
+    init: Start = "random"
     predicts: bool = True
     tol: float = 1e-5  # as of BayesianBase, not of ReadoutPredictions
 

@@ -147,7 +147,7 @@ class SliceMethod:
         means = means_of_slices(self.prepare(X, model.loss_), slices)
         return represent(means, model.components_, loss=model.loss_, n_threads=model.n_threads)
 
-    def rows(self, X: Matrix, slices: Slices, loss: str | float) -> Matrix:
+    def rows(self, X: Matrix, slices: Slices, loss: LossName | float) -> Matrix:
         """Return the rows that a model learns from."""
         return sums_of_slices(self.prepare(X, loss), slices)[slices.sizes > 0]
 
@@ -177,7 +177,7 @@ class DocumentMethod:
         S = represent(X, model.components_, loss=model.loss_, n_threads=model.n_threads)
         return np.asarray(means_of_slices(S, slices))
 
-    def rows(self, X: Matrix, slices: Slices, loss: str | float) -> Matrix:
+    def rows(self, X: Matrix, slices: Slices, loss: LossName | float) -> Matrix:
         return X
 
     def fitted_rows(self, model: Dated) -> Array:

@@ -7,11 +7,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array, DType, Seed
+from .._common.arrays import Array, Seed
 from .._common.bases import OneToOneFeatureMixin
 from .._common.saved import COUNT, NUMBER, Saved
 from .._common.warn import warn_user
@@ -129,7 +130,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
     random_state: Seed = None
     n_threads: int | None = None
     verbose: int = 0
-    dtype: DType | None = None
+    dtype: npt.DTypeLike | None = None
 
     _saved: ClassVar = {
         "components_": Saved("rm", "finite"),
