@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import count_scale
 
-PositiveValues, common_step = count_scale.PositiveValues, count_scale.common_step
 find_count_scale, scaled = count_scale.find_count_scale, count_scale.scaled
 
 
@@ -53,20 +52,21 @@ def test_the_median_of_measured_values_is_two_counts(dtype, factor):
     ],
 )
 def test_common_steps(values, step):
-    found = common_step(PositiveValues(np.array(values, dtype=float)))
-    assert found == (None if step is None else pytest.approx(step, rel=1e-9))
+    X = np.array([values], dtype=float)
+    expected = np.median(X) / 2 if step is None else step
+    assert 1 / find_count_scale(X) == pytest.approx(expected, rel=1e-9)
 
 
 def test_one_tiny_value_is_no_step():
     values = np.random.default_rng(0).exponential(size=50).astype(np.float32)
     values[7] = 1e-12
-    assert common_step(PositiveValues(values)) is None
     assert np.median(find_count_scale(values[None]) * values) == pytest.approx(2)
 
 
 @given(st.lists(st.integers(1, 2**40), min_size=1, max_size=30))
 def test_integers_are_counts_up_to_a_common_factor(values):
-    assert common_step(PositiveValues(np.array(values, dtype=float))) == np.gcd.reduce(values)
+    X = np.array([values], dtype=float)
+    assert find_count_scale(X) == 1 / np.gcd.reduce(values)
 
 
 def test_empty_and_tiny_data():

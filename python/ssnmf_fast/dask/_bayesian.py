@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +14,7 @@ from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.arrays import on_disk_error
 from .._data.border import check_factor
-from .._data.count_scale import AT_ONCE, PositiveValues, Summary, scale_of, scaled
+from .._data.count_scale import common_step, scale_of_step, scaled
 from .._models.variational import Parameters, VariationalFit, counts_of, variational_fit
 from .._models.variational_problem import (
     Counts,
@@ -33,8 +31,6 @@ from ._cluster import Blocks, reduce_tasks
 from ._data import Data, count_threads, load
 from ._fit import ClusterFit, begin, pcg64_of
 from ._rows import BlockStatistics, Order, Rows, aligned_copy, with_title
-
-_BITS, _DIGIT = 64, 16  # of a number, and of the part of it by which values are counted at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +159,7 @@ def fit_variational(
     data = load(X.client, X, threads, S=None if by_name else init[0])
     if data.on_disk:
         raise on_disk_error("BayesianNMF")
-    scale = checked.count_scale or scale_of(ClusterValues(data))
+    scale = checked.count_scale or _find_scale(data)
     titles = [(f"block {position}",) for position in data.positions]
     data = replace(data, futures=data.start(_as_counts, scale, parts=titles))
     plan = Plan(rank, (KULLBACK_LEIBLER, KULLBACK_LEIBLER), 1.0, data.lengths, threads)
@@ -196,63 +192,20 @@ def _as_counts(given: BlockInput, title: str, scale: float) -> BlockInput:
     return replace(given, X=with_title(title, counts_of, given.X, scale))
 
 
-class BlockValues(PositiveValues):
-    """The entries of a block above 0, on its worker."""
+def _find_scale(data: Data) -> float:
+    """Return the factor of data in memory, as far as it needs no median of all entries."""
 
-    def histogram(self, prefix: int, shift: int) -> Array:
-        """Count values by some bits of them, from `shift` on, above which is a prefix."""
-        counts = np.zeros(1 << _DIGIT, dtype=np.int64)
-        for part in self.parts():
-            bits = (part.view(np.int64) >> shift) - (prefix << _DIGIT)
-            mine = bits[(bits >= 0) & (bits < len(counts))]
-            counts += np.bincount(mine, minlength=len(counts))
-        return counts
+    def ask(plus: Callable[[Any, Any], Any], task: Callable[..., Any], *arguments: float) -> Any:
+        return reduce_tasks(data.client, data.start(_ask_block, task, *arguments), plus)
 
-
-class ClusterValues(PositiveValues):
-    """The entries above 0 of data on a cluster: its scale of counts is that of data in memory."""
-
-    def __init__(self, data: Data) -> None:
-        self._data, self.dtype = data, data.dtype
-        self._summary = self._ask(_both, "summary")
-
-    def small(self, limit: float) -> Array:
-        first = self._ask(lambda a, b: np.concatenate([a, b])[:AT_ONCE], "small", limit)
-        return np.asarray(first)
-
-    def agree(self, step: float, largest: float) -> bool:
-        return bool(self._ask(operator.and_, "agree", step, largest))
-
-    def median(self) -> float:
-        count = self.summary().count
-        middle = {(count - 1) // 2, count // 2}
-        return float(np.mean(np.array([self._ranked(i) for i in middle], dtype=self.dtype)))
-
-    def _ranked(self, rank: int) -> float:
-        """Return the value that a number of others precede, found from its first bits on."""
-        prefix = 0  # as integers, the bits of positive numbers are in their order
-        for shift in range(_BITS - _DIGIT, -1, -_DIGIT):
-            below = np.cumsum(self._ask(operator.add, "histogram", prefix, shift))
-            digit = int(np.searchsorted(below, rank, side="right"))
-            rank -= int(below[digit - 1]) if digit else 0
-            prefix = prefix << _DIGIT | digit
-        return float(np.array(prefix, dtype=np.uint64).view(np.float64))
-
-    def _ask(self, plus: Callable[[Any, Any], Any], query: str, *arguments: Any) -> Any:
-        """Ask all blocks; answers are put together in the order of the blocks."""
-        answers = self._data.start(_answer, query, *arguments)
-        return reduce_tasks(self._data.client, answers, plus)
+    step = common_step(ask, data.dtype)
+    if step is None:
+        raise ValueError(
+            "count_scale must be a number for data on a cluster that are not multiples of a common "
+            "step, as counts are; got 'auto'. In memory, 2 / median of the entries above 0 is used."
+        )
+    return scale_of_step(step)
 
 
-def _answer(given: BlockInput, query: str, *arguments: Any) -> Any:
-    return getattr(BlockValues(given.X), query)(*arguments)
-
-
-def _both(first: Summary, second: Summary) -> Summary:
-    return Summary(
-        first.count + second.count,
-        min(first.smallest, second.smallest),
-        max(first.largest, second.largest),
-        first.integers and second.integers,
-        math.gcd(first.divisor, second.divisor),
-    )
+def _ask_block(given: BlockInput, task: Callable[..., Any], *arguments: float) -> Any:
+    return task(given.X, *arguments)
