@@ -1,13 +1,17 @@
-"""The type of arrays in signatures."""
+"""Types of arrays in signatures, and masks as bits."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
 Array = npt.NDArray[Any]
+Matrix: TypeAlias = "Array | sp.csr_array"
 
 
 def bits_of(mask: Array) -> Array:

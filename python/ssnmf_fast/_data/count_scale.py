@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .._common.text import short
 from .arrays import with_values
 from .border import check_real
-
-Matrix: TypeAlias = "Array | sp.csr_array"
 
 # What the median entry of measured values counts as; see docs/guide/bayesian.md.
 TYPICAL_COUNT = 2.0
@@ -75,15 +73,13 @@ def scaled(X: Matrix, scale: float) -> Matrix:
     """Return scale * X, of the dtype of X; X itself where the factor is 1."""
     if scale == 1:
         return X
-    if not sp.issparse(X):
-        return X * scale
-    return with_values(X, X.data * scale)
+    return with_values(X, np.asarray(X.data) * scale) if sp.issparse(X) else X * scale
 
 
 class Summary(NamedTuple):
     """Number and range of the values above 0, and the greatest common divisor of integers."""
 
-    count: int
+    size: int
     smallest: float
     largest: float
     integers: bool
@@ -92,7 +88,7 @@ class Summary(NamedTuple):
     def plus(self, other: Summary) -> Summary:
         """Return the summary of both."""
         return Summary(
-            self.count + other.count,
+            self.size + other.size,
             min(self.smallest, other.smallest),
             max(self.largest, other.largest),
             self.integers and other.integers,
@@ -101,7 +97,7 @@ class Summary(NamedTuple):
 
 
 def positive_values(X: Matrix) -> Array:
-    values: Array = X.data if sp.issparse(X) else X.ravel()
+    values = np.ravel(X.data if sp.issparse(X) else X)
     return values[values > 0]
 
 
@@ -157,7 +153,7 @@ def common_step(ask: Ask, dtype: np.dtype[Any]) -> float | None:
     # Beyond this multiple the fraction of a quotient is rounding error.
     largest = step * min(_NEARER / (_ROUNDINGS * float(np.finfo(dtype).eps)), 1e6)
     n_compared, n_others = ask(operator.add, count_multiples, step, largest)
-    if 2 * n_compared < summary.count:  # one tiny value is a step of itself
+    if 2 * n_compared < summary.size:  # one tiny value is a step of itself
         return None
     return None if n_others else step
 
