@@ -129,6 +129,7 @@ def fit(path: Path, case: Case, iterations: int, folder: Path) -> dict[str, floa
             PROGRAMS,
             use_highly_variable=case.genes is not None,
             loss=case.loss,
+            random_state=0,
             max_iter=iterations,
             memory=case.memory << 20,
             temporary_folder=folder,
