@@ -153,7 +153,7 @@ def nmf(
         if sets is None:
             known = None if batches is None else _usage_of_profiles(data.X, batches)
             model = NMF(rank + len(of_batches), init=init, n_starts=n_starts, **given)
-            model.fit(data.X, S_fixed=known)
+            model.fit(data.X, covariates=known)
         else:
             if isinstance(data.X, CsrFile):
                 raise ValueError(
@@ -166,7 +166,6 @@ def nmf(
                 sets,
                 n_free_topics=rank - len(sets),
                 membership="mixed",
-                readout=None,
                 feature_names=adata.var_names[data.genes],
                 **given,
             ).fit(data.X)

@@ -20,11 +20,10 @@ from distributed import Client, Future
 from .._common.arrays import Array, Matrix
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype
-from .._data.border import CleanMatrix, check_integer, check_matrix
-from .._data.csr_file import CsrFile, check_data, open_csr
-from .._solver.build import sparse_labels
-from .._solver.units import exponent_of
-from .._solver.weights import Weights, as_weights
+from .._data.border import CleanMatrix, check_data, check_integer, check_matrix
+from .._data.csr_file import CsrFile, open_csr
+from .._solver.build import as_weights, sparse_labels
+from .._solver.weights import Weights
 from ._cluster import check_client, result_of
 
 Blocks: TypeAlias = "da.Array | Sequence[Delayed | Future | str | Path]"
@@ -65,7 +64,7 @@ class BlockInput(SinglePickle):
     Y_weights: Weights | None = None
     support: Matrix | None = None
     S: Matrix | None = None
-    S_fixed: Matrix | None = None
+    covariates: Matrix | None = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,6 @@ class BlockInfo:
     dtype: np.dtype[Any]
     on_disk: bool
     nonzeros: tuple[int, int]  # of X and Y
-    ordinary: bool  # whether the entries are of ordinary size
     n_fixed: int  # fixed columns of S
 
 
@@ -121,7 +119,7 @@ def _check_block(
     clean = CleanMatrix(X.X) if isinstance(X, BlockInput) else as_matrix(X)
     checked = check_data(clean, threads, dtype)
     if Y is not None:
-        Y = check_matrix(as_matrix(Y), "Y", dtype=checked.dtype)
+        Y = check_matrix(as_matrix(Y), "Y", dtype=checked.dtype, ordinary=True)
         if Y.shape[0] != checked.shape[0]:
             raise ValueError(
                 f"Y must have the rows of X; got {Y.shape[0]} rows, and X has {checked.shape[0]}."
@@ -131,7 +129,7 @@ def _check_block(
 
 
 def _info_of(block: BlockInput) -> BlockInfo:
-    X, Y, S_fixed = block.X, block.Y, block.S_fixed
+    X, Y, covariates = block.X, block.Y, block.covariates
     nonzeros = [
         0 if Z is None else Z.nnz if isinstance(Z, CsrFile) else int(np.count_nonzero(_values(Z)))
         for Z in (X, Y)
@@ -142,8 +140,7 @@ def _info_of(block: BlockInput) -> BlockInfo:
         dtype=X.dtype,
         on_disk=isinstance(X, CsrFile),
         nonzeros=(nonzeros[0], nonzeros[1]),
-        ordinary=exponent_of(X, "X") == 0 and (Y is None or exponent_of(Y, "Y") == 0),
-        n_fixed=0 if S_fixed is None else np.shape(as_matrix(S_fixed))[-1],
+        n_fixed=0 if covariates is None else np.shape(as_matrix(covariates))[-1],
     )
 
 
@@ -278,7 +275,7 @@ def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
         "n_columns": "number of columns",
         "n_labels": "number of columns of Y",
         "dtype": "dtype",
-        "n_fixed": "number of columns of S_fixed",
+        "n_fixed": "number of columns of covariates",
     }
     for name, text in words.items():
         first = getattr(info[0], name)
@@ -290,12 +287,6 @@ def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
                 )
     if info[0].n_columns == 0 or info[0].n_labels == 0:
         raise ValueError("X, and Y where it is given, must have at least one column.")
-    for position, each in zip(positions, info, strict=True):
-        if not each.ordinary:
-            raise ValueError(
-                f"The largest entry of block {position} is too far from 1 for a fit in blocks; "
-                "multiply X, or Y, by a constant that brings it nearer to 1."
-            )
 
 
 def _count_rows(X: object) -> int:

@@ -126,9 +126,9 @@ class OnCluster(FactorizationBase):
         y : array_like or dask.array.Array, optional
             Labels of all samples, as the class describes them.  They are sent to the caller.
         **weights
-            What else the method in memory takes, such as `X_weights`, `S_fixed` or `sample_weight`;
-            all may be dask arrays.  Where S has fixed columns, representations of new samples need
-            theirs, in memory (``model.in_memory().transform(X, S_fixed=...)``).
+            Other arguments of the method in memory, such as `X_weights`, `covariates` or
+            `sample_weight`; all may be dask arrays.  With covariates, representations of new
+            samples need theirs, in memory (``model.in_memory().transform(X, covariates=...)``).
 
         Returns
         -------
@@ -326,8 +326,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     def _support(self, X: Data, lists: LabelLists, rank: int) -> list[Future]:
         """Return the support of each block: that of all samples is as large as S."""
         parts = [lists.part(slice(begin, end)) for begin, end in pairwise(np.cumsum([0, *X.rows]))]
-        arguments = rank, bool(self.free_in_labeled)
-        return [X.client.submit(LabelLists.support, p, *arguments, pure=False) for p in parts]
+        return [X.client.submit(LabelLists.support, p, rank, pure=False) for p in parts]
 
     def _for_readout(self, X: Data, lists: LabelLists) -> tuple[Data, LabelLists]:
         chosen = replace(X, chosen=np.flatnonzero(lists.labeled))

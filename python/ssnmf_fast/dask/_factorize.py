@@ -61,8 +61,8 @@ def factorize(
     verbose: int = 0,
     S_support: ByRows | None = None,
     A_support: npt.ArrayLike | None = None,
-    S_fixed: ByRows | None = None,
-    A_fixed: npt.ArrayLike | None = None,
+    covariates: ByRows | None = None,
+    fixed_components: npt.ArrayLike | None = None,
     feature_labels: npt.ArrayLike | Matrix | None = None,
     feature_weight: float | Literal["balanced"] = 1.0,
     penalties: PenaltiesOf | None = None,
@@ -107,9 +107,9 @@ def factorize(
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``A``, ``B``) after every
         check; returning True stops the fit.  Its ``S`` is None.
-    S_support, S_fixed : array_like, dask.array.Array, shape (n, any), or list, optional
+    S_support, covariates : array_like, dask.array.Array, shape (n, any), or list, optional
         As in :func:`ssnmf_fast.factorize`.
-    A_support, A_fixed, feature_labels, feature_weight, penalties, dtype
+    A_support, fixed_components, feature_labels, feature_weight, penalties, dtype
         As in :func:`ssnmf_fast.factorize`, but that S takes no penalty between its rows (a graph,
         smoothness over time).
     client : dask.distributed.Client, optional
@@ -169,7 +169,7 @@ def factorize(
         Y_weights=Y_weights,
         support=S_support,
         S=None if start is None else start[0],
-        S_fixed=S_fixed,
+        covariates=covariates,
     )
     require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays with the workers
     known = Known.of(
@@ -177,8 +177,8 @@ def factorize(
         rank,
         data.dtype,
         A_support=A_support,
-        A_fixed=A_fixed,
-        S_fixed=np.zeros((0, data.n_fixed)),  # its rows are on the workers
+        fixed_components=fixed_components,
+        covariates=np.zeros((0, data.n_fixed)),  # its rows are on the workers
     )
     features = features_term(feature_labels, data, supervision_loss, threads)
     free = not known and S_support is None

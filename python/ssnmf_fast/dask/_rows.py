@@ -23,12 +23,13 @@ from .._common.arrays import Array, bits_of, mask_of
 from .._data.border import check_factor, check_support
 from .._models.variational_problem import Posterior
 from .._solver import starts, terms
+from .._solver.build import build_term
 from .._solver.known import Known
-from .._solver.losses import FROBENIUS, Loss
+from .._solver.losses import FROBENIUS
 from .._solver.penalties import Penalties, value_of
 from .._solver.problem import Ahead, Problem, Workspaces, problem_of
 from .._solver.relations import Relation, Solver, Statistics, unreached, value
-from .._solver.weights import build_term
+from .._solver.terms import Loss
 from ._data import BlockInput, SinglePickle, as_matrix, with_title
 
 UPDATES_OF_LOST_ROWS = 100
@@ -253,8 +254,8 @@ def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Blo
         S = check_factor(data.S, "init[0] (S)", shape, dtype, "samples x components")
         if not S.all():  # zeros of the start of a user stay
             support = S > 0 if support is None else support & (S > 0)
-    if data.S_fixed is not None:
-        known = Known.of(X.shape, rank, dtype, S_fixed=as_matrix(data.S_fixed))
+    if data.covariates is not None:
+        known = Known.of(X.shape, rank, dtype, covariates=as_matrix(data.covariates))
         _, fixed = known.fixed["S"]
         support = np.ones(shape, bool) if support is None else support
         support[:, rank - fixed.shape[1] :] = False
