@@ -1,17 +1,16 @@
-"""Types of arrays in signatures, and masks as bits."""
+"""The types of arrays in signatures."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-Array = npt.NDArray[Any]
-Matrix: TypeAlias = "Array | sp.csr_array"
+Array: TypeAlias = npt.NDArray[Any]
+Matrix: TypeAlias = Array | sp.csr_array  # clean
+MatrixLike: TypeAlias = npt.ArrayLike | sp.sparray | sp.spmatrix  # as users give it
 
 
 def bits_of(mask: Array) -> Array:

@@ -234,7 +234,7 @@ class OnCluster(FactorizationBase):
         return lazy if example.ndim == 2 else lazy[:, 0]
 
     transform = lazy(FactorizationBase.transform)
-    shares = lazy(FactorizationBase.shares)
+    topic_proportions = lazy(FactorizationBase.topic_proportions)
     inverse_transform = lazy(FactorizationBase.inverse_transform)
 
 
