@@ -368,28 +368,28 @@ def consensus(
     check_file_name(cnmf_name, "cnmf_name")
     with selection.open(adata) as data:
         factors = factors_of_size(data.source)  # which reads all genes, and may refuse them
-        found = consensus_of(data.X, rank, random_state=random_state, **options)
+        result = consensus_of(data.X, rank, random_state=random_state, **options)
     _write_programs(
         adata,
         key_added,
-        (found.usage, found.components),
+        (result.usage, result.components),
         data,
         {
             "n_components": rank,
-            "loss": found.loss,
-            "n_starts": found.n_starts,
-            "density_threshold": found.density_threshold,
+            "loss": result.loss,
+            "n_starts": result.n_starts,
+            "density_threshold": result.density_threshold,
             **plain_parameters(random_state=random_state),
         },
-        stability=found.stability,
-        error=found.error,
+        stability=result.stability,
+        error=result.error,
     )
     with cells_of_size(data.source, factors, memory, temporary_folder) as sized:
-        scores = found.scores_of(sized)
+        scores = result.scores_of(sized)
         if cnmf_folder is not None:
             names = adata.var_names.astype(str)
             tpm: dict[str, Any] = {"tpm": sized, "tpm_names": names}
-            found.to_cnmf(
+            result.to_cnmf(
                 cnmf_folder,
                 cnmf_name,
                 feature_names=names[data.genes],
@@ -397,7 +397,7 @@ def consensus(
                 **({} if isinstance(sized, CsrFile) else tpm),
             )
     adata.varm[f"{key_added}_scores"] = scores.T.astype(np.float32)
-    return found
+    return result
 
 
 def choose_rank(
@@ -465,12 +465,12 @@ def choose_rank(
                 f"genes take {_gigabytes(data.X)}. Give more memory, or some of the cells, for "
                 "example adata[::10].to_memory()."
             )
-        found = choose_rank_of(data.X, ranks, random_state=random_state, **options)
+        choice = choose_rank_of(data.X, ranks, random_state=random_state, **options)
     adata.uns[key_added] = {
-        "rank": found.rank,
-        "ranks": np.array(found.ranks),
-        "means": found.means,
-        "standard_errors": found.standard_errors,
-        "criterion": found.criterion,
+        "rank": choice.rank,
+        "ranks": np.array(choice.ranks),
+        "means": choice.means,
+        "standard_errors": choice.standard_errors,
+        "criterion": choice.criterion,
     }
-    return found
+    return choice

@@ -104,7 +104,7 @@ def prepare(
     n_genes = check_integer(n_genes, "n_genes", 1)
     check_option(empty_cells, "empty_cells", ("error", "keep"))
     source = Source.of(adata, layer)
-    given = None if genes is None else gene_numbers(adata, genes, "genes")
+    own = None if genes is None else gene_numbers(adata, genes, "genes")
     adata = writable(adata, copy)
     counts, of_size = _moments_of(source)
     if not counts.mean.any():
@@ -112,7 +112,7 @@ def prepare(
     ratios = _fano_ratios(of_size.mean, of_size.variance)
     chosen = np.zeros(len(ratios), dtype=bool)
     order = np.argsort(-ratios, kind="stable")  # NaN comes last
-    chosen[order[:n_genes] if given is None else given] = True
+    chosen[order[:n_genes] if own is None else own] = True
     if empty_cells == "error":
         empty = adata.obs_names[cell_sums(source, np.flatnonzero(chosen)) == 0].astype(str)
         if len(empty):

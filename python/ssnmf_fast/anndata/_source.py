@@ -317,8 +317,8 @@ def gene_numbers(adata: AnnData, genes: Iterable[str], where: str) -> Array:
     if isinstance(genes, str) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"{where} must have the names of genes; got {genes!r:.100}.")
     require_unique(adata, "adata")
-    found = np.asarray(adata.var_names.get_indexer(names))
-    unknown = [name for name, place in zip(names, found, strict=True) if place < 0]
+    places = np.asarray(adata.var_names.get_indexer(names))
+    unknown = [name for name, place in zip(names, places, strict=True) if place < 0]
     if 0 < len(unknown) < len(names):
         warn_user(
             f"{where} names {len(unknown)} genes that adata.var_names does not have, which are "
@@ -327,7 +327,7 @@ def gene_numbers(adata: AnnData, genes: Iterable[str], where: str) -> Array:
         )
     if len(unknown) == len(names):
         raise ValueError(f"{where} has no gene that is in adata.var_names; give one or more.")
-    return found[found >= 0]
+    return places[places >= 0]
 
 
 def require_unique(adata: AnnData, name: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
-from distributed import Client, Future
+from distributed import Client
 from sklearn.utils.validation import check_is_fitted
 
 from .. import estimators
@@ -121,11 +121,11 @@ class ClusterVariationalSteps(VariationalSteps):
         self._fit, self._scales = fit, scales
         S.set_rates(priors["S"].expectations)
         self.S, self.A, self.priors = S, A, priors
-        sums = self._run(self._step(("P", "constant")))
+        sums = self._run(self.step(("P", "constant")))
         self._P, self._constant = aligned_copy(sums["P"]), float(sums["constant"])
         super().__init__(S, A, priors, burn_in)
 
-    def _step(
+    def step(
         self, asks: tuple[str, ...] = (), moves: bool = False, logs: bool = False
     ) -> PosteriorStep:
         return PosteriorStep(
@@ -150,17 +150,13 @@ class ClusterVariationalSteps(VariationalSteps):
     def update_S(self, prior_shape: float, rates: Array, logs: bool) -> None:
         self._fit.number += 1
         self.S.set_rates(rates)
-        sums = self._run(self._step(("P",), moves=True, logs=logs))
+        sums = self._run(self.step(("P",), moves=True, logs=logs))
         self.S.log_sum, self._P = float(sums["logs"]), aligned_copy(sums["P"])
 
     def bound_of_counts(self) -> float:
-        sums = self._run(self._step(("bound",)))
+        sums = self._run(self.step(("bound",)))
         self.S.entries_bound = float(sums["bound"])
         return self._constant - float(sums["loss"])
-
-    def rows(self) -> list[Future]:
-        """Return futures of the expectations of the rows of S."""
-        return self._fit.read(self._step(), copy_rows, {"A": self.A.F})
 
 
 def fit_variational(
@@ -199,7 +195,7 @@ def fit_variational(
         model = of_S, of_A, checked.priors(scale, None, *sizes), checked.burn_in
         steps = ClusterVariationalSteps(fit, scales, *model)
         run = checked.loop.run(steps, lambda: steps.show(scale), checked.burn_in)
-        S = data.array(steps.rows(), rank, data.dtype)
+        S = data.array(fit.read(steps.step(), copy_rows, {"A": of_A.F}), rank, data.dtype)
         groups = da.zeros(data.shape[0], dtype=np.int32, chunks=(tuple(data.rows),))
         return variational_fit(steps, run, scale, S, groups)
 

@@ -4,8 +4,8 @@ Sums are added in a fixed tree over the blocks, so that they do not depend on th
 Dask decides where data are, computes again what a worker has lost, and transports results.
 
 Python drops an exception that a destructor raises, and with it an interrupt (Ctrl-C) that arrives
-while a future of Dask is deleted, which a fit does all the time.  Therefore a fit notes each
-interrupt, and its next wait raises the one that was dropped.
+while a future of Dask is deleted, which a fit does all the time.  Therefore a fit notes what is
+dropped, and its next wait raises it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ import concurrent.futures
 import inspect
 import logging
 import operator
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic, time
-from types import FrameType
 from typing import Any, NamedTuple, TypeVar
 
 import dask
@@ -80,34 +78,28 @@ _interrupted = False  # since the outermost context began
 
 @contextmanager
 def note_interrupts() -> Iterator[None]:
-    """Note interrupts of the main thread, for `_raise_interrupt`."""
+    """Note interrupts that are dropped, for `_raise_interrupt`."""
     global _interrupted
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield
-        return
+    before = sys.unraisablehook
 
-    def note(number: int, frame: FrameType | None) -> None:
+    def note(unraisable: Any) -> None:
         global _interrupted
-        try:
-            before(number, frame)
-        except KeyboardInterrupt:
+        if isinstance(unraisable.exc_value, KeyboardInterrupt):
             _interrupted = True
-            raise
+        else:
+            before(unraisable)
 
-    signal.signal(signal.SIGINT, note)
+    sys.unraisablehook = note
     try:
         yield
         _raise_interrupt()
     finally:
-        signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = before
         _interrupted = False
 
 
 def _raise_interrupt() -> None:
-    """Raise an interrupt that was dropped; one that is being handled was not."""
-    handled = isinstance(sys.exc_info()[1], KeyboardInterrupt)
-    if _interrupted and not handled and threading.current_thread() is threading.main_thread():
+    if _interrupted and threading.current_thread() is threading.main_thread():
         raise KeyboardInterrupt
 
 
@@ -181,14 +173,9 @@ def ask(
     **options: Any,
 ) -> Any:
     """Return what a method of the client returns that needs an answer of the scheduler."""
-    end = monotonic() + (seconds or SCHEDULER_TIMEOUT)
-
-    def look() -> None:
-        if monotonic() > end:
-            raise SchedulerLostError
-
+    watch = _until(seconds or SCHEDULER_TIMEOUT, SchedulerLostError())
     try:
-        return _poll(client, look, method, *arguments, **options)
+        return _poll(client, watch, method, *arguments, **options)
     except _LOST as error:
         raise SchedulerLostError from error
 
@@ -212,21 +199,28 @@ def scatter(
         sent = (client.scatter(data, hash=False, workers=group or None) for group in groups)
         return list(await asyncio.gather(*sent))
 
-    watch, end = _Watch(client, [], places), monotonic() + SCHEDULER_TIMEOUT
-
-    def look() -> None:
-        watch.look()
-        if monotonic() > end:
-            raise WorkersLostError(
-                f"A worker has taken no data for {SCHEDULER_TIMEOUT:.0f} s. {GOES_ON}"
-            )
-
+    error = WorkersLostError(f"A worker has taken no data for {SCHEDULER_TIMEOUT:.0f} s. {GOES_ON}")
+    watch = _until(SCHEDULER_TIMEOUT, error, _Watch(client, [], places).look)
     try:
-        received = _poll(client, look, send)
+        received = _poll(client, watch, send)
     except (*_LOST, KeyError) as error:  # a KeyError for a worker that has just gone
         raise _loss_error(client) from error
     pairs = zip(groups, received, strict=True)
     return {place: copies for group, copies in pairs for place in group or [""]}
+
+
+def _until(
+    seconds: float, error: RuntimeError, look: Callable[[], None] = lambda: None
+) -> Callable[[], None]:
+    """Return what looks, and raises an error when the time is over."""
+    end = monotonic() + seconds
+
+    def watch() -> None:
+        look()
+        if monotonic() > end:
+            raise error
+
+    return watch
 
 
 def result_of(client: Client, futures: Any, places: Sequence[str] = ()) -> Any:

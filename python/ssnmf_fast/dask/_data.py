@@ -130,22 +130,19 @@ def _check_block(
 
 def _info_of(block: BlockInput) -> BlockInfo:
     X, Y, covariates = block.X, block.Y, block.covariates
-    nonzeros = [
-        0 if Z is None else Z.nnz if isinstance(Z, CsrFile) else int(np.count_nonzero(_values(Z)))
-        for Z in (X, Y)
-    ]
+    on_disk = isinstance(X, CsrFile)
     return BlockInfo(
         n_columns=X.shape[1],
         n_labels=None if Y is None else Y.shape[1],
         dtype=X.dtype,
-        on_disk=isinstance(X, CsrFile),
-        nonzeros=(nonzeros[0], nonzeros[1]),
+        on_disk=on_disk,
+        nonzeros=(X.nnz if on_disk else _nonzeros(X), 0 if Y is None else _nonzeros(Y)),
         n_fixed=0 if covariates is None else np.shape(as_matrix(covariates))[-1],
     )
 
 
-def _values(Z: Matrix) -> Any:
-    return Z.data if sp.issparse(Z) else Z
+def _nonzeros(Z: Matrix) -> int:
+    return int(np.count_nonzero(Z.data if sp.issparse(Z) else Z))
 
 
 @dataclass(frozen=True)

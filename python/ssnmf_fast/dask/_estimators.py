@@ -179,7 +179,6 @@ class OnCluster(FactorizationBase):
     def _represent(
         self, X: Data | Matrix, X_weights: ByRows | Weights | None, **known: Array
     ) -> Array:
-        """Represent samples, those on a cluster in the memory of the caller too."""
         if not isinstance(X, Data):
             return super()._represent(X, X_weights, **known)
         assert X.chosen is not None
@@ -188,12 +187,10 @@ class OnCluster(FactorizationBase):
         futures = data.start(_represent_rows, *shared, parts=data.parts(X.chosen))
         return np.vstack(result_of(X.client, futures))
 
-    def in_memory(self, *, rows: bool = False) -> Any:
-        """Return the model as an estimator in memory, without anything of the cluster.
+    def in_memory(self) -> Any:
+        """Return the model as an estimator in memory, without a row for each sample.
 
-        It is what :func:`ssnmf_fast.load` returns.  Only with `rows` does it have a
-        `representation_` and other attributes with a row for each sample, which are then sent to
-        the caller.
+        It is what :func:`ssnmf_fast.load` returns.
         """
         parameters = self.get_params(deep=False)
         parameters["callback"] = None
@@ -201,9 +198,7 @@ class OnCluster(FactorizationBase):
             parameters.pop("init")
         model = self._kind(**parameters)
         for name, value in vars(self).items():
-            if name in self._left_out and rows:
-                setattr(model, name, gather(None, value))
-            elif name.endswith("_") and name not in self._left_out:
+            if name.endswith("_") and name not in self._left_out:
                 setattr(model, name, value)
         return model
 
@@ -214,7 +209,6 @@ class OnCluster(FactorizationBase):
         X_weights: ByRows | Weights | None = None,
         side: Mapping[str, ByRows] | None = None,
     ) -> da.Array:
-        """Return what a method of the model in memory makes of the blocks of X."""
         check_is_fitted(self)
         if side is not None:
             raise ValueError("side must be None for data on a cluster.")
@@ -248,13 +242,13 @@ class PredictsOnCluster(OnCluster):
 
     @with_readout
     def score(
-        self, X: Blocks, y: ByRows, sample_weight: ByRows | None = None, **given: Any
+        self, X: Blocks, y: ByRows, sample_weight: ByRows | None = None, **parameters: Any
     ) -> float:
         """Return the accuracy; with multiple labels, the share of samples without a wrong label.
 
         Parameters are those of the method in memory; all may be dask arrays.
         """
-        return float(super().score(X, gather(None, y), gather(None, sample_weight), **given))
+        return float(super().score(X, gather(None, y), gather(None, sample_weight), **parameters))
 
 
 def _apply(
@@ -269,8 +263,8 @@ def _apply(
     X = as_matrix(block)
     if not X.shape[0]:
         return empty
-    given = {} if weights is None else {"X_weights": weights_of(weights)}
-    result: Array = getattr(model, method)(X, **given)
+    parameters = {} if weights is None else {"X_weights": weights_of(weights)}
+    result: Array = getattr(model, method)(X, **parameters)
     return result.reshape(len(result), -1)
 
 
@@ -406,11 +400,11 @@ class LabeledBlocks(_class_topics.LabeledSamples):
 
     def labeled_sums(self, S: da.Array | list[Future]) -> Array:
         known, client = self.labels.known, self.X.client
-        given = self.chosen[known], self.labels.weight[known, None]
+        rows = self.chosen[known], self.labels.weight[known, None]
         if isinstance(S, da.Array):
-            return np.asarray(result_of(client, client.compute(_sum(S, *given))))
+            return np.asarray(result_of(client, client.compute(_sum(S, *rows))))
         blocks = replace(self._data, futures=S)
-        sums = blocks.start(_sum, parts=blocks.parts(*given, everywhere=True))
+        sums = blocks.start(_sum, parts=blocks.parts(*rows, everywhere=True))
         return np.asarray(reduce_tasks(client, sums))
 
     def targets(self) -> tuple[sp.csr_array, Weights | list[Future] | None]:
@@ -433,7 +427,7 @@ class LabeledBlocks(_class_topics.LabeledSamples):
 
 
 def _spread(block: BlockInput, rows: Array | slice, values: Array) -> Array:
-    """Return values for all rows of a block: zeros for others than these rows."""
+    """Return values for all rows of a block, zeros outside of these rows."""
     spread = np.zeros((block.X.shape[0], *values.shape[1:]), dtype=values.dtype)
     spread[rows] = values
     return spread

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from distributed import Client
 
-from .._common.arrays import Array, Matrix
+from .._common.arrays import Matrix
 from .._data.border import check_factor, check_integer, require_memory, warn_of_rank
 from .._persist.io import save
 from .._solver.build import (
@@ -199,10 +199,17 @@ def factorize(
         if start is None:
             A, means, scales = begin(fit, init, rng, known)  # type: ignore[arg-type]
         else:
-            A, B, means = _begin_with(fit, *start)
+            S, A, B = start
+            shape = rank, data.n_columns
+            A = check_factor(A, "init[1] (A)", shape, data.dtype, "components x features")
             A, scales = known.restore("A", A.T).T, np.ones(rank)
-        if B is None and data.n_labels is not None:
-            B = start_B(fit, means, rng)
+            means = np.ones(rank) if S is None else fit.begin()[0]
+        if data.n_labels is not None:
+            if B is None:
+                B = start_B(fit, means, rng)
+            else:
+                shape = rank, data.n_labels
+                B = check_factor(B, "init[2] (B)", shape, data.dtype, "components x labels")
         C = None if features is None else start_of_labels(A.T, features, rng).astype(data.dtype)
         factors = pad_factors(np.zeros((0, rank), data.dtype), A, B, C)
         zeros = {} if start is None else zeros_that_stay(factors, rank)
@@ -261,20 +268,6 @@ def _read_init(
         wanted = "(S, A) or (S, A, B)" if labels else "(S, A)"
         raise ValueError(f"init must hold {wanted}; got a sequence of {len(init)}.")
     return init[0], init[1], init[2] if len(init) > 2 else None
-
-
-def _begin_with(
-    fit: ClusterFit, S: ByRows | None, A: Array, B: Array | None
-) -> tuple[Array, Array | None, Array]:
-    """Return the checked A and B of a start, and the means of S, which is set on the workers."""
-    data, rank = fit.data, fit.plan.rank
-    shape = rank, data.n_columns
-    A = check_factor(A, "init[1] (A)", shape, data.dtype, "components x features")
-    means = np.ones(rank) if S is None else fit.begin()[0]
-    if data.n_labels is None or B is None:
-        return A, None, means
-    shape = rank, data.n_labels
-    return A, check_factor(B, "init[2] (B)", shape, data.dtype, "components x labels"), means
 
 
 def _save_to(path: FilePath, callback: Callback | None) -> Callback:
