@@ -106,7 +106,7 @@ def test_another_number_would_be_noticed() -> None:
 def test_a_folder_of_the_command_is_read_in_python(folder: Path) -> None:
     texts = (folder / "new.csv").read_text(encoding="utf-8").splitlines()[1:]
     expected = list(csv.DictReader((folder / "expected.csv").read_text("utf-8").splitlines()))
-    X = sf.load_vectorizer(folder).transform(texts)
+    X = sf.io.load_vectorizer(folder).transform(texts)
     model = sf.load(folder)
     assert model.predict(X).tolist() == [row["prediction"] for row in expected]
     given = model.predict_proba(X)[:, list(model.classes_).index("pets")]

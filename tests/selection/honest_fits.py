@@ -62,7 +62,7 @@ def honest_fits(folder: Path) -> dict[str, Fit]:
         "dense": X,
         "columns": np.asfortranarray(X),
         "sparse": sparse,
-        "disk": sf.open_csr(folder / "X.npz", memory=5000),
+        "disk": sf.io.open_csr(folder / "X.npz", memory=5000),
         "float32": single,
         "sparse float32": sp.csr_array(single),
         "missing": np.where(rng.random(X.shape) < 0.2, np.nan, X),

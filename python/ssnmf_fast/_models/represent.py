@@ -68,7 +68,7 @@ feature_weight, penalties, n_threads
     Examples
     --------
     >>> import ssnmf_fast as sf
-    >>> sf.objective([[1, 2], [2, 5]], S=[[1], [2]], A=[[1, 2]])
+    >>> sf.extend.objective([[1, 2], [2, 5]], S=[[1], [2]], A=[[1, 2]])
     1.0
     """
     for name, data_of, factor in (("Y", Y, "B"), ("feature_labels", feature_labels, "C")):

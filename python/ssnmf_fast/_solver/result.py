@@ -149,8 +149,8 @@ class FitState:
         (r, k) and (r, g).
     residual : float or None
         The largest residual of the optimality conditions of a factor, see
-        :class:`ssnmf_fast.Receipt`; None for models that have none.  It is computed when it is
-        asked for, during the call, in about the time of an iteration, and changes no result.
+        :class:`ssnmf_fast.results.Receipt`; None for models that have none.  It is computed when
+        it is asked for, during the call, in about the time of an iteration, and changes no result.
     """
 
     iteration: int

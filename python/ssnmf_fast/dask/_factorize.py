@@ -83,7 +83,7 @@ def factorize(
     X : dask.array.Array, shape (n, m), or list
         Samples by features, nonnegative, cut by rows into chunks of NumPy arrays, SciPy sparse
         matrices or pydata/sparse arrays; or a list with a delayed object, a future or a path for
-        each block of rows.  A path is that of a file as :func:`ssnmf_fast.open_csr` takes, which
+        each block of rows.  A path is that of a file as :func:`ssnmf_fast.io.open_csr` takes, which
         the workers open and read in every iteration: it must be there for all of them.
     Y : array_like, scipy.sparse, dask.array.Array, shape (n, k), or list, optional
         Supervision.  Arrays of all rows are cut as X is.
