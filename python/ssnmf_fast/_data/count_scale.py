@@ -153,7 +153,7 @@ def common_step(ask: Ask, dtype: np.dtype[Any]) -> float | None:
     # Beyond this multiple the fraction of a quotient is rounding error.
     largest = step * min(_NEARER / (_ROUNDINGS * float(np.finfo(dtype).eps)), 1e6)
     n_compared, n_others = ask(operator.add, count_multiples, step, largest)
-    if 2 * n_compared < summary.size:  # one tiny value is a step of itself
+    if 2 * n_compared <= summary.size:  # one tiny value is a step of itself
         return None
     return None if n_others else step
 
