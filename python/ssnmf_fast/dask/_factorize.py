@@ -74,34 +74,31 @@ def factorize(
     """Factorize X ~ S A and, jointly, Y ~ S B, with the rows of X and S on a Dask cluster.
 
     The model and its updates are those of :func:`ssnmf_fast.factorize`.  In every iteration each
-    worker updates the rows of S that belong to its blocks, and sends their statistics for A and B;
-    these sums are added in a fixed order, and A and B are updated by the caller.  So the result
-    depends on how X is cut into blocks, in the last digits, but not on the number of workers.
+    worker updates the rows of S of its blocks, and sends their statistics for A and B.  The caller
+    adds these in a fixed order and updates A and B: the result has the same bits for any number of
+    workers, and depends on the blocks of X in the last digits only.
 
     Parameters
     ----------
     X : dask.array.Array, shape (n, m), or list
-        Samples by features, nonnegative, cut by rows into chunks of NumPy arrays, SciPy sparse
-        matrices or pydata/sparse arrays; or a list with a delayed object, a future or a path for
-        each block of rows.  A path is that of a file as :func:`ssnmf_fast.io.open_csr` takes, which
-        the workers open and read in every iteration: it must be there for all of them.
+        Samples by features, nonnegative, cut by rows into NumPy arrays, SciPy sparse matrices or
+        pydata/sparse arrays; or a list with a delayed object, a future or a path for each block.  A
+        path is that of a file for :func:`ssnmf_fast.io.open_csr`, which all workers must be able to
+        open, and read in every iteration.
     Y : array_like, scipy.sparse, dask.array.Array, shape (n, k), or list, optional
         Supervision.  Arrays of all rows are cut as X is.
     n_components, loss, supervision_loss, supervision_weight, max_iter, tol, random_state, verbose
         As in :func:`ssnmf_fast.factorize`.
     X_weights, Y_weights : None, array, or from :mod:`ssnmf_fast.weights`
-        Weights of the loss of every entry; arrays within may be dask arrays.  Data in files take
-        none.
+        Weights of the loss of every entry; they may contain dask arrays.  Not for data in files.
     solver : {"auto", "mm", "mu", "hals"}
-        As in :func:`ssnmf_fast.factorize`, but that coordinate descent is used only where all rows
-        share one curvature: for Frobenius losses without weights or with ``weights.outer``.
-        Elsewhere "hals" is "mm", and "auto" over-relaxed "mm".
+        As in :func:`ssnmf_fast.factorize`.  Coordinate descent is used for Frobenius losses without
+        weights or with ``weights.outer``; elsewhere "hals" is "mm", and "auto" over-relaxed "mm".
     init : {"auto", "random", "least-squares", "random-acol"}, tuple, or Factorization
         Start, the same as in memory for the same `random_state` (an int, or a generator with
-        PCG64), but for "least-squares" with weights of single entries.  A tuple holds S, which may
-        be a dask array or None, A and, optionally, B.  A factorization, as
-        :func:`ssnmf_fast.load` gives from a checkpoint, gives A and B.  Without S, the rows are
-        solved for.
+        PCG64), except for "least-squares" with weights of single entries.  A tuple holds S (a dask
+        array or None), A and, optionally, B; a factorization, such as that of a checkpoint, A and
+        B.  Without S, the rows are solved for.
     n_threads : int, optional
         Threads of each task; None takes one, since a worker runs several tasks at a time.
     callback : callable, optional
@@ -110,13 +107,12 @@ def factorize(
     S_support, covariates : array_like, dask.array.Array, shape (n, any), or list, optional
         As in :func:`ssnmf_fast.factorize`.
     A_support, fixed_components, feature_labels, feature_weight, penalties, dtype
-        As in :func:`ssnmf_fast.factorize`, but that S takes no penalty between its rows (a graph,
+        As in :func:`ssnmf_fast.factorize`, but without penalties between rows of S (a graph,
         smoothness over time).
     client : dask.distributed.Client, optional
         None takes the one in use.
     checkpoint : path, optional
-        File to which A and B are written at every check of the objective, as
-        :func:`ssnmf_fast.save` does.
+        File to which A and B are saved at every check of the objective.
     memory : int
         Bytes that the rows of one file in memory at a time may take.
 

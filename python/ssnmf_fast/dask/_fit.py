@@ -196,11 +196,9 @@ class ClusterFit:
         finally:
             if self.client.status == "running":
                 with suppress(RuntimeError):
-                    options: dict[str, Any] = {
-                        "on_error": "ignore",
-                        "seconds": _cluster.IDLE_TIMEOUT,
-                    }
-                    ask(self.client, self.client.run, _rows.forget, self._name, **options)
+                    timeout = _cluster.IDLE_TIMEOUT
+                    run, name = self.client.run, self._name
+                    ask(self.client, run, _rows.forget, name, on_error="ignore", seconds=timeout)
 
 
 class ClusterProblem(Problem):
@@ -240,28 +238,13 @@ class ClusterProblem(Problem):
         if (free != 1).any():
             self._changes.append(partial(Rows.scale, scales=free))
 
-    def run_step(
-        self,
-        *,
-        rule: Solver | None = None,
-        others: Mapping[str, bool] | None = None,
-        ahead: tuple[float, bool] | None = None,
-        asks: tuple[Callable[..., Any], ...] = (),
-    ) -> BlockStatistics:
-        """Let all blocks run the changes that wait, and a step."""
+    def run_step(self, rule: Solver | None = None, **parts: Any) -> BlockStatistics:
+        """Let all blocks run the changes that wait, and a step with these fields."""
         changes, self._changes = tuple(self._changes), []
         moves = bool(changes or rule)
         self._fit.number += moves
-        step = RowStep(
-            number=self._fit.number,
-            names=tuple(self._elsewhere),
-            moves=moves,
-            changes=changes,
-            rule=rule,
-            others=others or {},
-            ahead=ahead,
-            asks=asks,
-        )
+        fields = {"number": self._fit.number, "names": tuple(self._elsewhere), **parts}
+        step = RowStep(moves=moves, changes=changes, rule=rule, **fields)
         statistics = self._fit.run(step, self.factors)
         self._largest = statistics.largest
         self._of_rows = float(statistics.sums.get("penalties", 0.0))
