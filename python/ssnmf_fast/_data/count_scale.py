@@ -26,7 +26,7 @@ _LEAST_STEP = 1e-3  # of the smallest value
 _ROUNDINGS = 8  # rounding errors of a value that was multiplied once or twice
 
 
-def check_count_scale(value: float | str) -> float | None:
+def check_count_scale(value: object) -> float | None:
     """Return the factor, or None for "auto"."""
     if isinstance(value, str):
         if value == "auto":

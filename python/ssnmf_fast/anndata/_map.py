@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from anndata import AnnData
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName
 from .._common.text import listed
 from .._common.warn import warn_user
 from .._data.border import check_factor, check_option
@@ -41,7 +41,7 @@ def map_to(
     genes: Sequence[str] | None = None,
     scale: Literal["reference", "own", "none"] = "reference",
     key_added: str = "nmf",
-    loss: str | float | None = None,
+    loss: LossName | float | None = None,
     tol: float = 1e-6,
     n_threads: int | None = None,
     memory: int = MEMORY,
@@ -149,7 +149,7 @@ class Programs:
     values: Array
     genes: pd.Index
     names: list[str]
-    loss: str | float
+    loss: Any  # LossName | float, as files have it
     scales: Array | None = None
 
 
@@ -188,7 +188,7 @@ def _checked(
     values: Array,
     genes: pd.Index,
     names: list[str],
-    loss: str | float,
+    loss: Any,
     scales: Array | None = None,
 ) -> Programs:
     """Return the programs of the genes that one of them has; the others do not matter."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, islice
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from anndata import AnnData
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName, Seed, Solver
 from .._common.text import nfc
 from .._data.border import check_integer
 from .._data.csr_file import CsrFile, bytes_of
@@ -35,7 +35,6 @@ from ._source import (
     writable,
 )
 
-Seed: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"
 Genes: TypeAlias = "Sequence[str] | Mapping[str, float]"
 
 
@@ -50,8 +49,8 @@ def nmf(
     batch_key: str | None = None,
     gene_sets: Mapping[str, Genes] | None = None,
     key_added: str = "nmf",
-    loss: str | float = "frobenius",
-    solver: Literal["auto", "mm", "mu", "hals"] = "auto",
+    loss: LossName | float = "frobenius",
+    solver: Solver = "auto",
     init: str | tuple[Array, Array] = "auto",
     n_starts: int = 1,
     max_iter: int = 200,

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import estimators
 from .._backend.dispatch import padded
-from .._common.arrays import Array
+from .._common.arrays import Array, Seed
 from .._data.arrays import on_disk_error
 from .._data.border import check_factor
 from .._data.count_scale import common_step, scale_of_step, scaled
@@ -31,7 +31,7 @@ from .._solver.known import Known
 from .._solver.losses import KULLBACK_LEIBLER
 from ..estimators._bayesian import interval_ends
 from ._cluster import reduce_tasks
-from ._data import BlockInput, Blocks, ByRows, Data, Seed, count_threads, load, with_title
+from ._data import BlockInput, Blocks, ByRows, Data, count_threads, load, with_title
 from ._estimators import OnCluster, Self, documented, lazy
 from ._fit import ClusterFit, begin, pcg64_of
 from ._rows import (

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import dask.array as da
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from dask import delayed
 from dask.delayed import Delayed
@@ -29,7 +30,6 @@ from ._cluster import check_client, result_of
 Blocks: TypeAlias = "da.Array | Sequence[Delayed | Future | str | Path]"
 ByRows: TypeAlias = "Blocks | Matrix | Sequence[Any]"  # what has a row for each sample
 FilePath: TypeAlias = "str | Path"
-Seed: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"
 
 MEMORY = 1 << 28  # bytes of the rows of one file at a time
 
@@ -222,7 +222,7 @@ def load(
     X: Blocks | Data,
     threads: int,
     memory: int = MEMORY,
-    dtype: str | None = None,
+    dtype: npt.DTypeLike | None = None,
     **further: Any,
 ) -> Data:
     """Let the workers load, check and convert the data of a user, or data without other parts.
@@ -232,7 +232,7 @@ def load(
     further = {name: part for name, part in further.items() if part is not None}
     if "Y_weights" in further and "Y" not in further:
         raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
-    of_type = check_dtype(dtype)
+    of_type = None if dtype is None else check_dtype(dtype)
     if isinstance(X, Data):
         blocks, rows = dict(zip(X.positions, X.futures, strict=True)), X.rows
     else:

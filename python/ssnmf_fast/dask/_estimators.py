@@ -18,7 +18,7 @@ from distributed import Client, Future
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import estimators
-from .._common.arrays import Array, Matrix
+from .._common.arrays import Array, LossName, Matrix
 from .._common.docstrings import complete
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Indicators, LabelLists
@@ -269,7 +269,7 @@ def _apply(
 
 
 def _represent_rows(
-    block: BlockInput, rows: Array, A: Array, loss: str | float, n_threads: int | None
+    block: BlockInput, rows: Array, A: Array, loss: LossName | float, n_threads: int | None
 ) -> Array:
     """Return some rows of a block over a dictionary."""
     X, weights = block.X, block.X_weights

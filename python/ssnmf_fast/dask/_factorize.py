@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from distributed import Client
 
-from .._common.arrays import Matrix
+from .._common.arrays import LossName, MatrixLike, Seed, Solver
 from .._data.border import check_factor, check_integer, require_memory, warn_of_rank
 from .._persist.io import save
 from .._solver.build import (
@@ -24,7 +24,7 @@ from .._solver.build import (
 from .._solver.known import Known, check_penalties
 from .._solver.loop import FitLoop
 from .._solver.losses import loss_named
-from .._solver.penalties import NONE, Penalties, Penalty, require_scale
+from .._solver.penalties import NONE, Penalties, PenaltiesLike, require_scale
 from .._solver.relations import Relation, value
 from .._solver.result import Factorization, FitState
 from .._solver.starts import start_B as start_of_labels
@@ -32,13 +32,12 @@ from .._solver.starts import zeros_that_stay
 from .._solver.terms import Term
 from .._solver.weights import Weights
 from ._cluster import check_client
-from ._data import MEMORY, Blocks, ByRows, Data, FilePath, Seed, count_threads, load
+from ._data import MEMORY, Blocks, ByRows, Data, FilePath, count_threads, load
 from ._fit import ClusterFit, ClusterProblem, begin, pcg64_of, start_B
 from ._rows import Plan, copy_rows
 from ._rows import losses as losses_of
 
 Callback: TypeAlias = Callable[[FitState], object]
-PenaltiesOf: TypeAlias = "Mapping[str, Penalty | Sequence[Penalty]]"
 
 
 def factorize(
@@ -46,12 +45,12 @@ def factorize(
     Y: ByRows | None = None,
     *,
     n_components: int,
-    loss: str | float = "frobenius",
-    supervision_loss: str | float = "frobenius",
+    loss: LossName | float = "frobenius",
+    supervision_loss: LossName | float = "frobenius",
     supervision_weight: float | Literal["balanced"] = 1.0,
     X_weights: ByRows | Weights | None = None,
     Y_weights: ByRows | Weights | None = None,
-    solver: Literal["auto", "mm", "mu", "hals"] = "auto",
+    solver: Solver = "auto",
     init: str | Sequence[ByRows | None] | Factorization = "auto",
     max_iter: int = 200,
     tol: float = 1e-4,
@@ -63,10 +62,10 @@ def factorize(
     A_support: npt.ArrayLike | None = None,
     covariates: ByRows | None = None,
     fixed_components: npt.ArrayLike | None = None,
-    feature_labels: npt.ArrayLike | Matrix | None = None,
+    feature_labels: MatrixLike | None = None,
     feature_weight: float | Literal["balanced"] = 1.0,
-    penalties: PenaltiesOf | None = None,
-    dtype: Literal["float32", "float64"] | None = None,
+    penalties: PenaltiesLike = None,
+    dtype: npt.DTypeLike | None = None,
     client: Client | None = None,
     checkpoint: FilePath | None = None,
     memory: int = MEMORY,
@@ -236,7 +235,7 @@ def factorize(
 
 
 def _penalties(
-    penalties: PenaltiesOf | None, data: Data, features: Term | None, rank: int
+    penalties: PenaltiesLike, data: Data, features: Term | None, rank: int
 ) -> dict[str, Penalties]:
     """Return the penalties of the factors; those of S must not be between its rows."""
     rows = {"S": data.shape[0], "A": data.n_columns}

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from distributed import Future, Scheduler
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Seed, Solver
 from .._data.border import check_random_state
 from .._data.threads import resolve_threads
 from .._solver import starts
@@ -25,10 +25,10 @@ from .._solver.build import even_weight, pad_factors
 from .._solver.known import Known
 from .._solver.penalties import Penalties
 from .._solver.problem import Ahead, Problem
-from .._solver.relations import Relation, Side, Solver, Statistics, unreached, value
+from .._solver.relations import Relation, Side, Statistics, unreached, value
 from . import _cluster, _rows
 from ._cluster import GOES_ON, WorkersLostError, ask, finish, keep_value, logger, result_of, retry
-from ._data import BlockInput, Data, Seed
+from ._data import BlockInput, Data
 from ._rows import BlockStatistics, Draw, Plan, Rows, RowStep, Step
 
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
-from .._common.arrays import Array, bits_of, mask_of
+from .._common.arrays import Array, Solver, bits_of, mask_of
 from .._data.border import check_factor, check_support
 from .._models.variational_problem import Posterior
 from .._solver import starts, terms
@@ -28,7 +28,7 @@ from .._solver.known import Known
 from .._solver.losses import FROBENIUS
 from .._solver.penalties import Penalties, value_of
 from .._solver.problem import Ahead, Problem, Workspaces, problem_of
-from .._solver.relations import Relation, Solver, Statistics, unreached, value
+from .._solver.relations import Relation, Statistics, unreached, value
 from .._solver.terms import Loss
 from ._data import BlockInput, SinglePickle, as_matrix, with_title
 
