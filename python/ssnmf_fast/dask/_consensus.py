@@ -82,17 +82,17 @@ def consensus(
         raise TypeError("consensus on a cluster has no argument n_jobs: each start is a task.")
     bound = signature(consensus_in_memory).bind(X, n_components, n_threads=n_threads, **options)
     bound.apply_defaults()
-    arguments = bound.arguments
-    fitting = {name: arguments[name] for name in ("loss", "X_weights", "max_iter", "tol")}
-    names = "n_starts", "density_threshold", "n_neighbors", "init", "random_state"
-    settings = {name: arguments[name] for name in names}
-    recipe = Recipe.checked(n_components, fitting=fitting, **settings)
+    settings = dict(bound.arguments)
+    observed = settings["folder"], n_threads, settings["verbose"]
+    for name in ("X", "n_jobs", "n_threads", "folder", "verbose"):
+        del settings[name]
+    fitting = {name: settings.pop(name) for name in ("loss", "X_weights", "max_iter", "tol")}
+    recipe = Recipe.checked(fitting=fitting, **settings)
     client = check_client(client)
     fits = partial(_fit_on_workers, client, count_threads(n_threads))
     with note_interrupts():
         if isinstance(X, da.Array):
             X = result_of(client, client.compute(X))
-        observed = arguments["folder"], n_threads, arguments["verbose"]
         return agreement(as_matrix(X), recipe, fits, *observed)
 
 

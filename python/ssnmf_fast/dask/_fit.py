@@ -224,6 +224,7 @@ class ClusterProblem(Problem):
         self._changes: list[Callable[[Rows], None]] = []
         self._largest: Array | None = None
         self._local = local
+        self._elsewhere = tuple(name for r in fit.relations for name in r.names[1:])
         related = [*fit.relations, *local]
         super().__init__(factors, related, support, whole=False, penalties=penalties)
         self.threads = resolve_threads()  # all of them: the workers wait for what is done here
@@ -243,7 +244,7 @@ class ClusterProblem(Problem):
         changes, self._changes = tuple(self._changes), []
         moves = bool(changes or rule)
         self._fit.number += moves
-        fields = {"number": self._fit.number, "names": tuple(self._elsewhere), **parts}
+        fields = {"number": self._fit.number, "names": self._elsewhere, **parts}
         step = RowStep(moves=moves, changes=changes, rule=rule, **fields)
         statistics = self._fit.run(step, self.factors)
         self._largest = statistics.largest
@@ -254,7 +255,7 @@ class ClusterProblem(Problem):
         """Return futures of what a function reads from the rows of each block."""
         if self._changes:
             self.run_step()
-        step = RowStep(number=self._fit.number, names=tuple(self._elsewhere))
+        step = RowStep(number=self._fit.number, names=self._elsewhere)
         return self._fit.read(step, read, self.factors)
 
     def statistics(
@@ -269,11 +270,6 @@ class ClusterProblem(Problem):
         if here:
             statistics.join(super().statistics(name, curvature, here))
         return statistics
-
-    @property
-    def _elsewhere(self) -> list[str]:
-        """Names of the other factors that meet the rows."""
-        return [name for r in self._fit.relations for name in r.names[1:]]
 
     def descends(self, name: str, rule: Solver) -> bool:
         """Whether by coordinate descent: where rows add to one Gram matrix."""
