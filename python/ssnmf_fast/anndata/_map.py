@@ -185,11 +185,7 @@ def _programs(
 
 
 def _checked(
-    values: Array,
-    genes: pd.Index,
-    names: list[str],
-    loss: Any,
-    scales: Array | None = None,
+    values: Array, genes: pd.Index, names: list[str], loss: Any, scales: Array | None = None
 ) -> Programs:
     """Return the programs of the genes that one of them has; the others do not matter."""
     for what, listing in (("genes", genes), ("programs", names)):

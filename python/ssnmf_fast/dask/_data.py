@@ -30,6 +30,7 @@ from ._cluster import check_client, result_of
 Blocks: TypeAlias = "da.Array | Sequence[Delayed | Future | str | Path]"
 ByRows: TypeAlias = "Blocks | Matrix | Sequence[Any]"  # what has a row for each sample
 FilePath: TypeAlias = "str | Path"
+RowWeights: TypeAlias = "ByRows | Weights | None"
 
 MEMORY = 1 << 28  # bytes of the rows of one file at a time
 
@@ -397,7 +398,7 @@ def gather(client: Client | None, y: ByRows | None) -> Any:
     return result_of(client, client.compute(y))
 
 
-def with_rows(X_weights: ByRows | Weights | None, rows: Array | None) -> Any:
+def with_rows(X_weights: RowWeights, rows: Array | None) -> Any:
     """Return weights of X, those of each sample multiplied by a number."""
     if rows is None:
         return X_weights

@@ -39,6 +39,7 @@ from ._data import (
     ByRows,
     Data,
     FilePath,
+    RowWeights,
     as_matrix,
     count_threads,
     gather,
@@ -115,7 +116,7 @@ class OnCluster(FactorizationBase):
         client: Client | None = None,
         checkpoint: FilePath | None = None,
         memory: int = MEMORY,
-        **weights: ByRows | Weights | None,
+        **weights: RowWeights,
     ) -> Self:
         """Learn from samples on the cluster.
 
@@ -176,9 +177,7 @@ class OnCluster(FactorizationBase):
         arguments.pop("n_starts", None)
         return factorize(X, Y, client=X.client, checkpoint=X.checkpoint, **arguments)
 
-    def _represent(
-        self, X: Data | Matrix, X_weights: ByRows | Weights | None, **known: Array
-    ) -> Array:
+    def _represent(self, X: Data | Matrix, X_weights: RowWeights, **known: Array) -> Array:
         if not isinstance(X, Data):
             return super()._represent(X, X_weights, **known)
         assert X.chosen is not None
@@ -206,7 +205,7 @@ class OnCluster(FactorizationBase):
         self,
         method: str,
         X: Blocks,
-        X_weights: ByRows | Weights | None = None,
+        X_weights: RowWeights = None,
         side: Mapping[str, ByRows] | None = None,
     ) -> da.Array:
         check_is_fitted(self)
@@ -314,7 +313,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
 
     _kind: ClassVar = estimators.TopicSupervisedNMF
 
-    def _with_rows(self, X_weights: ByRows | Weights | None, rows: Array) -> Any:
+    def _with_rows(self, X_weights: RowWeights, rows: Array) -> Any:
         return with_rows(X_weights, rows)
 
     def _support(self, X: Data, lists: LabelLists, rank: int) -> list[Future]:
@@ -351,7 +350,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
     def _samples(
         self,
         X: Data,
-        X_weights: ByRows | Weights | None,
+        X_weights: RowWeights,
         targets: ClassLabels | Indicators,
         label_weight: Array | None,
         sample_weight: Array | None,

@@ -30,9 +30,8 @@ from .._solver.result import Factorization, FitState
 from .._solver.starts import start_B as start_of_labels
 from .._solver.starts import zeros_that_stay
 from .._solver.terms import Term
-from .._solver.weights import Weights
 from ._cluster import check_client
-from ._data import MEMORY, Blocks, ByRows, Data, FilePath, count_threads, load
+from ._data import MEMORY, Blocks, ByRows, Data, FilePath, RowWeights, count_threads, load
 from ._fit import ClusterFit, ClusterProblem, begin, pcg64_of, start_B
 from ._rows import Plan, copy_rows
 from ._rows import losses as losses_of
@@ -48,8 +47,8 @@ def factorize(
     loss: LossName | float = "frobenius",
     supervision_loss: LossName | float = "frobenius",
     supervision_weight: float | Literal["balanced"] = 1.0,
-    X_weights: ByRows | Weights | None = None,
-    Y_weights: ByRows | Weights | None = None,
+    X_weights: RowWeights = None,
+    Y_weights: RowWeights = None,
     solver: Solver = "auto",
     init: str | Sequence[ByRows | None] | Factorization = "auto",
     max_iter: int = 200,
