@@ -33,9 +33,7 @@ def test_messages_never_hold_the_data(given):
         partial(fitted, sf.NMF): {"n_components": 2, "max_iter": 1},
         partial(fitted, sf.SeededTopics): {"seeds": {"a": [0], "b": [1]}, "max_iter": 1},
         partial(fitted, sf.ConstrainedNMF): {"n_components": 2, "max_iter": 1},
-        partial(fitted, sf.HierarchicalClassifier): {
-            "estimator": sf.FewLabelsClassifier(max_iter=1)
-        },
+        partial(fitted, sf.HierarchicalClassifier): {"estimator": few},
     }
     messages = []
     for call, arguments in calls.items():
