@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssnmf_fast import _labels, _topics
 from ssnmf_fast._common import warn
-from ssnmf_fast._data import count_scale, csr_file, entries, threads, times
+from ssnmf_fast._data import border, count_scale, csr_file, entries, threads, times
 from ssnmf_fast._data import tensors as tensor_checks
 from ssnmf_fast._data import threads as side_by_side
 from ssnmf_fast._models import dated as folding
@@ -74,6 +74,7 @@ __all__ = [
     "_text",
     "_topics",
     "_training_data",
+    "border",
     "count_scale",
     "csr_file",
     "entries",

@@ -11,11 +11,10 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.text import as_first_given, listed, nfc, short
-from .._data.arrays import as_array, read_csr
+from .._data.arrays import as_array, is_missing, read_csr
 from ._classes import (
     ClassLabels,
     Targets,
-    is_missing,
     refuse_lists,
     unmask_labels,
     warn_of_missing_words,
@@ -225,10 +224,7 @@ def _is_list(entry: Any) -> bool:
 def indicator_matrix(
     lists: Sequence[Sequence[Any]], position: Mapping[Any, int], rows: Array, n: int
 ) -> sp.csr_array:
-    """Return how often each label is in the list of a sample, (n, k).
-
-    `position` numbers the labels, and `rows` are the samples of the lists; others have no label.
-    """
+    """Return how often each label is in the list of a sample, (n, k)."""
     columns = [position[name] for names in lists for name in names]
     pairs = (np.repeat(rows, [len(names) for names in lists]), np.array(columns, dtype=np.int64))
     return sp.csr_array((np.ones(len(columns)), pairs), shape=(n, len(position)))

@@ -75,7 +75,7 @@ class NMF(OnCluster, estimators.NMF):
         y: Any = None,
         *,
         X_weights: Any = None,
-        S_fixed: Any = None,
+        covariates: Any = None,
         client: Client | None = None,
         checkpoint: str | Path | None = None,
         memory: int = MEMORY,
@@ -86,16 +86,16 @@ class NMF(OnCluster, estimators.NMF):
         ----------
         X, X_weights, client, checkpoint, memory
             As in :func:`ssnmf_fast.dask.factorize`.
-        S_fixed : array_like or dask.array.Array, shape (n, number of fixed components), optional
+        covariates : array_like or dask.array.Array, shape (n, number of fixed components), optional
             The last columns of S, which are given.  Representations of new samples then need
-            theirs, in memory (``model.in_memory().transform(X, S_fixed=...)``).
+            theirs, in memory (``model.in_memory().transform(X, covariates=...)``).
 
         Returns
         -------
         self
             `representation_` is a dask array, cut as X is.
         """
-        given = {"X_weights": X_weights, "S_fixed": S_fixed}
+        given = {"X_weights": X_weights, "covariates": covariates}
         return self._fit_data(X, y, client, checkpoint, memory, **given)
 
 

@@ -17,7 +17,7 @@ from .._data.csr_file import CsrFile, chosen_rows, row_counts
 from .._labels import labels_of
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
-from .._solver.weights import as_weights
+from .._solver.build import as_weights
 from .._topics import topic_shares
 from ._base import require
 from ._receipts import Restated

@@ -49,7 +49,7 @@ forget_factor : float
     1.  A smaller value learns faster at first; a larger one ends closer to a fit to all data.
 A_support : array_like of 0 and 1 or bool, shape (r, m), optional
     Where components may be positive.
-A_fixed : array_like, shape (number of fixed components, m), optional
+fixed_components : array_like, shape (number of fixed components, m), optional
     The first components, which stay as they are.
 penalties : optional
     Penalties of the factors; see :mod:`ssnmf_fast.penalties`.  Representations of new samples have

@@ -23,7 +23,7 @@ from .._data.csr_file import CsrFile
 from .._data.threads import limited_openmp, look_for_libraries, one_blas_thread, resolve_threads
 from .._linalg.operators import unit_rows
 from .._linalg.randomized_svd import randomized_svd
-from .._solver.weights import as_weights
+from .._solver.build import as_weights
 from ._training_data import TrainingLabels
 
 Tables = dict[str, Any]  # by their names; rows have length 1
