@@ -21,9 +21,9 @@ from .._labels import ClassLabels, Indicators, LabelLists, labels_of
 from .._models.factorize import factorize
 from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
 from .._models.receipts import Claim
+from .._solver.build import as_weights, collapse
 from .._solver.losses import loss_named
 from .._solver.result import Receipt, fingerprints
-from .._solver.weights import as_weights, collapse
 from .._topics import Topics
 from ._base import require
 from ._docstrings import complete_docstring

@@ -263,7 +263,7 @@ def start_of_mixture(
     parts = roots(X)
     parts *= largest**-0.5  # fixed components need data of ordinary size
     parts = CleanMatrix(parts)
-    held = factorize(parts, A_fixed=named, init="random", max_iter=_HELD, **common)
+    held = factorize(parts, fixed_components=named, init="random", max_iter=_HELD, **common)
     fit = factorize(parts, init=(_lifted(held.S), _lifted(held.A)), max_iter=_FREE, **common)
     order = _named_first(fit, seeds, members)
     S, A = (_lifted(F[order].astype(np.float64) ** 2) for F in (fit.S.T, fit.A))

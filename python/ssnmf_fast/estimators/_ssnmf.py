@@ -317,7 +317,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     readout: str = "refit"
     forget_factor: float = 0.8
     A_support: Any = None
-    A_fixed: Any = None
+    fixed_components: Any = None
     penalties: Any = None
     n_starts: int = 1
 
@@ -335,12 +335,12 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
     _of_fit: ClassVar = (
         *("X_weights", "sample_weight", "label_weight"),
-        *("A_support", "A_fixed", "penalties"),
+        *("A_support", "fixed_components", "penalties"),
     )
 
     def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
         require(self, X, y)
-        targets, known = RealTargets(y), ("X_weights", "A_support", "A_fixed", "penalties")
+        targets, known = RealTargets(y), ("X_weights", "A_support", "fixed_components", "penalties")
         arguments = {name: self._parameter(name, given) for name in known}
         sample_weight = checked_weight(given.get("sample_weight"), X.shape[0])
         weights = label_weights(given.get("label_weight"), sample_weight, targets.labeled)
