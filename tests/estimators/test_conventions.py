@@ -44,7 +44,10 @@ _NEGATIVE_DATA = {
     "SSNMFClassifier": {
         **_NEGATIVE_X,
     },
-    "HierarchicalClassifier": _other_weights("samples are put into folds at random"),
+    "HierarchicalClassifier": {
+        **_NEGATIVE_X,
+        **_other_weights("samples are put into folds at random"),
+    },
     "TopicSupervisedNMF": _NEGATIVE_X,
     "MarginNMF": _NEGATIVE_X,
     "ConstrainedNMF": _NEGATIVE_X,

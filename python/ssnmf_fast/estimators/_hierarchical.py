@@ -255,6 +255,8 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             Passed on to the fit of every classifier, such as `label_weight`, `X_weights` or `side`.
         """
         require(self, X, y)
+        if np.iscomplexobj(X):
+            raise ValueError("Complex data not supported: X must hold real numbers.")
         labels = ClassLabels(y, self.unlabeled)
         labels.check_fit()
         weight = checked_weight(sample_weight, len(labels.labeled))
