@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import penalties, weights
+from ._common.foreign import answer_foreign
 from ._common.optional import MissingPackageError
 from ._config import show_config
 from ._data.csr_file import CsrFile, open_csr
@@ -25,6 +26,8 @@ from ._topics import Topic, Topics
 from ._version import __version__
 from .completion._complete import complete
 from .completion._result import Completion, CompletionState
+
+factorize = answer_foreign(factorize)
 
 if TYPE_CHECKING:
     from . import linalg, metrics, plotting
@@ -52,10 +55,10 @@ __all__ = [
     "Peak",
     "PeakInterval",
     "RankChoice",
-    "Reasons",
     "Receipt",
     "SSNMFClassifier",
     "SSNMFRegressor",
+    "SampleContributions",
     "SeededTopics",
     "SlicePrevalence",
     "SupervisedBayesianNMF",

@@ -194,7 +194,9 @@ def test_a_table_sums_to_the_total(name, n_terms, models):
 
 def test_how_reasons_look():
     pandas = pytest.importorskip("pandas")
-    reasons = sf.Reasons(2, "sport", 0.75, (("term", "goal", 1.0), ("intercept", "", -0.25)))
+    reasons = sf.SampleContributions(
+        2, "sport", 0.75, (("term", "goal", 1.0), ("intercept", "", -0.25))
+    )
     assert repr(reasons).splitlines() == [
         "sample 2, sport: +0.75",
         "        +1  term goal",

@@ -7,7 +7,7 @@ from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics
 from ._dynamic_peaks import Peak, PeakInterval
 from ._dynamic_stream import SlicePrevalence
-from ._explanation import Explanation, Reasons
+from ._explanation import Explanation, SampleContributions
 from ._few_labels import FewLabelsClassifier
 from ._hierarchical import HierarchicalClassifier
 from ._imputer import LowRankImputer
@@ -32,9 +32,9 @@ __all__ = [
     "NonnegativeCP",
     "Peak",
     "PeakInterval",
-    "Reasons",
     "SSNMFClassifier",
     "SSNMFRegressor",
+    "SampleContributions",
     "SeededTopics",
     "SlicePrevalence",
     "SupervisedBayesianNMF",

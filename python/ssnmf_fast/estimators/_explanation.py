@@ -25,7 +25,7 @@ _COLUMNS = ["sample", "class", "kind", "name", "contribution"]
 
 
 @dataclass(frozen=True)
-class Reasons:
+class SampleContributions:
     """What speaks for a class and against it, in one sample; print it.
 
     Attributes
@@ -186,7 +186,7 @@ class Explanation:
         class_name: Any = None,
         n_terms: int = 8,
         feature_names: Any = None,
-    ) -> Reasons:
+    ) -> SampleContributions:
         """Return the topics and terms that speak most for a class, or against it, in a sample.
 
         Parameters
@@ -203,7 +203,7 @@ class Explanation:
 
         Returns
         -------
-        Reasons
+        SampleContributions
             Print it, or see its ``to_rows`` and ``to_frame``.
         """
         i = check_integer(sample, "sample", 0, len(self.totals) - 1)
@@ -230,7 +230,9 @@ class Explanation:
         parts.append(("rest", "", rest))
         least = _NEGLIGIBLE * sum(abs(value) for *_, value in parts)
         parts = sorted((p for p in parts if abs(p[2]) > least), key=lambda part: -part[2])
-        return Reasons(i, self.classes.tolist()[k], float(self.totals[i, k]), tuple(parts))
+        return SampleContributions(
+            i, self.classes.tolist()[k], float(self.totals[i, k]), tuple(parts)
+        )
 
     def leading_terms(self, n_terms: int = 3) -> list[tuple[str, ...]]:
         """Return, for every sample, the terms that speak most for the predicted class.
