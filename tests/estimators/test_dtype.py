@@ -25,11 +25,11 @@ MODELS: dict[str, tuple[Any, Any]] = {
     "regressor": (sf.SSNMFRegressor(**FITTED), KINDS + 0.5),
     "classifier": (sf.SSNMFClassifier(**FITTED, supervision_weight=1.0), NAMES),
     "topic-supervised": (sf.TopicSupervisedNMF(**SHORT), NAMES),
-    "constrained": (sf.ConstrainedNMF(**FITTED), NAMES),
-    "margin": (sf.MarginNMF(**FITTED), NAMES),
+    "constrained": (sf.papers.ConstrainedNMF(**FITTED), NAMES),
+    "margin": (sf.papers.MarginNMF(**FITTED), NAMES),
     "seeded": (sf.SeededTopics({"a": [0], "b": [1], "c": [2]}, **SHORT), NAMES),
     "Bayesian": (sf.BayesianNMF(**FITTED), None),
-    "supervised Bayesian": (sf.SupervisedBayesianNMF(**FITTED), NAMES),
+    "supervised Bayesian": (sf.papers.SupervisedBayesianNMF(**FITTED), NAMES),
     "dynamic": (sf.DynamicTopics(3, freq=4, method="nmf", **SHORT), TIMES),
 }
 

@@ -99,8 +99,8 @@ def test_tensors(sparse: bool) -> None:
 
 
 def test_completion() -> None:
-    found = sf.complete(GAPS, rank=2, random_state=0, dtype="float32")
-    wanted = sf.complete(GAPS.astype(np.float32), rank=2, random_state=0)
+    found = sf.complete(GAPS, n_components=2, random_state=0, dtype="float32")
+    wanted = sf.complete(GAPS.astype(np.float32), n_components=2, random_state=0)
     same((found.left, found.right), (wanted.left, wanted.right))
     assert found.left.dtype == np.float32
     imputer = sf.LowRankImputer(2, gamma_min=1e-2, dtype="float32", random_state=0)
@@ -110,8 +110,8 @@ def test_completion() -> None:
 def test_files(tmp_path: Any) -> None:
     Z = sp.csr_array(X / 3)
     sp.save_npz(tmp_path / "X.npz", Z, compressed=False)
-    narrow = sf.open_csr(tmp_path / "X.npz", dtype="float32", memory=2000)
-    file = sf.open_csr(tmp_path / "X.npz", memory=2000)
+    narrow = sf.io.open_csr(tmp_path / "X.npz", dtype="float32", memory=2000)
+    file = sf.io.open_csr(tmp_path / "X.npz", memory=2000)
     assert (narrow.dtype, file.dtype) == (np.float32, np.float64)
     found = sf.factorize(file, dtype="float32", **SETTINGS)
     wanted = sf.factorize(narrow, **SETTINGS)
@@ -128,7 +128,7 @@ def test_files(tmp_path: Any) -> None:
 def test_files_with_numbers_beyond_the_range(tmp_path: Any) -> None:
     sp.save_npz(tmp_path / "X.npz", sp.csr_array(X * 1e60), compressed=False)
     with pytest.raises(ValueError, match="infinity"):
-        sf.open_csr(tmp_path / "X.npz", dtype="float32")
+        sf.io.open_csr(tmp_path / "X.npz", dtype="float32")
 
 
 def test_converted_data_share_their_indices() -> None:
@@ -159,7 +159,7 @@ def test_other_dtypes_are_refused(dtype: Any, error: Any) -> None:
         lambda: sf.factorize(X, dtype=dtype, **SETTINGS),
         lambda: sf.represent(X, A, dtype=dtype),
         lambda: sf.factorize_tensor(X.reshape(N, 5, 5), dtype=dtype, **SETTINGS),
-        lambda: sf.complete(GAPS, rank=2, dtype=dtype),
+        lambda: sf.complete(GAPS, n_components=2, dtype=dtype),
         lambda: sf.LowRankImputer(dtype=dtype).fit(GAPS),
         lambda: sf.NMF(dtype=dtype).fit(X),
         lambda: sf.NMF(dtype=dtype).fit(sp.csr_array(X)),

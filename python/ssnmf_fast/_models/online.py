@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._backend.dispatch import kernels, padded, padded_zeros
-from .._common.arrays import Array, mask_of
+from .._common.arrays import Array, Matrix, MatrixLike, Seed, mask_of
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
 from .._data.border import (
@@ -20,21 +21,33 @@ from .._data.border import (
     warn_of_rank,
 )
 from .._data.entries import Target
-from .._data.tensor_entries import RowProducts
-from .._data.tensors import Tensor
+from .._data.tensors import RowProducts, Tensor
 from .._data.threads import resolve_threads
 from .._data.weight_forms import Quadratic, Separable
 from .._solver.build import build_tensor_term, check_weight, relations, terms
 from .._solver.descent import Part, descend, multiply
 from .._solver.known import Known
 from .._solver.losses import FROBENIUS, loss_named
+from .._solver.penalties import PenaltiesLike
 from .._solver.problem import Problem
 from .._solver.relations import Relation, Statistics, mode_names
 from .._solver.result import sizes_of
 from .._solver.starts import start
 from .._solver.terms import Loss, Term
+from .._solver.weights import WeightsLike
 
 _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
+
+
+def refuse_changes(settings: Mapping[str, Any], learned: Mapping[str, Any]) -> None:
+    """Raise ValueError for a setting that differs from that with which a model has learned."""
+    for name, value in settings.items():
+        if value != learned[name]:
+            raise ValueError(
+                f"{name} must stay {learned[name]!r}, with which the model has learned so far; got "
+                f"{short(value)}. Set it back, or make a new estimator, for example by "
+                "sklearn.base.clone."
+            )
 
 
 @dataclass
@@ -112,13 +125,8 @@ class Online:
     def check_settings(self, settings: dict[str, Any]) -> None:
         """Keep the settings of a batch; raise ValueError if they differ from those before."""
         for name, value in settings.items():
-            known = self.settings.setdefault(name, value)
-            if known != value:
-                raise ValueError(
-                    f"{name} must stay {known!r}, with which the model has learned so far; got "
-                    f"{short(value)}. Set it back, or make a new estimator, for example by "
-                    "sklearn.base.clone."
-                )
+            self.settings.setdefault(name, value)
+        refuse_changes(settings, self.settings)
 
     def lift(self, by: Array) -> None:
         """Go on with targets that all are larger by a number each (k,)."""
@@ -213,22 +221,22 @@ def _flat(data: Term, A: Array, n: float) -> Array:
 
 def learn_batch(
     online: Online | None,
-    X: Any,
-    Y: Any,
+    X: Matrix,
+    Y: MatrixLike | None,
     *,
     n_components: int,
     loss: str,
     supervision_loss: str = "frobenius",
     supervision_weight: float | str = 1.0,
-    X_weights: Any,
-    Y_weights: Any,
-    init: Any,
-    random_state: Any,
+    X_weights: WeightsLike,
+    Y_weights: WeightsLike,
+    init: object,
+    random_state: Seed,
     n_threads: int | None,
     forget_factor: float,
-    A_support: Any = None,
-    fixed_components: Any = None,
-    penalties: Any = None,
+    A_support: npt.ArrayLike | None = None,
+    fixed_components: npt.ArrayLike | None = None,
+    penalties: PenaltiesLike = None,
     sample_weight: Array | None = None,
     lift: Array | None = None,
     counted: Array | None = None,
@@ -236,9 +244,7 @@ def learn_batch(
     """Learn from one batch, the first where `online` is None; return a new object."""
     refuse_on_disk(X, "partial_fit")
     rank = check_integer(n_components, "n_components", 1)
-    keep = check_real(forget_factor, "forget_factor")
-    if keep > 1:
-        raise ValueError(f"forget_factor must be at most 1; got {short(forget_factor)}.")
+    keep = check_real(forget_factor, "forget_factor", maximum=1)
     threads = resolve_threads(n_threads)
     weight = check_weight(supervision_weight)
     if online is not None:

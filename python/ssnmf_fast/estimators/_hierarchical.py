@@ -25,8 +25,8 @@ from ._docstrings import complete_docstring
 from ._explanation import Explanation
 from ._few_labels import FewLabelsClassifier
 from ._predicting import Method
-from ._topic_tree import place_of_level
 from ._training_data import checked_weight
+from ._trees import place_of_level
 
 Path = tuple[Any, ...]  # labels from the top to one of them
 
@@ -198,7 +198,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     See Also
     --------
     FewLabelsClassifier : Labels of one level.
-    ssnmf_fast.tree : A tree of topics without labels.
+    ssnmf_fast.trees.topic_tree : A tree of topics without labels.
 
     Notes
     -----
