@@ -13,7 +13,7 @@ from .._data.border import check_integer, check_option, check_real, require_memo
 from .._labels import ClassLabels, Indicators, labels_of
 from .._solver.starts import INITS
 from ._base import Self, require
-from ._class_topics import SUPPORTS, LabeledSamples, restated_by_labels
+from ._class_topics import SUPPORTS, LabeledSamples, inputs_of_labels
 from ._docstrings import complete_docstring
 from ._nmf import SupervisedBase, batch_classes
 from ._predicting import ReadoutPredictions
@@ -103,8 +103,6 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     readout: str = "logistic"
     forget_factor: float = 0.8
 
-    _of_fit: ClassVar = ("X_weights", "sample_weight", "label_weight")
-    _settings: ClassVar = ("loss", "supervision_loss", "solver", "max_iter", "tol")
     _saved: ClassVar = {
         "refitted_label_components_": Saved("rk", optional=True),
         "n_labeled_": COUNT,
@@ -136,8 +134,8 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         require_memory(rank, X.shape, X.dtype)
         fit = samples.fit_topics(rank, weight)
         count = int(labels.known.sum())
-        self._keep(fit, supervision_weight_=fit.supervision_weight, n_labeled_=count)
-        self._note_inputs(y=labels.members, label_weight=labels.entry_weights)
+        inputs = {"y": labels.members, "label_weight": labels.entry_weights}
+        self._keep(fit, inputs, supervision_weight_=fit.supervision_weight, n_labeled_=count)
         self._keep_predictions(samples.of_readout, X_weights, targets, labels=labels)
 
     def _checked_parameters(self, k: int) -> tuple[int, float | str]:
@@ -176,7 +174,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         elif self.readout == "refit":
             self._refit_components(S, labels)
 
-    _restated = restated_by_labels
+    _fit_inputs = inputs_of_labels
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)

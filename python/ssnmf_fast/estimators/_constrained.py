@@ -13,16 +13,16 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
-from .._data.border import check_integer, check_real
+from .._data.border import CleanMatrix, check_integer, check_real
 from .._labels import ClassLabels, LabelLists
 from .._models.factorize import factorize
+from .._models.receipts import Claim, claim_of
 from .._solver.losses import loss_named
 from .._solver.weights import as_weights, collapse
 from .._topics import Topics
 from ._base import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
-from ._receipts import Restated
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -116,13 +116,15 @@ class ConstrainedNMF(ReadoutPredictions):
         "n_labeled_": COUNT,
     }
 
-    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+        X = self._checked(X, reset=False)
         require(self, X, y)
         groups, n_groups = _groups(ClassLabels(y, self.unlabeled))
-        loss = loss_named(self.loss, "loss")
+        loss = loss_named(self.receipt_.settings["loss"], "loss")
         means, weights, constant = collapse(X, given.get("X_weights"), groups, n_groups, loss)
         S = self.representation_[np.unique(groups, return_index=True)[1]]
-        return Restated(means, {"X_weights": weights}, S=S, constant=constant)
+        result = replace(self.factorization_, S=S)
+        return claim_of(result, CleanMatrix(means), {"X_weights": weights}, threads, constant)
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)
@@ -138,8 +140,9 @@ class ConstrainedNMF(ReadoutPredictions):
         result = factorize(means, X_weights=weights, **arguments)
         k = len(labels.classes)
         objective = [(step, value + constant) for step, value in result.objective]
+        receipt = result.receipt and result.receipt.with_objective(objective)
         self._keep(
-            replace(result, S=result.S[groups], objective=objective),
+            replace(result, S=result.S[groups], objective=objective, receipt=receipt),
             class_representation_=result.S[:k].copy(),
             n_labeled_=int(labels.labeled.sum()),
         )
@@ -242,10 +245,10 @@ class TopicSupervisedNMF(NamedTopics):
     n_starts: int = 1
     topic_names: Any = None
 
-    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+    def _fit_inputs(self, X: Any, y: Any, *, X_weights: Any = None) -> dict[str, Any]:
         require(self, X, y)
         lists = LabelLists(y, self.topic_names_.tolist(), self.unlabeled)
-        return Restated(X, self._known(X, lists, given.get("X_weights"), self.n_components_))
+        return self._known(X, lists, X_weights, self.n_components_)
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,9 +14,9 @@ from .._common.saved import COUNT, HISTORY, LOSS, Saved
 from .._data.border import check_factor, check_matrix
 from .._data.tensors import SparseTensor, check_mode, check_tensor
 from .._models.factorize import factorize_tensor
-from .._models.receipts import TENSOR_INPUTS, Claim, claim_of_tensor
+from .._models.receipts import Claim, claim_of_tensor
 from .._models.represent import explained_deviance, represent_tensor
-from .._solver.result import RECEIPT, Receipt, TensorFactorization, dense_model
+from .._solver.result import RECEIPT, TensorFactorization, dense_model
 from .._topics import Topics, make_topics
 from ._docstrings import complete_docstring
 from ._slices import SliceLearner, other_lengths
@@ -191,7 +191,6 @@ class NonnegativeCP(RowsOfTensors, SliceLearner):
     stream_mode: int = -1
     forget_factor: float = 0.98
 
-    _of_fit: ClassVar = TENSOR_INPUTS
     _saved: ClassVar[dict[str, Saved]] = {
         "factors_": Saved("?r", container=list),
         "weights_": Saved("r", "finite"),
@@ -255,21 +254,29 @@ class NonnegativeCP(RowsOfTensors, SliceLearner):
         check_mode(self.stream_mode, "stream_mode", len(result.factors))
         for name in ("stream_statistics_", "stream_mode_"):
             self.__dict__.pop(name, None)
+        assert result.receipt is not None
+        self.receipt_ = result.receipt
         self.factors_, self.weights_ = result.factors, result.weights
         self.label_components_ = result.label_components
         self.objective_, self.n_iter_, self.loss_ = result.objective, result.n_iter, self.loss
-        self._note(result.receipt)
         self._warn_unless_converged(result)
         return self
 
-    def _claim_of(
-        self, receipt: Receipt, X: Any, y: Any, given: Mapping[str, Any], threads: int
-    ) -> Claim:
-        given = dict(given) if y is None else {"labels": y, **given}
+    @property
+    def factorization_(self) -> TensorFactorization:
+        """Result of the last :meth:`fit`, with its receipt; it shares the arrays of the attributes.
+
+        Not after :meth:`partial_fit`.
+        """
+        receipt = getattr(self, "receipt_", None)
+        if receipt is None:
+            raise AttributeError("NonnegativeCP has a factorization_ after fit only.")
         fitted = self.factors_, self.weights_, self.label_components_, self.objective_
-        result = TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt=receipt)
-        found = claim_of_tensor(result, X, given, threads)
-        return replace(found, parts=self._parts(), settings=self._recorded())
+        return TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt=receipt)
+
+    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+        inputs = given if y is None else {"labels": y, **given}
+        return claim_of_tensor(self.factorization_, X, inputs, threads)
 
     def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Array:
         """Fit, then transform the same tensor: the same as ``fit(X).transform(X)``.

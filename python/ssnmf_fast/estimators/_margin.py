@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -17,11 +17,9 @@ from .._data.border import CleanMatrix, check_matrix, check_option, check_real
 from .._labels import ClassLabels, Indicators, labels_of
 from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
 from .._models.receipts import Claim
-from .._solver.result import Receipt, fingerprints
 from ._base import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
-from ._receipts import said_by
 
 Task = tuple[Array, Array]  # rows on the positive side, rows on the negative one
 FEATURES = ("inner-product", "representation")
@@ -129,15 +127,12 @@ class MarginNMF(ReadoutPredictions):
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, alpha=alpha)
         return self
 
-    def _claim_of(
-        self, receipt: Receipt, X: Any, y: Any, given: Mapping[str, Any], threads: int
-    ) -> Claim:
-        labels = None if y is None else labels_of(y, self.unlabeled)
-        result, weights = self._as_factorization(receipt), given.get("X_weights")
-        clean = CleanMatrix(self._checked(X, reset=False))
-        found = claim_of_preserving(result, clean, self.alpha_, weights, threads)
-        inputs = found.inputs | fingerprints({"y": said_by(labels)})
-        return replace(found, parts=self._parts(), inputs=inputs, settings=self._recorded())
+    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+        targets = None if y is None else labels_of(y, self.unlabeled)
+        inputs = {"X_weights": given.get("X_weights"), "alpha": self.alpha_}
+        inputs["y"] = None if targets is None else targets.matrix(np.float64)
+        X = CleanMatrix(self._checked(X, reset=False))
+        return claim_of_preserving(self.factorization_, X, inputs, threads)
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, alpha: Any = None) -> None:
         check_option(self.features, "features", FEATURES)
@@ -157,8 +152,9 @@ class MarginNMF(ReadoutPredictions):
             alpha = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
             alpha = sp.csr_array(alpha, copy=True)
         result, weight = factorize_preserving(CleanMatrix(X), alpha, X_weights, **self._arguments())
-        self._keep(result, alpha_=alpha, n_directions_=alpha.shape[1], supervision_weight_=weight)
-        self._note_inputs(y=said_by(targets))
+        inputs = {"y": None if targets is None else targets.matrix(np.float64)}
+        learned = {"alpha_": alpha, "n_directions_": alpha.shape[1], "supervision_weight_": weight}
+        self._keep(result, inputs, **learned)
         self._drop_readout()
         if targets is not None:
             self._keep_predictions(X, X_weights, targets)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -23,7 +23,6 @@ from .._solver.losses import loss_named
 from .._topics import Topics, topic_shares
 from ._base import FactorizationBase, Self, require
 from ._docstrings import complete_docstring
-from ._receipts import Restated
 from ._training_data import (
     TrainingLabels,
     as_outer,
@@ -265,7 +264,6 @@ class NMF(BatchLearner):
     penalties: Any = None
 
     _saved: ClassVar = {"topic_names_": Saved("r", "text", optional=True)}
-    _of_fit: ClassVar = ("X_weights", "S_fixed", "A_support", "A_fixed", "penalties")
 
     @property
     def reconstruction_err_(self) -> float:
@@ -288,9 +286,12 @@ class NMF(BatchLearner):
         n_fixed = 0 if S_fixed is None else S_fixed.shape[1]
         self._keep(self._factorize(X, **given), n_fixed_=n_fixed)
 
-    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
-        del y
-        return Restated(X, {name: self._parameter(name, given) for name in self._of_fit})
+    def _fit_inputs(
+        self, X: Any, y: Any, *, X_weights: Any = None, S_fixed: Any = None
+    ) -> dict[str, Any]:
+        del X, y
+        own = {name: getattr(self, name) for name in ("A_support", "A_fixed", "penalties")}
+        return {"X_weights": X_weights, "S_fixed": S_fixed, **own}
 
     def fit(self, X: Any, y: Any = None, *, X_weights: Any = None, S_fixed: Any = None) -> NMF:
         """Learn a dictionary.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -18,7 +17,6 @@ from .._labels import RealTargets
 from ._base import product, require, score_labeled
 from ._docstrings import complete_docstring
 from ._nmf import SupervisedBase
-from ._receipts import Restated
 from ._training_data import (
     as_outer,
     checked_weight,
@@ -114,22 +112,23 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         tags.target_tags.single_output = True
         return tags
 
-    _of_fit: ClassVar = (
-        *("X_weights", "sample_weight", "label_weight"),
-        *("A_support", "A_fixed", "penalties"),
-    )
-
-    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+    def _fit_inputs(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_weights: Any = None,
+        sample_weight: Any = None,
+        label_weight: Any = None,
+    ) -> dict[str, Any]:
         require(self, X, y)
-        targets, known = RealTargets(y), ("X_weights", "A_support", "A_fixed", "penalties")
-        arguments = {name: self._parameter(name, given) for name in known}
-        sample_weight = checked_weight(given.get("sample_weight"), X.shape[0])
-        weights = label_weights(given.get("label_weight"), sample_weight, targets.labeled)
-        X_weights = with_sample_weight(X, arguments["X_weights"], sample_weight)
-        arguments |= {"X_weights": X_weights, "Y_weights": as_outer(weights)}
-        targets.measure(weights, getattr(self, "offset_", 0.0))
-        arguments["Y"] = targets.matrix(X.dtype)
-        return Restated(X, arguments)
+        targets, sample_weight = RealTargets(y), checked_weight(sample_weight, X.shape[0])
+        weights = label_weights(label_weight, sample_weight, targets.labeled)
+        targets.measure(weights, self.offset_)
+        own = {name: getattr(self, name) for name in ("A_support", "A_fixed", "penalties")}
+        X_weights = with_sample_weight(X, X_weights, sample_weight)
+        Y = {"Y": targets.matrix(X.dtype), "Y_weights": as_outer(weights)}
+        return {"X_weights": X_weights, **Y, **own}
 
     def _learn(
         self,

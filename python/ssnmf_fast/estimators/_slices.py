@@ -19,12 +19,12 @@ from .._solver.losses import loss_named
 from .._solver.result import sizes_of
 from .._solver.starts import given_factors
 from ._base import IterativeEstimator
-from ._receipts import WithReceipt
 
 
-class SliceLearner(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
+class SliceLearner(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
     """A decomposition that may learn from one slice after the other."""
 
+    _verifiable = True
     factors_: list[Array]
     weights_: Array
     objective_: list[tuple[int, float]]
