@@ -54,7 +54,7 @@ import ssnmf_fast as sf
 
 KINDS = ("Gaussian", "Poisson", "sparse Gaussian", "sparse Poisson")
 TENSORS = ("Gaussian tensor", "Poisson tensor")
-CRITERIA = ("held-out", "block", "bound", "stability")
+CRITERIA = ("held-out", "bound", "stability")
 OF_TENSORS = ("held-out", "corcondia", "stability")
 RANKS, TRIED = range(3, 13), range(1, 17)
 RANKS_OF_TENSORS, TRIED_OF_TENSORS = (*range(3, 9), *range(3, 9)), range(1, 12)

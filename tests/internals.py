@@ -38,10 +38,7 @@ from ssnmf_fast.estimators import _views as _neighbors
 from ssnmf_fast.metrics import _coherence as _occurrences
 from ssnmf_fast.metrics import _sparsity as _matrices
 from ssnmf_fast.metrics import _tensors as _core_consistency
-from ssnmf_fast.selection import _held_out as _errors
-from ssnmf_fast.selection import _held_out as _hidden
-from ssnmf_fast.selection import _held_out as _hidden_labels
-from ssnmf_fast.selection import _search
+from ssnmf_fast.selection import _held_out
 
 __all__ = [
     "_class_scores",
@@ -49,12 +46,10 @@ __all__ = [
     "_complete",
     "_context",
     "_core_consistency",
-    "_errors",
     "_findings",
     "_fit",
     "_fitted",
-    "_hidden",
-    "_hidden_labels",
+    "_held_out",
     "_irls",
     "_label_shift",
     "_labels",
@@ -71,7 +66,6 @@ __all__ = [
     "_quality",
     "_ratings",
     "_sample_labels",
-    "_search",
     "_source",
     "_suggesting",
     "_text",

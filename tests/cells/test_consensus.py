@@ -34,7 +34,7 @@ def test_is_that_of_the_matrix(cells, tmp_path):
 def test_of_a_file(cells, tmp_path):
     cells.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
-    found = sfa.consensus(backed, 4, n_starts=4, n_neighbors=0.5, memory=50_000, tol=1e-3)
+    found = sfa.consensus(backed, 4, n_starts=4, neighborhood_fraction=0.5, memory=50_000, tol=1e-3)
     assert found.usage.shape == (cells.n_obs, 4)
     assert backed.obsm["X_nmf"].shape == (cells.n_obs, 4)
 
@@ -102,7 +102,7 @@ def test_files_of_cnmf(cells, tmp_path):
     np.testing.assert_allclose(mean, np.ravel(of_cells.mean(axis=0)), rtol=0.2, atol=500)
     sfa.map_to(cells, spectra, scale="none", key_added="mapped")
     np.testing.assert_allclose(cells.obsm["X_mapped"], found.usage, rtol=1e-3, atol=0.1)
-    few = {**given, "cnmf_folder": tmp_path / "few", "memory": 30_000, "n_neighbors": 0.5}
+    few = {**given, "cnmf_folder": tmp_path / "few", "memory": 30_000, "neighborhood_fraction": 0.5}
     sfa.consensus(backed, 4, **few)
     score = pd.read_csv(tmp_path / "few" / f"run.gene_spectra_score.{end}.txt", sep="\t")
     assert score.shape == (4, 1 + cells.var["highly_variable"].sum())

@@ -19,7 +19,7 @@ from .._data.weight_forms import MissingEntries, MissingPlaces, Separable
 from . import terms
 from .losses import Loss
 from .terms import Term
-from .weights import Outer, Self, Weights, check_rows, ratio, rest
+from .weights import Outer, Weights, _pattern, check_rows, entries_at, ratio, rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +33,6 @@ class ByPattern(Weights):
         """Return the pattern, checked to be one of a clean matrix."""
         return _checked_pattern(self.pattern, Z, name)
 
-    def cut(self: Self, rows: Array, columns: Array) -> Self:
-        pattern = read_pattern(self.pattern, "X_weights")  # type: ignore[attr-defined]
-        return replace(self, pattern=pattern[rows][:, columns])  # type: ignore[type-var]
-
-    def turned(self: Self) -> Self:
-        pattern = read_pattern(self.pattern, "X_weights")  # type: ignore[attr-defined]
-        return replace(self, pattern=pattern.T)  # type: ignore[type-var]
-
 
 @dataclass(frozen=True, eq=False)
 class Observed(ByPattern):
@@ -53,18 +45,22 @@ class Observed(ByPattern):
         pattern = read_pattern(self.pattern, "X_weights")
         return lambda rows: pattern[rows].toarray() == 0
 
-    def listed(self, X: Any) -> sp.csr_array:
-        return self.pattern_of(X, "X_weights")
+    def listed(self, X: Tensor) -> Coordinates:
+        return tensor_pattern(self.pattern, X).at
 
-    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
-        return sample(self.pattern_of(X, "X_weights"), pattern)
+    def values_at(self, X: Tensor, at: Coordinates) -> Array:
+        return tensor_pattern(self.pattern, X).sampled(at).values
 
-    def without(self, X: Any, hidden: sp.csr_array) -> tuple[Any, Observed]:
-        return X, self.apart_from(X, hidden)
+    def without(self, X: Tensor, hidden: Coordinates) -> tuple[Tensor, Weights]:
+        return X, self.excluding(X, hidden)
 
-    def apart_from(self, X: Any, hidden: sp.csr_array) -> Observed:
-        pattern = self.pattern_of(X, "X_weights")
-        return Observed(drop_entries(pattern, sample(hidden, pattern).data != 0))
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Observed:
+        kept = tensor_pattern(self.pattern, X).without(hidden)
+        return Observed(_pattern(kept.at.places, X, kept.values))
+
+    def seen(self, X: Tensor) -> Tensor:
+        at = tensor_pattern(self.pattern, X).at
+        return SparseTensor(at, entries_at(X, at))
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
         """The data on the pattern, explicit zeros included."""
@@ -120,23 +116,18 @@ class Missing(ByPattern):
     def divisible(self) -> bool:  # type: ignore[override]
         return self.others.rows is None
 
-    def seen(self, X: Any) -> Any:
-        return self.others.seen(self.hide(X))
+    def values_at(self, X: Tensor, at: Coordinates) -> Array:
+        missing = tensor_pattern(self.pattern, X).sampled(at).values != 0
+        return np.where(missing, 0, self.others.values_at(X, at))
 
-    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
-        missing = sample(self.pattern_of(X, "X_weights"), pattern).data != 0
-        weights = self.others.at(X, pattern)
-        return with_values(weights, np.where(missing, 0, weights.data))
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Missing:
+        missing = tensor_pattern(self.pattern, X).at.places
+        places = np.concatenate([hidden.places, missing], axis=1)
+        return replace(self, pattern=_pattern(places, X))
 
-    def apart_from(self, X: Any, hidden: sp.csr_array) -> Missing:
-        both = hidden + (self.pattern_of(X, "X_weights") != 0)
-        return replace(self, pattern=sp.csr_array(both))
-
-    def cut(self, rows: Array, columns: Array) -> Missing:
-        return replace(super().cut(rows, columns), others=self.others.cut(rows, columns))
-
-    def turned(self) -> Missing:
-        return replace(super().turned(), others=self.others.turned())
+    def clear(self, X: Array) -> Array:
+        X[tuple(tensor_pattern(self.pattern, X).at.places)] = 0
+        return self.others.clear(X)
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
         """All entries but those of the pattern, which are dropped from Z once."""

@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.arrays import as_array, entry_rows, on_disk_error, sample, scale_rows, with_values
+from .._data.arrays import as_array, entry_rows, on_disk_error
 from .._data.border import check_entries, check_matrix, check_shape, check_vector
 from .._data.csr_file import CsrFile
-from .._data.tensors import Tensor, check_tensor, coordinate_parts
+from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor, coordinate_parts
 from .._data.weight_forms import Separable
 from .._solver import terms
 from .losses import Loss
@@ -69,43 +69,40 @@ class Weights(ABC):
         G (groups x samples) has a 1 for each sample.
         """
 
-    # What follows holds entries of a clean matrix out, to see how well fits predict them.
+    # What follows holds entries of clean data, an array or a `SparseTensor`, out of fits.
 
     divisible = True  # whether `by_rows` is all that a part of the samples needs
 
-    def seen(self, X: Any) -> Any:
-        """Return X with 0 where an entry is missing, or has no weight."""
-        hidden = self.hide(X)
-        return hidden if sp.issparse(hidden) else np.nan_to_num(hidden, nan=0.0)
-
-    def listed(self, X: Any) -> sp.csr_array | None:
-        """Return the pattern beside which nothing has weight, if there is one."""
+    def listed(self, X: Tensor) -> Coordinates | None:
+        """Return the places outside of which nothing has weight, if there are such."""
         del X
         return None
 
     @abstractmethod
-    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
-        """Return the weights of the entries of a pattern."""
+    def values_at(self, X: Tensor, at: Coordinates) -> Array:
+        """Return the weights of entries."""
 
-    def without(self, X: Any, hidden: sp.csr_array) -> tuple[Any, Weights]:
-        """Return X and its weights without the entries of a pattern of ones."""
-        if sp.issparse(X):
-            return X, self.apart_from(X, hidden)
-        X = X.copy()
-        X[entry_rows(hidden.indptr), hidden.indices] = np.nan
-        return X, self
-
-    @abstractmethod
-    def apart_from(self, X: Any, hidden: sp.csr_array) -> Weights:
-        """Return the weights with 0 at the entries of a pattern of ones."""
+    def without(self, X: Tensor, hidden: Coordinates) -> tuple[Tensor, Weights]:
+        """Return data and weights for which some entries do not count."""
+        if isinstance(X, SparseTensor):
+            return X, self.excluding(X, hidden)
+        known = X.copy()
+        known[tuple(hidden.places)] = np.nan
+        return known, self
 
     @abstractmethod
-    def cut(self, rows: Array, columns: Array) -> Weights:
-        """Return the weights of some rows and columns, given by boolean arrays."""
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Weights:
+        """Return the weights with 0 for some entries."""
 
-    @abstractmethod
-    def turned(self) -> Weights:
-        """Return the weights of the transposed data."""
+    def seen(self, X: Tensor) -> Tensor:
+        """Return X with 0 where an entry is missing, or has no weight."""
+        if isinstance(X, SparseTensor):
+            return X.with_values(np.where(self.values_at(X, X.at) > 0, X.values, 0))
+        return self.clear(np.nan_to_num(X))
+
+    def clear(self, X: Array) -> Array:
+        """Return an array, which may be changed, with 0 where an entry has no weight."""
+        return X
 
 
 _TWO_WAYS = (
@@ -138,30 +135,29 @@ class Outer(Weights):
         return terms.separable(Z, self.checked(Z, name), loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        return _by_mode(X, [self.rows, self.columns], loss, threads)
+        return by_mode(X, self.by_modes, loss, threads)
 
-    def seen(self, X: Any) -> Any:
-        if self.rows is None:
-            return super().seen(X)
-        present = (np.asarray(self.rows) > 0).astype(X.dtype)
-        return scale_rows(X, present) if sp.issparse(X) else super().seen(X) * present[:, None]
+    @property
+    def by_modes(self) -> Sequence[Array | None]:
+        """A vector, or None, for each mode."""
+        return self.rows, self.columns
 
-    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
-        whole = Separable(tuple(self.checked(X, "X_weights")))
-        return with_values(pattern, whole.at(terms.places_of(pattern), X.dtype))
+    def values_at(self, X: Tensor, at: Coordinates) -> Array:
+        vectors = [None if v is None else np.asarray(v) for v in self.by_modes]
+        if all(vector is None for vector in vectors):
+            return np.ones(at.places.shape[1], dtype=X.dtype)
+        return Separable(tuple(vectors)).at(tuple(at.places), X.dtype)
 
-    def apart_from(self, X: Any, hidden: sp.csr_array) -> Weights:
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Weights:
         from .pattern_weights import Missing
 
-        del X
-        return Missing(hidden, self)
+        return Missing(_pattern(hidden.places, X), self)
 
-    def cut(self, rows: Array, columns: Array) -> Outer:
-        sides = zip((self.rows, self.columns), (rows, columns), strict=True)
-        return Outer(*(None if v is None else np.asarray(v)[some] for v, some in sides))
-
-    def turned(self) -> Outer:
-        return Outer(self.columns, self.rows)
+    def clear(self, X: Array) -> Array:
+        for mode, vector in enumerate(self.by_modes):
+            if vector is not None:
+                X *= (np.asarray(vector) > 0).reshape(-1, *[1] * (X.ndim - 1 - mode))
+        return X
 
     def checked(self, Z: Any, name: str) -> list[Array | None]:
         """Return the weights of the rows and of the columns of a clean matrix."""
@@ -208,6 +204,29 @@ class SampleWeights(Outer):
 
 
 @dataclass(frozen=True, eq=False)
+class ByMode(Outer):
+    """Separable weights of a tensor: a vector, or None for ones, for each mode."""
+
+    rows: None = None
+    columns: None = None
+    vectors: tuple[Any, ...] = ()
+
+    @property
+    def by_modes(self) -> Sequence[Any]:
+        return self.vectors
+
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Weights:
+        if any(vector is not None for vector in self.vectors):
+            raise ValueError(
+                "X_weights has vectors of the modes of a sparse X, which cannot be combined with "
+                "held-out entries; give a dense X, or weights of entries."
+            )
+        from .pattern_weights import Missing
+
+        return Missing(_pattern(hidden.places, X))
+
+
+@dataclass(frozen=True, eq=False)
 class Entrywise(Weights):
     """A weight for every entry, in a dense array."""
 
@@ -231,19 +250,16 @@ class Entrywise(Weights):
             raise ValueError(f"X_weights has shape {W.shape}; expected {X.shape}, the shape of X.")
         return terms.entrywise(X, W, loss, threads, tensor=True)
 
-    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
-        return sample(self.checked(X, "X_weights"), pattern)
+    def values_at(self, X: Tensor, at: Coordinates) -> Array:
+        return np.asarray(as_array(self.array, "X_weights")[tuple(at.places)])
 
-    def apart_from(self, X: Any, hidden: sp.csr_array) -> Entrywise:
-        W = self.checked(X, "X_weights").copy()
-        W[terms.places_of(hidden)] = 0
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Entrywise:
+        W = np.array(as_array(self.array, "X_weights"), dtype=X.dtype)
+        W[tuple(hidden.places)] = 0
         return Entrywise(W)
 
-    def cut(self, rows: Array, columns: Array) -> Entrywise:
-        return Entrywise(as_array(self.array, "X_weights")[rows][:, columns])
-
-    def turned(self) -> Entrywise:
-        return Entrywise(as_array(self.array, "X_weights").T)
+    def clear(self, X: Array) -> Array:
+        return np.asarray(X * (as_array(self.array, "X_weights") > 0))
 
     def checked(self, Z: Any, name: str) -> Array:
         if sp.issparse(self.array):  # a block of rows on a cluster
@@ -304,14 +320,14 @@ def build_tensor_term(X: Tensor, given: Any, loss: Loss, threads: int) -> Term:
     if isinstance(given, Weights):
         term = given.tensor_term(X, loss, threads)
     elif isinstance(vectors, (list, tuple)) and coordinate_parts(vectors, "X_weights") is None:
-        term = _by_mode(X, vectors, loss, threads)
+        term = by_mode(X, vectors, loss, threads)
     else:
         term = Entrywise(given).tensor_term(X, loss, threads)
     loss.check(term, "X")
     return term
 
 
-def _by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Term:
+def by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Term:
     if len(vectors) != len(X.shape):
         raise ValueError(
             f"X_weights has {len(vectors)} vectors, and X has {len(X.shape)} modes; give one for "
@@ -336,6 +352,21 @@ def collapse(
     n = X.shape[0]
     G = sp.csr_array((np.ones(n, dtype=X.dtype), (groups, np.arange(n))), shape=(n_groups, n))
     return as_weights(X_weights, "X_weights").grouped(X, G, loss, "X_weights")
+
+
+def entries_at(X: Tensor, at: Coordinates) -> Array:
+    """Return the entries of clean data at places."""
+    return X.sampled(at).values if isinstance(X, SparseTensor) else X[tuple(at.places)]
+
+
+def _pattern(places: Array, X: Tensor, values: Any = 1) -> Any:
+    """Return a pattern, by default of ones, as a matrix or as coordinates of a tensor."""
+    values = np.broadcast_to(values, places.shape[1]).astype(X.dtype)
+    if len(X.shape) > 2:
+        return places, values, X.shape
+    found = sp.csr_array((values, tuple(places)), shape=X.shape)
+    found.sort_indices()
+    return found
 
 
 def check_rows(array: Any, rows: Array, name: str) -> None:

@@ -248,7 +248,7 @@ def consensus(
             "n_components": rank,
             "loss": found.loss,
             "n_starts": found.n_starts,
-            "density_threshold": found.density_threshold,
+            "distance_threshold": found.distance_threshold,
             **said(random_state=random_state),
         },
         stability=found.stability,

@@ -30,8 +30,8 @@ def consensus(
     *,
     n_starts: int = 100,
     loss: str | float = "frobenius",
-    density_threshold: float = 0.5,
-    n_neighbors: float = 0.3,
+    distance_threshold: float = 0.5,
+    neighborhood_fraction: float = 0.3,
     X_weights: Any = None,
     max_iter: int = 1000,
     tol: float = 1e-5,
@@ -52,8 +52,8 @@ def consensus(
     X : array_like, scipy.sparse, CsrFile or dask.array.Array, shape (n, m)
         Samples by features, nonnegative.  A dask array comes to the caller; a file must be there
         for all workers.
-    n_components, n_starts, loss, density_threshold, n_neighbors, X_weights, max_iter, tol, init, \
-random_state, verbose
+    n_components, n_starts, loss, distance_threshold, neighborhood_fraction, X_weights, max_iter, \
+tol, init, random_state, verbose
         As in :func:`ssnmf_fast.consensus`.
     folder : path, optional
         Where the caller keeps the result of every start, as in :func:`ssnmf_fast.consensus`, which
@@ -90,7 +90,7 @@ random_state, verbose
     (100, 2)
     """
     fitting = {"loss": loss, "X_weights": X_weights, "max_iter": max_iter, "tol": tol}
-    given = n_components, n_starts, density_threshold, n_neighbors, init, random_state
+    given = n_components, n_starts, distance_threshold, neighborhood_fraction, init, random_state
     recipe = Recipe.checked(*given, fitting)
     client = check_client(client)
     fits = partial(_fit_on_workers, client, count_threads(n_threads))
