@@ -95,13 +95,15 @@ def with_noise(M: Array, observed: Array, level: float, rng: np.random.Generator
     return noisy
 
 
-def completed(holes: Array, experiment: Experiment, name: str, **more: Any) -> sf.Completion:
+def completed(
+    holes: Array, experiment: Experiment, name: str, **more: Any
+) -> sf.results.Completion:
     """Return the completion by one method, with one thread."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rows without any observed entry are part of the thing
         return sf.complete(
             holes,
-            rank=experiment.rank if experiment.knows_rank and name != NNM else None,
+            n_components=experiment.rank if experiment.knows_rank and name != NNM else None,
             random_state=0,
             n_threads=1,
             **METHODS[name] | more,
@@ -123,7 +125,7 @@ def record(
         filled = fit.to_dense(keep_observed=True)
         error = float(np.linalg.norm(filled - target) / np.linalg.norm(target))
         if error < best["error"]:
-            best.update(choice, error=error, iterations=fit.n_iter, rank=fit.rank)
+            best.update(choice, error=error, iterations=fit.n_iter, rank=fit.n_components)
             best["converged"] = bool(fit.converged)
             if experiment.noise:
                 gap = np.linalg.norm(fit.to_dense() - M) / np.linalg.norm(M)

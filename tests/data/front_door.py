@@ -18,6 +18,7 @@ from argument_ways import MORE, REQUIRED, RESULTS, SCALARS, TIMES, WAYS, D, S, T
 from malformed_forms import LEGAL, forms, made
 
 import ssnmf_fast as sf
+from ssnmf_fast import estimators as models
 from ssnmf_fast import linalg, metrics, plotting, weights
 
 # What may not be finite: a weight that binds labels, no lower bound, what was not measured.
@@ -28,8 +29,8 @@ INFINITE |= {"committee_", "validation_accuracy_", "validation_interval_", "hist
 def estimators():
     """Return the estimators by name."""
     found = {}
-    for name in sf.__all__:
-        one = getattr(sf, name)
+    for name in models.__all__:
+        one = getattr(models, name)
         if inspect.isclass(one) and hasattr(one, "fit"):
             found[name] = one
     return found
@@ -37,14 +38,19 @@ def estimators():
 
 def public():
     """Give every public function and method: its name, itself, and its parameters."""
-    modules = {
-        "": sf,
-        "linalg.": linalg,
-        "metrics.": metrics,
-        "plotting.": plotting,
-        "weights.": weights,
-    }
-    for prefix, module in modules.items():
+    yield "objective", sf.extend.objective
+    modules = [
+        ("", sf),
+        ("", sf.io),
+        ("", sf.papers),
+        ("", sf.results),
+        ("", sf.trees),
+        ("linalg.", linalg),
+        ("metrics.", metrics),
+        ("plotting.", plotting),
+        ("weights.", weights),
+    ]
+    for prefix, module in modules:
         for name in module.__all__:
             one = getattr(module, name)
             if inspect.isfunction(one):
@@ -97,7 +103,7 @@ class Fits:
     def new(self, name):
         one = estimators()[name]
         known = inspect.signature(one).parameters
-        given = {"rank": 1, "freq": "quarter", "supervision_weight": 1.0, **MORE}
+        given = {"freq": "quarter", "supervision_weight": 1.0, **MORE}
         if name in ("SSNMFClassifier", "SSNMFRegressor"):
             given["readout"] = "refit"  # others are slow
         return one(**{key: value for key, value in given.items() if key in known})
@@ -155,7 +161,7 @@ def caller(label, function, argument, beside):
     elif owner == "TensorFactorization":
         one = sf.factorize_tensor(T, **MORE)
     elif owner == "TopicTree":
-        one = sf.tree(**REQUIRED["tree"])
+        one = sf.trees.topic_tree(**REQUIRED["topic_tree"])
     elif owner == "Consensus":
         one = sf.consensus(**REQUIRED["consensus"])
     elif owner == "Completion":
@@ -163,7 +169,7 @@ def caller(label, function, argument, beside):
     else:
         if label == "plotting.class_map":
             given = {"model": FITS.fitted("SSNMFClassifier"), "X": D, "y": y}
-        if label == "split":
+        if label == "split_topic":
             given |= {"model": FITS.fitted("NMF")}
         return lambda Z: function(**(given | {argument: Z}))
     return lambda Z: getattr(one, method)(**(given | {argument: Z}))

@@ -22,11 +22,15 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ssnmf_fast as sf
-import ssnmf_fast.estimators
+from ssnmf_fast import estimators
 
-GUIDED = [sf.TopicSupervisedNMF, sf.MarginNMF, sf.ConstrainedNMF]
+GUIDED = [sf.TopicSupervisedNMF, sf.papers.MarginNMF, sf.papers.ConstrainedNMF]
 ESTIMATORS = [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor, *GUIDED]
-WHOLE = [sf.BayesianNMF, sf.SupervisedBayesianNMF, sf.SeededTopics]  # no weights or missing entries
+WHOLE = [
+    sf.BayesianNMF,
+    sf.papers.SupervisedBayesianNMF,
+    sf.SeededTopics,
+]  # no weights or missing entries
 
 # Two checks feed negative data to estimators whose tags say that they take none.  The tests of the
 # same properties on nonnegative data follow below.
@@ -111,7 +115,7 @@ def test_conventions_of_scikit_learn(estimator, check):
 
 
 # A tree fits several committees, and takes three times as long as all others together.
-RELATIVES = [*GUIDED, sf.SupervisedBayesianNMF, sf.SeededTopics]
+RELATIVES = [*GUIDED, sf.papers.SupervisedBayesianNMF, sf.SeededTopics]
 if ALL:
     RELATIVES.append(sf.HierarchicalClassifier)
 
@@ -207,7 +211,7 @@ def test_shares(kind, digits):
     X, y = digits
     X = np.vstack([X[:200], 1e-300 * X[1], 0 * X[0]])
     model = _fitted(kind, X[:200], y[:200])
-    found = model.shares(X)
+    found = model.topic_proportions(X)
     S = model._represent(X, None)
     amounts = S[:200] * model.components_.sum(axis=1)
     np.testing.assert_allclose(found[:200], amounts / amounts.sum(axis=1, keepdims=True))
@@ -215,9 +219,9 @@ def test_shares(kind, digits):
     assert (found[~S.any(axis=1)] == 0).all()
     assert found.dtype == np.float64
     model.components_ = model.components_.astype(np.float32)
-    assert model.shares(X[:3].astype(np.float32)).dtype == np.float64
+    assert model.topic_proportions(X[:3].astype(np.float32)).dtype == np.float64
     with pytest.raises(ValueError, match="64 features"):
-        model.shares(X[:, :5])
+        model.topic_proportions(X[:, :5])
 
 
 @each("kind", ESTIMATORS)
@@ -319,9 +323,9 @@ def test_bad_data_is_refused(kind, digits):
 
 
 @pytest.mark.skipif(not __doc__, reason="python -OO leaves docstrings out")
-@each("name", sf.estimators.__all__)
+@each("name", estimators.__all__)
 def test_docstrings_are_complete(name):
-    cls = getattr(sf, name)
+    cls = getattr(estimators, name)
     if not hasattr(cls, "fit"):
         return
     methods = [(n, m) for n, m in inspect.getmembers(cls, inspect.isfunction) if n[0] != "_"]

@@ -28,9 +28,9 @@ MODELS = {
     "NMF": (sf.NMF(**FITTED), None, {}),
     "weights": (sf.NMF(**KL), None, {"X_weights": sf.weights.outer(rows=WEIGHTS)}),
     "fixed": (
-        sf.NMF(**FITTED, A_fixed=X[:1], penalties=[sf.penalties.L1(1e-3)]),
+        sf.NMF(**FITTED, fixed_components=X[:1], penalties=[sf.penalties.L1(1e-3)]),
         None,
-        {"S_fixed": np.ones((N, 1))},
+        {"covariates": np.ones((N, 1))},
     ),
     "regressor": (
         sf.SSNMFRegressor(**FITTED),
@@ -43,13 +43,13 @@ MODELS = {
         {"sample_weight": WEIGHTS},
     ),
     "topic-supervised": (sf.TopicSupervisedNMF(n_free_topics=1, random_state=0), NAMES, {}),
-    "constrained": (sf.ConstrainedNMF(**FITTED), NAMES, {}),
+    "constrained": (sf.papers.ConstrainedNMF(**FITTED), NAMES, {}),
     "constrained, weights": (
-        sf.ConstrainedNMF(**KL),
+        sf.papers.ConstrainedNMF(**KL),
         NAMES,
         {"X_weights": sf.weights.outer(rows=WEIGHTS)},
     ),
-    "margin": (sf.MarginNMF(**FITTED), NAMES, {}),
+    "margin": (sf.papers.MarginNMF(**FITTED), NAMES, {}),
     "classifier": (
         sf.SSNMFClassifier(**FITTED, supervision_weight=np.inf, readout="refit"),
         NAMES,
@@ -72,7 +72,7 @@ MODELS = {
         {},
     ),
 }
-LOST = ("A_fixed", "penalties", "A_support")  # which files do not keep
+LOST = ("fixed_components", "penalties", "A_support")  # which files do not keep
 
 
 def fitted(name):

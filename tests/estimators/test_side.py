@@ -180,7 +180,7 @@ def test_with_weights_of_entries(data):
 def test_with_data_on_disk(data, tmp_path):
     X, y, hidden, E = data
     sp.save_npz(tmp_path / "X.npz", X, compressed=False)
-    on_disk, side = sf.open_csr(tmp_path / "X.npz"), {"embedding": E}
+    on_disk, side = sf.io.open_csr(tmp_path / "X.npz"), {"embedding": E}
     model = quick().fit(on_disk, hidden, side=side)
     assert "embedding" in model.committee_
     assert model.score(on_disk, y, side=side) > 0.8
@@ -238,7 +238,7 @@ def test_names_of_all_members_are_taken(data):
     names = {*quick().fit(X, hidden).validation_scores_}
     indicators = np.where(hidden[:, None] < 0, np.nan, np.eye(N_CLASSES)[y])
     names |= {*quick().fit(X, indicators).validation_scores_}
-    assert names <= {*_side._TAKEN, "committee"}
+    assert names <= {*_side._NAMES_OF_MEMBERS, "committee"}
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,11 @@ def test_predictions_need_the_tables_of_the_fit(side, message, data, fitted):
 @pytest.mark.slow
 def test_a_fit_without_tables_refuses_them(data):
     X, _, hidden, E = data
-    for model in (quick(), sf.SSNMFClassifier(5, random_state=0), sf.MarginNMF(5, random_state=0)):
+    for model in (
+        quick(),
+        sf.SSNMFClassifier(5, random_state=0),
+        sf.papers.MarginNMF(5, random_state=0),
+    ):
         model.fit(X, hidden)
         with pytest.raises(ValueError, match="fitted with no side; got the tables"):
             model.predict(X, side={"embedding": E})
@@ -290,7 +294,7 @@ def test_suggestions_see_the_table(data, fitted, monkeypatch):
     assert len(set(chosen)) == 5
     others = fitted.suggest(X[rest], 5, side={"embedding": -E[rest]})
     assert chosen.tolist() != others.tolist()
-    monkeypatch.setattr("ssnmf_fast.estimators._suggesting._LOOKED_AT", 50)
+    monkeypatch.setattr("ssnmf_fast.estimators._predicting._LOOKED_AT", 50)
     assert len(fitted.suggest(X[rest], 5, side={"embedding": E[rest]})) == 5
     with pytest.raises(ValueError, match="Predictions need the same tables"):
         fitted.suggest(X[rest], 5)

@@ -135,7 +135,7 @@ def _no_shape(header, arrays):
     [_negative, _negative_rate, _no_rate, _unknown_group, _real_groups, _no_bound, _no_shape],
 )
 def test_spoiled_files_of_bayesian_models_are_refused(spoil, data, path):
-    sf.save(sf.SupervisedBayesianNMF(**parameters()).fit(*data), path)
+    sf.save(sf.papers.SupervisedBayesianNMF(**parameters()).fit(*data), path)
     header, arrays = _contents(path)
     spoil(header, arrays)
     _rewrite(path, header, arrays)
@@ -198,7 +198,10 @@ FITS = {
         sf.consensus(X, 2, n_starts=3, distance_threshold=2, random_state=0),
         None,
     ),
-    "Completion": lambda: (sf.complete(np.where(X < 0.2, np.nan, X), rank=1, max_iter=5), None),
+    "Completion": lambda: (
+        sf.complete(np.where(X < 0.2, np.nan, X), n_components=1, max_iter=5),
+        None,
+    ),
 }
 OTHERS = (None, 7, "x", [1], {"kind": "dict", "values": {"a": 1}})
 
@@ -226,7 +229,7 @@ def test_headers_of_results_are_checked_when_they_are_read(name, path):
                 continue
             assert repr(loaded)
             if data is not None:
-                assert isinstance(sf.verify(loaded, data), sf.Verification)
+                assert isinstance(sf.verify(loaded, data), sf.results.Verification)
     assert refused > 20
 
 

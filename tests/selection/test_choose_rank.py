@@ -214,7 +214,7 @@ def test_rows_of_sparse_data_have_no_weights_in_estimators() -> None:
 def test_files(tmp_path: Any) -> None:
     X = sp.csr_array(counts())
     sp.save_npz(tmp_path / "X.npz", X, compressed=False)
-    file = sf.open_csr(tmp_path / "X.npz")
+    file = sf.io.open_csr(tmp_path / "X.npz")
     with pytest.raises(TypeError, match="X is on disk"):
         sf.choose_rank(file, [2])
     given = {"criterion": "stability", "random_state": 0, "n_starts": 4, "loss": KL}

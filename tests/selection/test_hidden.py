@@ -57,8 +57,8 @@ def test_the_rest_keeps_its_weights(form: Any, kind: str | None) -> None:
     X, weights = amounts(n=20, m=15), given(kind, (20, 15))
     hidden = hold_out(form(X), weights)
     S, A = np.ones((20, 1)), np.ones((1, 15))
-    value = sf.objective(form(X), S, A, X_weights=weights)
-    seen = sf.objective(hidden.X, S, A, X_weights=hidden.X_weights)
+    value = sf.extend.objective(form(X), S, A, X_weights=weights)
+    seen = sf.extend.objective(hidden.X, S, A, X_weights=hidden.X_weights)
     unseen = float(hidden.weights @ (hidden.values - 1) ** 2)
     assert seen + unseen == pytest.approx(value, rel=1e-9)
 
@@ -78,7 +78,7 @@ def test_all_places_have_the_same_chance(monkeypatch: pytest.MonkeyPatch, share:
         errors.append(hidden.measures(fit_of(S, A), "frobenius", 1)["error"])
     assert places.min() > 35  # of 75 expected
     assert places.max() < 125
-    expected = sf.objective(X, S, A) / X.shape[0] / X.shape[1]
+    expected = sf.extend.objective(X, S, A) / X.shape[0] / X.shape[1]
     deviation = np.std(errors) / np.sqrt(len(errors))
     assert abs(np.mean(errors) - expected) < 4 * deviation
 

@@ -16,11 +16,11 @@ from ssnmf_fast import plotting
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def choice(means: Any, spread: float = 0.0, rule: str = "near-best") -> sf.RankChoice:
+def choice(means: Any, spread: float = 0.0, rule: str = "near-best") -> sf.results.RankChoice:
     """Return a choice with scores around some means, whose standard error is about `spread`."""
     around = np.array([-1.0, 0.0, 1.0]) * spread * np.sqrt(3)
     scores = np.asarray(means)[:, None] + around
-    return sf.RankChoice.by_rule(tuple(range(1, len(means) + 1)), scores, "held-out", rule)
+    return sf.results.RankChoice.by_rule(tuple(range(1, len(means) + 1)), scores, "held-out", rule)
 
 
 def test_rules() -> None:
@@ -32,7 +32,7 @@ def test_rules() -> None:
 
 
 def test_one_split_has_no_standard_error() -> None:
-    found = sf.RankChoice.by_rule((1, 2), np.array([[2.0], [1.0]]), "held-out", "near-best")
+    found = sf.results.RankChoice.by_rule((1, 2), np.array([[2.0], [1.0]]), "held-out", "near-best")
     assert found.rank == 2
     assert np.isnan(found.standard_errors).all()
 
@@ -40,7 +40,7 @@ def test_one_split_has_no_standard_error() -> None:
 def test_notes() -> None:
     assert choice([3.0, 1.0, 2.0, 4.0]).notes == []
     assert "largest rank tried, 3: try larger ones" in repr(choice([3.0, 2.0, 1.0]))
-    some = sf.RankChoice.by_rule(
+    some = sf.results.RankChoice.by_rule(
         (5, 6, 7), np.array([[1.0], [2.0], [3.0]]), "held-out", "near-best"
     )
     assert "smallest one tried: try some below 5" in repr(some)
@@ -48,7 +48,7 @@ def test_notes() -> None:
     assert choice([2.0]).notes == []
     rng = np.random.default_rng(0)
     scores = rng.random((6, 5))
-    flat = sf.RankChoice.by_rule(tuple(range(2, 8)), scores, "held-out", "near-best")
+    flat = sf.results.RankChoice.by_rule(tuple(range(2, 8)), scores, "held-out", "near-best")
     assert any("The curve is flat" in note for note in flat.notes)
 
 
@@ -96,10 +96,10 @@ class TestBound:
 
     def test_labels(self) -> None:
         X, y = counts(), np.arange(60) % 2
-        model = sf.SupervisedBayesianNMF(tol=0, max_iter=20, random_state=0)
+        model = sf.papers.SupervisedBayesianNMF(tol=0, max_iter=20, random_state=0)
         given = {"criterion": "bound", "estimator": model, "n_starts": 1}
         found = sf.choose_rank(X, range(1, 4), y=y, **given)
-        assert isinstance(found.best_model, sf.SupervisedBayesianNMF)
+        assert isinstance(found.best_model, sf.papers.SupervisedBayesianNMF)
         with pytest.raises(ValueError, match="requires y"):
             sf.choose_rank(X, [2], **given)
 
@@ -128,7 +128,8 @@ class TestStability:
         assert found.larger_is_better
         scores = np.array([[1.0], [0.95], [0.5]])
         made = [
-            sf.RankChoice.by_rule((2, 3, 4), scores, "stability", r) for r in ("near-best", "best")
+            sf.results.RankChoice.by_rule((2, 3, 4), scores, "stability", r)
+            for r in ("near-best", "best")
         ]
         assert [one.rank for one in made] == [3, 2]
 

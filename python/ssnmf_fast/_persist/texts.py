@@ -63,7 +63,7 @@ def load_vectorizer(path: str | os.PathLike[str]) -> Any:
     Examples
     --------
     >>> import ssnmf_fast as sf
-    >>> vectorizer = sf.load_vectorizer("results")  # doctest: +SKIP
+    >>> vectorizer = sf.io.load_vectorizer("results")  # doctest: +SKIP
     >>> model = sf.load("results")  # doctest: +SKIP
     >>> model.predict(vectorizer.transform(["the team won the game"]))  # doctest: +SKIP
     """
@@ -93,10 +93,7 @@ def word_pattern() -> str:
 
 
 def _combining_marks() -> str:
-    """Return the ranges of combining marks, for a class of a regular expression.
-
-    Letters and numbers between two marks are in the same range: they belong to words anyway.
-    """
+    """Return the ranges of combining marks, for a class of a regular expression."""
     ranges: list[list[str]] = []
     between = False
     for character in map(chr, (*range(0x20000), *range(0xE0100, 0xE01F0))):

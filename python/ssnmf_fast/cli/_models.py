@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import ssnmf_fast
-
+from .. import estimators
 from ..report import Measure
 from . import _quality as measures
 from ._fitted import Fitted
@@ -27,7 +26,7 @@ class Model:
     """One model; `options` names those that only some models take, of which it is one."""
 
     name: str
-    estimator: str  # class of ssnmf_fast
+    estimator: str  # name of a class
     about: str
     options: tuple[str, ...]
     targets: Callable[[SampleLabels], Any] | None = None  # what fit takes as y
@@ -72,7 +71,7 @@ class Model:
                 "texts"
             )
         options.model = self.name
-        defaults = getattr(ssnmf_fast, self.estimator)().get_params()
+        defaults = getattr(estimators, self.estimator)().get_params()
         for name, parameter in self._parameters.items():
             if getattr(options, name) is None:
                 setattr(options, name, defaults[parameter])
@@ -112,7 +111,7 @@ class Model:
             given["n_free_topics"] = _free_topics(options, len(labels.names), "labels")
         elif options.rank is not None:
             given["n_components"] = options.rank
-        return getattr(ssnmf_fast, self.estimator)(
+        return getattr(estimators, self.estimator)(
             random_state=options.seed,
             n_threads=options.threads,
             dtype=options.dtype,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,10 +24,11 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype, refuse_on_disk
-from .._data.border import CleanMatrix, check_matrix, check_vector, readable, require_finite
-from .._data.csr_file import CsrFile, check_data
+from .._data.border import CleanMatrix, check_data, check_vector, readable, require_finite
+from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
+from .._models.online import Stream
 from .._models.receipts import Claim, claim_of
 from .._models.represent import represent
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
@@ -35,6 +36,7 @@ from .._solver.result import RECEIPT, Receipt
 from .._topics import Topics, divide_by_sums, make_topics, names_of, topic_shares
 from ._docstrings import complete_methods
 
+Starts: TypeAlias = str | tuple[Array, ...] | Sequence[Array] | None
 DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
@@ -205,6 +207,15 @@ def _distributions(values: Array) -> Array:
     return divide_by_sums(np.maximum(divide_by_sums(values), _LEAST))
 
 
+def keep_stream(model: Any, stream: Stream) -> None:
+    """Set the attributes that count the calls of `partial_fit`."""
+    first = not hasattr(model, "stream_statistics_")
+    model.n_iter_ = 1 if first else model.n_iter_ + 1
+    earlier = [] if first else model.objective_
+    model.objective_ = [*earlier, (model.n_iter_, stream.mean_loss)]
+    model.stream_statistics_ = stream.arrays()
+
+
 Self = TypeVar("Self", bound="FactorizationBase")
 
 
@@ -310,7 +321,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
                 ensure_all_finite="allow-nan",
             )
         self._refuse_nan(X)
-        return X if sparse else check_matrix(X, "X")
+        return X if sparse else check_data(X, 1)
 
     def _refuse_nan(self, values: Any) -> None:
         """Raise ValueError for NaN in an array where the model takes none."""
@@ -361,7 +372,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
 
     def _of_samples(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return what of the arguments of fit a representation needs, too."""
-        return {"S_fixed": given["S_fixed"]} if given.get("S_fixed") is not None else {}
+        return {"covariates": given["covariates"]} if given.get("covariates") is not None else {}
 
     def _keep(
         self, result: Factorization, inputs: Mapping[str, Any] | None = None, **attributes: Any
@@ -421,7 +432,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
         check_is_fitted(self)
         return self._features(self._checked(X, reset=False), X_weights)
 
-    def shares(self, X: Any, *, X_weights: Any = None) -> Array:
+    def topic_proportions(self, X: Any, *, X_weights: Any = None) -> Array:
         """Return the share of each sample that every component explains.
 
         A component explains its coefficient in S times the sum of its row of `components_`.  The

@@ -123,7 +123,7 @@ class BayesianBase(FactorizationBase):
     ) -> VariationalFit:
         """Fit to checked data, with other values of some parameters, and set the attributes."""
         arguments = self.get_params(deep=False)
-        for name in ("unlabeled", "readout", "dtype"):  # X has the dtype
+        for name in ("unlabeled", "predicts", "dtype"):  # X has the dtype
             arguments.pop(name, None)
         result = self._fit_variational(X, groups, **arguments | learned)
         self.components_, self.components_rate_ = result.A, result.A_rates
@@ -350,7 +350,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     >>> import ssnmf_fast as sf
     >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2], [4, 1, 0, 0]])
     >>> y = ["sport", "sport", "politics", "politics", None]
-    >>> model = sf.SupervisedBayesianNMF(n_components=2, tol=0, random_state=0).fit(X, y)
+    >>> model = sf.papers.SupervisedBayesianNMF(n_components=2, tol=0, random_state=0).fit(X, y)
     >>> model.label_rates_.shape, model.n_labeled_
     ((2, 2), 4)
     """
@@ -361,7 +361,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     rate_shape: float | str = "auto"
     rate_mean: float | str = "auto"
     init: Any = "random"
-    readout: str | None = "logistic"
+    predicts: bool = True
     tol: float = 1e-5  # as of BayesianBase, not of ReadoutPredictions
 
     _saved: ClassVar = {
@@ -373,7 +373,6 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     }
 
     def _learn(self, X: Any, y: Any) -> None:
-        self._check_readout()
         require(self, X, y)
         labels = ClassLabels(y, self.unlabeled)
         labels.check_fit()

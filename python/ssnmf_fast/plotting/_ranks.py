@@ -131,7 +131,7 @@ def clustergram(consensus: _Consensus, *, title: str | None = None) -> Figure:
     Raises
     ------
     TypeError
-        If `consensus` is not a :class:`ssnmf_fast.Consensus`.
+        If `consensus` is not a :class:`ssnmf_fast.results.Consensus`.
 
     Notes
     -----
@@ -187,7 +187,7 @@ def consensus_matrix(consensus: _Consensus, *, title: str | None = None, ax: Any
     Raises
     ------
     TypeError
-        If `consensus` is not a :class:`ssnmf_fast.Consensus`.
+        If `consensus` is not a :class:`ssnmf_fast.results.Consensus`.
 
     Notes
     -----
@@ -245,7 +245,7 @@ def stability_by_rank(
     Raises
     ------
     TypeError
-        If one is not a :class:`ssnmf_fast.Consensus`.
+        If one is not a :class:`ssnmf_fast.results.Consensus`.
     ValueError
         If there is none.
 

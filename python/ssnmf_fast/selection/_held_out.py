@@ -15,24 +15,22 @@ from sklearn.base import clone, is_regressor
 
 from .._common.arrays import Array
 from .._data.arrays import as_array, entry_rows, refuse_on_disk
-from .._data.border import CleanMatrix, check_integer, check_real
-from .._data.csr_file import check_data
+from .._data.border import CleanMatrix, check_data, check_integer, check_real
 from .._data.tensor_entries import RowProducts
-from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor, coordinate_parts
+from .._data.tensors import (
+    Coordinates,
+    SparseTensor,
+    Tensor,
+    check_tensor,
+    coordinate_parts,
+)
 from .._data.threads import Stop
 from .._labels import ClassLabels, RealTargets, label_vector, labels_of
 from .._models.factorize import factorize, factorize_tensor
 from .._models.represent import objective
+from .._solver.build import as_weights, build_tensor_term, build_term
 from .._solver.losses import FROBENIUS, KULLBACK_LEIBLER, loss_named
-from .._solver.weights import (
-    ByMode,
-    Outer,
-    Weights,
-    as_weights,
-    build_tensor_term,
-    build_term,
-    entries_at,
-)
+from .._solver.weights import ByMode, Outer, Weights, entries_at
 
 # Places held out at most: fits to sparse data go over them in every iteration, zeros among them.
 MOST_PLACES = 1 << 22
