@@ -5,20 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array
-from .._data.arrays import (
-    as_array,
-    drop_entries,
-    entry_rows,
-    sample,
-    scale_rows,
-    with_values,
-)
+from .._common.arrays import Array, Matrix, MatrixLike
+from .._data.arrays import as_array, drop_entries, entry_rows, sample, scale_rows, with_values
 from .._data.border import check_entries, check_matrix, check_shape, check_vector, read_pattern
 from .._data.entries import SparseEntries
 from .._data.tensor_entries import SparseTensorEntries
@@ -41,7 +35,7 @@ class Weights(ABC):
         """What has a row, or a number, for each sample."""
         return getattr(self, self._row_field)
 
-    def with_part(self: Self, part: Any) -> Self:
+    def with_part(self: Self, part: object) -> Self:
         """Return the weights of some samples, from their part of `by_rows`."""
         made: Self = replace(self, **{self._row_field: part})  # type: ignore[type-var]
         return made
@@ -58,7 +52,7 @@ class Weights(ABC):
         """Return what finds where the weights of rows are 0: a boolean array or CSR matrix."""
 
     @abstractmethod
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         """Check the weights of a clean matrix in memory, and return its term."""
 
     @abstractmethod
@@ -70,7 +64,9 @@ class Weights(ABC):
         """Return the weights with each row multiplied by a number >= 0."""
 
     @abstractmethod
-    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
+    def grouped(
+        self, X: Matrix, G: sp.csr_array, loss: Loss, name: str
+    ) -> tuple[Any, Weights, float]:
         """Return clean X by groups (G: groups x samples), its weights, and a constant."""
 
     # What follows holds entries of clean data, an array or a `SparseTensor`, out of fits.
@@ -109,6 +105,8 @@ class Weights(ABC):
         return X
 
 
+WeightsLike: TypeAlias = npt.ArrayLike | Weights | Sequence[npt.ArrayLike | None] | None
+
 TWO_WAYS = (
     "{}, which can be read in two ways: give weights.observed(pattern) if all other entries weigh "
     "0, weights.missing(pattern) if its entries are the missing ones."
@@ -124,7 +122,7 @@ class Outer(Weights):
     _row_field: ClassVar = "rows"
     by_vector: ClassVar = True
 
-    def hide(self, X: Any) -> Any:
+    def hide(self, X: Matrix) -> Any:
         return X
 
     def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
@@ -135,7 +133,7 @@ class Outer(Weights):
             return lambda rows: nowhere[rows]
         return lambda rows: a[rows, None] | b
 
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         return terms.separable(Z, self.checked(Z, name), loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
@@ -161,7 +159,7 @@ class Outer(Weights):
                 X *= (np.asarray(vector) > 0).reshape(-1, *[1] * (X.ndim - 1 - mode))
         return X
 
-    def checked(self, Z: Any, name: str) -> list[Array | None]:
+    def checked(self, Z: Matrix, name: str) -> list[Array | None]:
         """Return the weights of the rows and of the columns of a clean matrix."""
         sides = zip((self.rows, self.columns), ("rows", "columns"), Z.shape, strict=True)
         return [
@@ -177,7 +175,9 @@ class Outer(Weights):
             rows = np.where(rows > 0, rows * given, 0)
         return Outer(rows, self.columns)
 
-    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
+    def grouped(
+        self, X: Matrix, G: sp.csr_array, loss: Loss, name: str
+    ) -> tuple[Any, Weights, float]:
         """The weights of the groups are the sums of those of their samples."""
         rows, columns = self.checked(X, name)
         a = np.ones(X.shape[0], dtype=X.dtype) if rows is None else rows
@@ -198,7 +198,7 @@ class Outer(Weights):
 class SampleWeights(Outer):
     """Weights of samples; a fit takes the steps that it takes where samples are repeated."""
 
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         rows = np.asarray(self.checked(Z, name)[0], dtype=np.float64)
         nonzeros = float(rows @ np.asarray((Z != 0).sum(axis=1)))
         lengths = tuple(int(nonzeros / max(n, 1.0)) for n in (rows.sum(), Z.shape[1]))
@@ -238,7 +238,7 @@ class Entrywise(Weights):
         check_shape(array, shape, "X_weights", "the shape of X")
         return lambda rows: array[rows] == 0
 
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         return terms.entrywise(Z, self.checked(Z, name), loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
@@ -261,7 +261,7 @@ class Entrywise(Weights):
     def clear(self, X: Array) -> Array:
         return np.asarray(X * (as_array(self.array, "X_weights") > 0))
 
-    def checked(self, Z: Any, name: str) -> Array:
+    def checked(self, Z: Matrix, name: str) -> Array:
         if sp.issparse(self.array):  # a block of rows on a cluster
             raise TypeError(TWO_WAYS.format(f"{name} is a sparse matrix"))
         W: Array = check_matrix(self.array, name, dtype=Z.dtype, allow_nan=False)
@@ -291,7 +291,7 @@ class ByPattern(Weights):
     pattern: Any
     _row_field: ClassVar = "pattern"
 
-    def pattern_of(self, Z: Any, name: str) -> sp.csr_array:
+    def pattern_of(self, Z: Matrix, name: str) -> sp.csr_array:
         """Return the pattern, checked to be one of a clean matrix."""
         return _checked_pattern(self.pattern, Z, name)
 
@@ -300,7 +300,7 @@ class ByPattern(Weights):
 class Observed(ByPattern):
     """Weights that are zero outside of a sparse pattern."""
 
-    def hide(self, X: Any) -> sp.csr_array:
+    def hide(self, X: Matrix) -> sp.csr_array:
         return sp.csr_array((read_pattern(self.pattern, "X_weights") != 0).multiply(X))
 
     def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
@@ -324,7 +324,7 @@ class Observed(ByPattern):
         at = tensor_pattern(self.pattern, X).at
         return SparseTensor(at, entries_at(X, at))
 
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         """The data on the pattern, explicit zeros included."""
         pattern = self.pattern_of(Z, name)
         known = sample(Z, pattern)
@@ -350,7 +350,9 @@ class Observed(ByPattern):
         check_rows(pattern, rows, f"The pattern of {name}")
         return Observed(scale_rows(pattern, rows))
 
-    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
+    def grouped(
+        self, X: Matrix, G: sp.csr_array, loss: Loss, name: str
+    ) -> tuple[Any, Weights, float]:
         pattern = self.pattern_of(X, name)
         X = sample(X, pattern)
         total = sp.csr_array(G @ pattern)
@@ -391,7 +393,7 @@ class Missing(ByPattern):
         X[tuple(tensor_pattern(self.pattern, X).at.places)] = 0
         return self.others.clear(X)
 
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         """All entries but those of the pattern, which are dropped from Z once."""
         pattern = self.pattern_of(Z, name).copy()
         pattern.data = (pattern.data != 0).astype(Z.dtype)
@@ -434,7 +436,9 @@ class Missing(ByPattern):
         whole = np.repeat((rows == 0)[:, None], pattern.shape[1], axis=1)
         return Missing(scale_rows(pattern, rows) + sp.csr_array(whole.astype(np.float64)))
 
-    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
+    def grouped(
+        self, X: Matrix, G: sp.csr_array, loss: Loss, name: str
+    ) -> tuple[Any, Weights, float]:
         """Refuse: the sums over groups are not sparse."""
         raise ValueError(
             f"{name} are weights.missing(...), which samples with a common representation cannot "
@@ -442,13 +446,13 @@ class Missing(ByPattern):
         )
 
 
-def _checked_pattern(pattern: Any, Z: Any, name: str) -> sp.csr_array:
+def _checked_pattern(pattern: MatrixLike, Z: Matrix, name: str) -> sp.csr_array:
     checked = check_matrix(read_pattern(pattern, name), name, dtype=Z.dtype, allow_nan=False)
     check_shape(checked, Z.shape, name, "the shape of the data")
     return checked
 
 
-def tensor_pattern(pattern: Any, X: Tensor) -> SparseTensor:
+def tensor_pattern(pattern: MatrixLike, X: Tensor) -> SparseTensor:
     """Return the nonzero entries of a pattern of weights."""
     checked = check_tensor(pattern, "X_weights", X.dtype, ordinary=False)
     if checked.shape != X.shape:
@@ -488,7 +492,7 @@ def _pattern(places: Array, X: Tensor, values: Any = 1) -> Any:
     return found
 
 
-def check_rows(array: Any, rows: Array, name: str) -> None:
+def check_rows(array: Array | sp.csr_array, rows: Array, name: str) -> None:
     if len(array.shape) != 2 or array.shape[0] != len(rows):
         raise ValueError(f"{name} has shape {array.shape}; expected {len(rows)} rows.")
 
@@ -498,7 +502,7 @@ def ratio(sums: Array, weights: Array) -> Array:
     return np.divide(sums, weights, out=np.zeros_like(sums), where=weights > 0)
 
 
-def _energy(Z: Any, loss: Loss) -> Any:
+def _energy(Z: Matrix, loss: Loss) -> Any:
     """The function whose Bregman divergence the loss is, entrywise, float64."""
     return terms.with_values(Z, loss.energy(terms.values_of(Z).astype(np.float64)))
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from distributed import Client
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Solver
 from .._data.border import check_factor, check_integer, require_memory, warn_of_rank
 from .._persist.io import save
 from .._solver.build import (
@@ -47,7 +47,7 @@ def factorize(
     supervision_weight: float | Literal["balanced"] = 1.0,
     X_weights: Any = None,
     Y_weights: Any = None,
-    solver: str = "auto",
+    solver: Solver = "auto",
     init: Any = "auto",
     max_iter: int = 200,
     tol: float = 1e-4,

@@ -16,9 +16,9 @@ from sklearn.base import clone, is_regressor
 from .._common.arrays import Array
 from .._data.arrays import as_array, entry_rows, refuse_on_disk
 from .._data.border import CleanMatrix, check_data, check_integer, check_real
-from .._data.tensor_entries import RowProducts
 from .._data.tensors import (
     Coordinates,
+    RowProducts,
     SparseTensor,
     Tensor,
     check_tensor,
