@@ -19,7 +19,7 @@ from .._solver.build import build_term, sparse_labels
 from .._solver.known import Known
 from .._solver.losses import FROBENIUS
 from .._solver.penalties import Penalties, value_of
-from .._solver.problem import Ahead, Problem, problem_of
+from .._solver.problem import Momentum, Problem, problem_of
 from .._solver.relations import Relation, Statistics, unreached, value
 from .._solver.terms import Loss
 from ._rows import BlockStatistics, OnePickle, Order, Rows, kept
@@ -144,7 +144,7 @@ class RowOrder(Order):
         if moves:
             if self.rule is not None:
                 rows.forget_ahead()
-                problem.update_rows(self.rule, given and Ahead(*given))
+                problem.update_rows(self.rule, given and Momentum(*given))
                 rows.sums = _objective_sums(problem)
             rows.number = self.number
         # Those of the update alone: rows that were found again have none, whatever others have.
@@ -152,14 +152,14 @@ class RowOrder(Order):
         sums |= {what.__name__: what(block.relations, problem.factors) for what in self.asks}
         sums["penalties"] = value_of(block.penalties, problem.factors)
         largest = rows.S.max(axis=0, initial=0.0)
-        ahead = given and _RowsAhead(*given, rows)
-        found = problem.row_statistics(self.others, ahead) if self.others else {}
+        momentum = given and _MomentumOfRows(*given, rows)
+        found = problem.row_statistics(self.others, momentum) if self.others else {}
         factors = {name: _without_rows(each) for name, each in found.items()}
         return BlockStatistics(sums, factors, largest)
 
 
 @dataclass(frozen=True)
-class _RowsAhead(Ahead):
+class _MomentumOfRows(Momentum):
     """Where all rows of a block move, which the next order may let them do."""
 
     rows: Rows
