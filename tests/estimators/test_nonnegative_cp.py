@@ -418,7 +418,7 @@ class TestSlices:
             model.partial_fit(stream[:39])
         with pytest.raises(ValueError, match="expected lengths"):
             model.partial_fit(stream[None])
-        with pytest.raises(ValueError, match="multiply X by 1e-60"):
+        with pytest.raises(ValueError, match="multiply X by 1e-6"):
             model.partial_fit(stream * 1e60)
         with pytest.raises(ValueError, match="negative"):
             model.partial_fit(-stream)
