@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
 
 from .._common.arrays import Array, Matrix, Seed
 from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from .._common.foreign import refuse_foreign
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
 from .._data.arrays import DataLike, check_dtype, refuse_on_disk
@@ -54,6 +55,11 @@ class Estimator(TransformerMixin, BaseEstimator):
     _allow_nan: ClassVar = True
     _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, beside inherited
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Answer arguments of scikit-learn's NMF."""
+        refuse_foreign(cls.__name__, kwargs)
+        return super().__new__(cls)
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # First the others: scikit-learn wraps methods too, and may fail after the method itself.
         super().__init_subclass__(**kwargs)
@@ -80,6 +86,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
+        refuse_foreign(method.__qualname__, kwargs)
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)
