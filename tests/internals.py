@@ -15,21 +15,16 @@ from ssnmf_fast._solver import loop as progress
 from ssnmf_fast._solver import result as receipt
 from ssnmf_fast.cli import (
     _complete,
+    _findings,
     _fit,
-    _fitted,
+    _models,
     _outputs,
     _parser,
-    _predict,
-    _predictions,
-    _quality,
     _ratings,
     _text,
 )
 from ssnmf_fast.cli import _labels as _sample_labels
-from ssnmf_fast.cli import _outputs as _class_scores
-from ssnmf_fast.cli import _outputs as _findings
 from ssnmf_fast.cli import _read as _source
-from ssnmf_fast.cli import _suggest as _learning
 from ssnmf_fast.completion import _irls, _problem
 from ssnmf_fast.estimators import _class_topics as _label_shift
 from ssnmf_fast.estimators import _committee, _members, _suggesting, _training_data
@@ -44,7 +39,6 @@ from ssnmf_fast.selection import _held_out as _hidden_labels
 from ssnmf_fast.selection import _search
 
 __all__ = [
-    "_class_scores",
     "_committee",
     "_complete",
     "_context",
@@ -52,23 +46,19 @@ __all__ = [
     "_errors",
     "_findings",
     "_fit",
-    "_fitted",
     "_hidden",
     "_hidden_labels",
     "_irls",
     "_label_shift",
     "_labels",
-    "_learning",
     "_matrices",
     "_members",
+    "_models",
     "_neighbors",
     "_occurrences",
     "_outputs",
     "_parser",
-    "_predict",
-    "_predictions",
     "_problem",
-    "_quality",
     "_ratings",
     "_sample_labels",
     "_search",

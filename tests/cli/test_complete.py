@@ -12,7 +12,7 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 from absent_packages import hide
-from internals import _complete, _predict
+from internals import _complete
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
@@ -101,7 +101,7 @@ class TestRatings:
     ) -> None:
         quick = ["--rank", "1", "--test-size", "0"]
         assert complete(table, tmp_path / "a", *quick) == 0
-        monkeypatch.setattr(_predict, "_BLOCK_ENTRIES", 50)
+        monkeypatch.setattr(_complete, "_BLOCK_ENTRIES", 50)
         assert complete(table, tmp_path / "b", *quick) == 0
         first, second = (rows_of(tmp_path / f / "recommendations.csv") for f in "ab")
         assert [(r["user"], r["item"]) for r in first] == [(r["user"], r["item"]) for r in second]
@@ -398,7 +398,7 @@ class TestErrors:
             assert complete(matrix, out) == 2
             assert message in error_line(capsys)
         assert complete(matrix, out, "--user", "who") == 2
-        assert "--user belongs to a table of ratings" in error_line(capsys)
+        assert "--user is for a table of ratings" in error_line(capsys)
         assert complete(tmp_path / "none.npy", out) == 2
         assert "no such file" in error_line(capsys)
         assert not out.exists()

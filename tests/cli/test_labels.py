@@ -85,7 +85,7 @@ def test_a_column_of_ids_is_refused(
 @pytest.mark.parametrize(("count", "refused"), [(100, False), (101, True)])
 def test_many_labels_of_which_half_occur_once(count: int, refused: bool) -> None:
     alone = count * 3 // 5
-    labels = _sample_labels.read_labels([f"{min(k, alone)}" for k in range(count)], None)
+    labels = _sample_labels.parse_labels([f"{min(k, alone)}" for k in range(count)], None)
     with (
         pytest.raises(_source.UsageError, match=f"{alone} of the {count}")
         if refused

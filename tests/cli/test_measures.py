@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from internals import _findings, _fitted, _quality, _sample_labels
+from internals import _findings, _models, _sample_labels
 from topic_tables import make_topics
 
 import ssnmf_fast as sf
@@ -18,21 +18,21 @@ import ssnmf_fast as sf
 class TestLabels:
     def test_reading(self) -> None:
         values = ["a; b;a", "", None, float("nan"), ["b", None, " c "], [], 3]
-        labels = _sample_labels.read_labels(values, ";")
+        labels = _sample_labels.parse_labels(values, ";")
         assert labels.each == (("a", "b"), (), (), (), ("b", "c"), (), ("3",))
         assert labels.several
         assert labels.names == ["3", "a", "b", "c"]
-        assert not _sample_labels.read_labels(["a; b"], None).several
+        assert not _sample_labels.parse_labels(["a; b"], None).several
 
     def test_what_is_missing(self) -> None:
         pandas = pytest.importorskip("pandas")
         values = [None, float("nan"), pandas.NA, " ", " a ", -1]
-        assert _sample_labels.read_labels(values, None).each == ((), (), (), (), ("a",), ("-1",))
+        assert _sample_labels.parse_labels(values, None).each == ((), (), (), (), ("a",), ("-1",))
 
     def test_every_label_stays_seen(self) -> None:
         rng = np.random.default_rng(0)
         lists = [list(rng.choice(list("abcdef"), 2, replace=False)) for _ in range(40)]
-        labels = _sample_labels.read_labels([*lists, ["rare", "a"], []], None)
+        labels = _sample_labels.parse_labels([*lists, ["rare", "a"], []], None)
         for share in (0.2, 1.0):
             hidden = labels.hold_out(share, seed=3)
             assert labels.without(hidden).names == labels.names
@@ -40,11 +40,11 @@ class TestLabels:
         assert labels.hold_out(0.2, 3).sum() == round(0.2 * 41)
 
 
-def fitted_like(S: Any, labels: Any, held_out: Any, **attributes: Any) -> _fitted.Fitted:
+def fitted_like(S: Any, labels: Any, held_out: Any, **attributes: Any) -> _models.Fitted:
     """Return what the measures read of a fit whose transform is S."""
     model = SimpleNamespace(transform=lambda X: X, representation_=S, **attributes)
-    known = _sample_labels.read_labels(labels, None)
-    return _fitted.Fitted(model=model, X=S, labels=known, held_out=held_out)
+    known = _sample_labels.parse_labels(labels, None)
+    return _models.Fitted(model=model, X=S, labels=known, held_out=held_out)
 
 
 class TestMeasures:
@@ -52,9 +52,9 @@ class TestMeasures:
         S = np.array([[1.0, 0], [2, 0], [0, 1], [0, 3]])
         hidden = np.array([False, False, False, True])
         fitted = fitted_like(S, ["a", "a", "b", "b"], hidden, lower_bound_=-12.5)
-        (bound,) = _quality.bound_measures(fitted)
-        (sparsity,) = _quality.sparsity_measures(fitted)
-        (between,) = _quality.label_sparsity_measures(fitted)
+        (bound,) = _models.measure_bound(fitted)
+        (sparsity,) = _models.measure_sparsity(fitted)
+        (between,) = _models.measure_class_sparsity(fitted)
         assert (bound.value, bound.text) == (-12.5, "-12.5")
         assert sparsity.value == sf.metrics.hoyer_sparsity(S)
         wanted = sf.metrics.inter_label_sparsity(S[:3], ["a", "a", "b"]).score
@@ -64,7 +64,7 @@ class TestMeasures:
         X = np.array([[1.0, 2, 0], [3, 1, 0], [0, 0, 1], [0, 1, 1]])
         A = np.array([[5.0, 4, 0], [0, 0, 2], [0, 0, 0], [0, 1, 3]])
         model = SimpleNamespace(components_=A)
-        fitted = _fitted.Fitted(model=model, X=X, texts=[""] * 4)
+        fitted = _models.Fitted(model=model, X=X, texts=[""] * 4)
         used = A[[0, 3]]
         metrics = sf.metrics
         scores = [
@@ -72,18 +72,18 @@ class TestMeasures:
             metrics.topic_diversity(used).score,
             metrics.topic_exclusivity(used).score,
         ]
-        found = _quality.term_measures(fitted)
+        found = _models.measure_terms(fitted)
         assert [one.key for one in found] == ["coherence", "diversity", "exclusivity"]
         assert [one.value for one in found] == scores
         model.active_components_ = np.array([True, True, True, False])
-        (coherence,) = _quality.term_measures(fitted)  # one topic is left
+        (coherence,) = _models.measure_terms(fitted)  # one topic is left
         assert coherence.value == metrics.topic_coherence(X, A[:1]).score
         model.components_ = A[1:3]
         model.active_components_ = np.full(2, True)
-        assert _quality.term_measures(fitted) == []
+        assert _models.measure_terms(fitted) == []
 
 
-def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> _fitted.Fitted:
+def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> _models.Fitted:
     """Return a fit whose transform is S, and whose B says that every topic has one class."""
     A = np.eye(S.shape[1]) * np.arange(1, S.shape[1] + 1)  # scales that must not matter
     model = SimpleNamespace(
@@ -94,8 +94,8 @@ def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> _fitted.F
             A, terms, n_terms, np.array(["a", "b"]), np.eye(S.shape[1], 2)
         ),
     )
-    known = _sample_labels.read_labels(labels, None)
-    return _fitted.Fitted(model=model, X=S, labels=known, held_out=held_out, **more)
+    known = _sample_labels.parse_labels(labels, None)
+    return _models.Fitted(model=model, X=S, labels=known, held_out=held_out, **more)
 
 
 class TestSharesOfData:
@@ -194,6 +194,6 @@ class TestExamples:
         np.testing.assert_array_equal(second[0].image, [[0, 1]])
 
     def test_excerpt(self) -> None:
-        assert _findings.excerpt(" a\n b\t c ") == "a b c"
-        assert _findings.excerpt("a" * 300) == "a" * 199 + "…"
-        assert _findings.excerpt("one two three", 9) == "one two…"
+        assert _findings.shorten(" a\n b\t c ") == "a b c"
+        assert _findings.shorten("a" * 300) == "a" * 199 + "…"
+        assert _findings.shorten("one two three", 9) == "one two…"

@@ -70,7 +70,10 @@ def test_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--criterion", "bound", "--loss", "frobenius"], "--criterion bound has no --loss"),
+        (
+            ["--criterion", "bound", "--loss", "frobenius"],
+            "--loss is not used by --criterion",
+        ),
         (["--criterion", "stability", "--ranks", "1:3"], "ranks and n_starts of at least 2"),
     ],
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from internals import _outputs, _predictions
+from internals import _findings, _outputs
 from levels import environment
 from outputs import error_line, rows_of
 
@@ -162,7 +162,7 @@ def test_a_full_disk_leaves_the_old_files_or_none(
 
         monkeypatch.setattr(os, "replace", fails_once)
     else:
-        monkeypatch.setattr(_outputs, place, full_disk)
+        monkeypatch.setattr(_findings, place, full_disk)
     assert main(["fit", str(matrix), "--out", str(out), "--seed", "1", *FIT]) == 2
     assert contents(tmp_path) == old
     assert out.exists() == before
@@ -188,7 +188,7 @@ def test_predictions_that_fail_leave_the_old_file(
         file.write("sample,topic\n0,")  # type: ignore[attr-defined]
         full_disk()
 
-    monkeypatch.setattr(_predictions, "_write_table", some_cells)
+    monkeypatch.setattr(_outputs, "_write_table", some_cells)
     assert main(["predict", str(model), str(matrix), "--out", str(out)]) == 2
     assert contents(tmp_path) == before
 
@@ -228,7 +228,7 @@ def slowly(completion, ratings):
     print("writing", flush=True)
     time.sleep(600)
 
-_complete._predicted = slowly
+_complete._predict = slowly
 raise SystemExit(main(["complete", *sys.argv[1:]]))
 """
 
@@ -287,7 +287,7 @@ class TestFormulas:
     )
     def test_cells(self, cell: object, written: str, tmp_path: Path) -> None:
         path = tmp_path / "cells.csv"
-        _predictions.write_csv(path, ["=name"], [[cell, "x"]], safe=True)
+        _outputs.write_csv(path, ["=name"], [[cell, "x"]], safe=True)
         header, row = path.read_bytes().decode().splitlines()
         assert (header, row) == ("'=name", f"{written},x")
 
@@ -296,7 +296,7 @@ class TestFormulas:
     ) -> None:
         out = str(tmp_path / "out.jsonl")
         assert main(["predict", str(model), str(matrix), "--out", out, "--safe-csv"]) == 2
-        assert "--safe-csv belongs to csv" in error_line(capsys)
+        assert "--safe-csv is only for csv" in error_line(capsys)
         holes = np.array([[1.0, np.nan], [2.0, 3.0]])
         np.save(tmp_path / "holes.npy", holes)
         out = str(tmp_path / "full.csv")

@@ -162,7 +162,7 @@ class TestDelimiter:
         assert fit(tmp_path / "X.npy", tmp_path / "out", "--format", "csv") == 2
         assert "--format is for tables" in capsys.readouterr().err
         assert fit(table, tmp_path / "out", "--format", "jsonl", "--delimiter", ";") == 2
-        assert "--delimiter belongs to .csv and .tsv" in capsys.readouterr().err
+        assert "--delimiter is only used for .csv and .tsv" in capsys.readouterr().err
 
     def test_hints(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         table = written(tmp_path / "a.csv", delimiter=";")

@@ -190,7 +190,7 @@ class TestTerms:
             (["--token-pattern", "zzz"], "--token-pattern zzz"),
             (["--delimiter", "::"], "one character, or tab"),
             (["--encoding", "rot13"], "must be an encoding such as utf-8"),
-            (["--stop-words", "none,english"], "none goes with no other list"),
+            (["--stop-words", "none,english"], "none excludes other lists"),
             (["--stop-words", "english,nowhere.txt"], "nowhere.txt: no such file"),
         ],
     )
@@ -222,9 +222,7 @@ def test_damaged_files_are_refused(
     path.write_text(json.dumps(content), encoding="utf-8")
     (tmp_path / "out" / "metrics.json").write_text(deep, encoding="utf-8")
     assert main(["predict", str(tmp_path / "out"), str(table), "--out", out]) == 2
-    assert "metrics.json is not of `ssnmf-fast fit`: lists or objects too deep" in error_line(
-        capsys
-    )
+    assert "metrics.json was not written by `ssnmf-fast fit`: lists or" in error_line(capsys)
     assert fit(table, tmp_path / "new", "--token-pattern", "[") == 2
     assert "no regular expression" in error_line(capsys)
 
