@@ -30,6 +30,7 @@ _HOLES = (
     ".gz too; - for a table from standard input"
 )
 _LOSSES = "frobenius, kullback-leibler, itakura-saito, or the beta of a beta-divergence from 0 to 2"
+_TOL = "stop when the objective falls by less per iteration, relative to its first value"
 
 
 class Parser(argparse.ArgumentParser):
@@ -57,41 +58,43 @@ def _run(module: str, name: str = "run") -> Callable[[argparse.Namespace], Any]:
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of ``ssnmf-fast``."""
-    parser = Parser(
-        prog="ssnmf-fast",
-        description="Semi-supervised nonnegative matrix factorization: topics that know labels.",
-    )
+    about = "Semi-supervised nonnegative matrix factorization: topics that know labels."
+    parser = Parser(prog="ssnmf-fast", description=about)
     parser.add_argument("--version", action="version", version=f"ssnmf-fast {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def command(name: str, about: str, run: Any, **more: Any) -> argparse.ArgumentParser:
-        new = commands.add_parser(name, help=about, formatter_class=_Formatter, **more)
+    def command(name: str, run: Any, help: str, synopsis: str = "", **more: Any) -> Any:
+        usage = f"ssnmf-fast {name} {synopsis} [option ...]" if synopsis else None
+        new = commands.add_parser(name, help=help, usage=usage, formatter_class=_Formatter, **more)
         new.set_defaults(run=run)
         return new
 
-    about = "fit handwritten digits, compare with LinearSVC, draw pictures and a report"
-    demo = command("demo", about, None)
+    demo = command(
+        "demo",
+        _run("_fit", "run_demo"),
+        "fit handwritten digits, compare with LinearSVC, draw pictures and a report",
+    )
     width = max(map(len, MODELS))
     models = (f"\n  {name:<{width}}  {model.about}" for name, model in MODELS.items())
     fit = command(
         "fit",
-        "fit a text table or a matrix; write model, tables and a report",
         _run("_fit"),
+        "fit a text table or a matrix; write model, tables and a report",
+        "DATA [--text COLUMN] [--labels LABELS] [--rank COUNT] [--model MODEL] [--out DIR]\n"
+        "                     ",
         description="Learn topics from DATA, guided by the labels of some samples.\n"
         "With --labels and nothing else, several classifiers are weighted by cross-validation,\n"
         "and the expected accuracy is printed, with that of LinearSVC; both need three labels a\n"
         "class.\n\n"
         "  ssnmf-fast fit posts.csv --text body --labels topic",
-        usage="ssnmf-fast fit DATA [--text COLUMN] [--labels LABELS] [--rank COUNT] "
-        "[--model MODEL] [--out DIR]\n                      [option ...]",
         epilog="models:" + "".join(models),
     )
     _add_fit(fit)
-    # What these read, and train, are options of `fit` as well.
+    # Others read data, and fit, as `fit` does.
     defaults = vars(fit.parse_args(["data"]))
     digits = ["digits", "--labels", "digits", "--image-shape", "8x8", "--test-size", "0.5"]
     digits += ["--model", "ssnmf", "--rank", "50", "--supervision-weight", "inf"]
-    demo.set_defaults(**vars(fit.parse_args(digits)) | {"run": _run("_fit", "run_demo")})
+    demo.set_defaults(**vars(fit.parse_args(digits)) | {"run": demo.get_default("run")})
     add = _adder(demo)
     add("--out", v.DIR, "folder for the results", default="ssnmf-fast-demo")
     _add_computing(add)
@@ -99,17 +102,30 @@ def build_parser() -> argparse.ArgumentParser:
 
     predict = command(
         "predict",
-        "predict labels or topics of new data with a fitted model",
         _run("_predict"),
+        "predict labels or topics of new data with a fitted model",
         description="Models that were fitted with labels predict labels and their probabilities;\n"
         "the others give the weights of the topics; those of `complete` predict ratings.",
     )
-    _add_predict(predict)
+    model = "folder of `fit` or `complete`, or its model.npz"
+    predict.add_argument("model", metavar="MODEL", help=model)
+    add = _adder(predict, data=f"{_DATA}; of users and items for a model of `complete`")
+    out = "file for the result (.csv or .jsonl), or - for standard output"
+    add("--out", v.FILE, out, default="-")
+    _add_out_format(add)
+    add("--explain", v.ON, "add the three terms that support each prediction most")
+    add("--text", v.COLUMN, "column with the text, if named otherwise")
+    for role in ROLES[:2]:
+        by = f"(default: {role}, else the column in its place)"
+        add(f"--{role}", v.COLUMN, f"{role}s, for a model of `complete` {by}")
+    _add_id(add)
+    _add_computing(add, seed=False)
+    _add_common(predict)
 
     verify = command(
         "verify",
-        "check a model against its receipt and the data of its fit",
         _run("_predict", "run_verify"),
+        "check a model against its receipt and the data of its fit",
         description="Compare DATA and the model with those of the fit, and compute the objective "
         "anew,\nand how near to an optimum it is. The exit code is 1 if anything differs.",
     )
@@ -122,43 +138,56 @@ def build_parser() -> argparse.ArgumentParser:
 
     suggest = command(
         "suggest",
-        "choose the samples that are worth labeling next, and write a table to fill in",
         _run("_suggest"),
+        "choose the samples that are worth labeling next, and write a table to fill in",
+        "DATA --labels LABELS [--text COLUMN] [-n COUNT] [--out FILE] [--more-labels FILE]\n"
+        "                         ",
         description="Fit the default model to the labeled samples of DATA, and write the unlabeled "
         "ones\nthat would teach it most, with an empty column of labels. Fill it in, and fit:\n\n"
         "  ssnmf-fast suggest posts.csv --text body --labels topic --out todo.csv\n"
         "  ssnmf-fast fit posts.csv --text body --labels topic --more-labels todo.csv",
-        usage="ssnmf-fast suggest DATA --labels LABELS [--text COLUMN] [-n COUNT] [--out FILE]\n"
-        "                          [--more-labels FILE] [option ...]",
     )
-    _add_suggest(suggest, defaults)
+    suggest.set_defaults(**defaults | {"run": suggest.get_default("run")})
+    add = _adder(suggest, "used most", data=_DATA)
+    _add_text_and_labels(add)
+    add("--count -n", v.COUNT, "number of samples to label next", default=20)
+    out = "table to fill in (.csv or .jsonl), or - for standard output"
+    add("--out", v.FILE, f"{out} (default: the name of DATA with -to-label.csv)")
+    add = _adder(suggest, "data and results")
+    _add_label_options(add)
+    _add_id(add)
+    _add_out_format(add)
+    _add_computing(add)
+    _add_vectorizer(suggest)
+    _add_common(suggest)
 
     ranks = command(
         "choose-rank",
-        "choose the number of topics by what models predict",
         _run("_ranks"),
+        "choose the number of topics by what models predict",
+        "DATA [--ranks RANKS] [--criterion CRITERION] [--loss LOSS]\n"
+        "                              [--text COLUMN] [--out DIR]",
         description="Fit models with several numbers of topics, and see which is best: unless\n"
         "--criterion is given, how well those of parts of DATA predict the rest. A curve is in\n"
         "report.html.\n\n"
         "  ssnmf-fast choose-rank posts.csv --text body --ranks 2:30:2",
-        usage="ssnmf-fast choose-rank DATA [--ranks RANKS] [--criterion CRITERION] [--loss LOSS]\n"
-        "                              [--text COLUMN] [--out DIR] [option ...]",
     )
-    _add_choose_rank(ranks, defaults)
+    ranks.set_defaults(**defaults | {"run": ranks.get_default("run")})
+    _add_choose_rank(ranks)
 
     complete = command(
         "complete",
-        "complete a table of ratings or a matrix with missing entries",
         _run("_complete"),
+        "complete a table of ratings or a matrix with missing entries",
+        "DATA [--user COLUMN] [--item COLUMN] [--rating COLUMN] [--rank COUNT]\n"
+        "                           [--out PATH]",
         description="Find the missing values of DATA by a matrix of low rank.\n\n"
         "  ssnmf-fast complete ratings.csv --user user --item film --rating stars",
-        usage="ssnmf-fast complete DATA [--user COLUMN] [--item COLUMN] [--rating COLUMN] "
-        "[--rank COUNT]\n                           [--out PATH] [option ...]",
     )
     _add_complete(complete)
-
-    about = "print versions, compiler, levels, threads"
-    config = command("show-config", about, lambda _: show_config())
+    config = command(
+        "show-config", lambda _: show_config(), "print versions, compiler, levels, threads"
+    )
     _adder(config)("--debug", v.ON, "show where in the code errors arise")
     return parser
 
@@ -176,28 +205,14 @@ def _adder(parser: Any, group: str | None = None, *, data: str | None = None) ->
 
 
 def _add_fit(parser: argparse.ArgumentParser) -> None:
-    few, ssnmf = FewLabelsClassifier(), SSNMFClassifier()
     add = _adder(parser, "used most", data=_DATA)
     _add_text_and_labels(add)
-    add(
-        "--seeds",
-        v.FILE,
-        "words of each topic, in place of labels or in addition to them: .json or .yaml, as "
-        '{"space": ["orbit", "nasa"], "sport": {"game": 2, "team": 1}} '
-        f"({users_of('seeds')})",
-    )
-    add(
-        "--rank",
-        v.COUNT,
-        "number of topics, which most models need (few-labels has 1 or 3 for each class; default "
-        "of ts-nmf and seeded: one for each label or list of seeds)",
-    )
-    add(
-        "--model",
-        v.word(*MODELS),
-        "one of the models below (default: few-labels, seeded with --seeds, or nmf without "
-        "--labels)",
-    )
+    example = '{"space": ["orbit", "nasa"], "sport": {"game": 2, "team": 1}}'
+    add("--seeds", v.FILE, f"words of each topic, in .json or .yaml, as {example} (for seeded)")
+    rank = "(few-labels: 1 or 3 for each class; ts-nmf and seeded: one for each label or seeds)"
+    add("--rank", v.COUNT, f"number of topics, which most models need {rank}")
+    default = "(default: few-labels, seeded with --seeds, or nmf without --labels)"
+    add("--model", v.word(*MODELS), f"one of the models below {default}")
     add("--out", v.DIR, "folder for the results (default: the name of DATA with -ssnmf-fast)")
 
     add = _adder(parser, "data and results")
@@ -208,151 +223,69 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     add("--terms", v.COUNT, "number of terms of each topic", default=10)
     _add_safe_csv(add)
 
-    add = _adder(parser, "model")
+    few, ssnmf, add = FewLabelsClassifier(), SSNMFClassifier(), _adder(parser, "model")
     add("--max-iter", v.integer(), f"most iterations (default: {ssnmf.max_iter})")
-    add(
-        "--tol",
-        v.FRACTION,
-        "stop when the objective falls by less per iteration, relative to its first value "
-        "(default: 1e-4; Bayesian models 1e-5)",
-    )
+    add("--tol", v.FRACTION, f"{_TOL} (default: 1e-4; Bayesian models 1e-5)")
     _add_computing(add)
-    add(
-        "--dtype",
-        v.word("float32", "float64"),
-        "numbers that the fit works with; float32 is faster for large data (default: float32 for "
-        "text, for a matrix that of its numbers)",
-    )
-    add(
-        "--test-size",
-        v.FRACTION,
-        "share of the labeled samples held out for the score, 0 for none (default: 0 for "
-        "few-labels, which validates, else 0.2)",
-    )
+    dtype = "numbers that the fit works with (default: float32 for text, else that of the matrix)"
+    add("--dtype", v.word("float32", "float64"), dtype)
+    test_size = "share of the labeled samples held out for the score, 0 for none"
+    default = "(default: 0 for few-labels, which validates, else 0.2)"
+    add("--test-size", v.FRACTION, f"{test_size} {default}")
 
-    def own(name: str, kind: v.Kind, help: str) -> None:
+    def own(name: str, kind: v.Kind, help: str, default: str) -> None:
         """Add an option of some models."""
-        add(name, kind, f"{help}; for {users_of(name[2:].replace('-', '_'))})")
+        users = users_of(name[2:].replace("-", "_"))
+        add(name, kind, f"{help} (default: {default}; for {users})")
 
-    own(
-        "--loss",
-        v.LOSS,
-        f"loss of the data: {_LOSSES} (default: {ssnmf.loss} for few-labels, ssnmf, seeded and "
-        "nmf-alpha, else frobenius",
-    )
-    own(
-        "--supervision-loss",
-        v.LOSS,
-        f"loss of the labels, one of the same (default: {ssnmf.supervision_loss}",
-    )
+    default = f"{ssnmf.loss} for few-labels, ssnmf, seeded and nmf-alpha, else frobenius"
+    own("--loss", v.LOSS, f"loss of the data: {_LOSSES}", default)
+    labels = "loss of the labels, one of the same"
+    own("--supervision-loss", v.LOSS, labels, f"{ssnmf.supervision_loss}")
     own(
         "--supervision-weight",
-        v.weight("WEIGHT", "balanced", "auto"),
+        v.WEIGHT,
         "weight of the labels' loss; balanced: both losses count the same at the start; inf, for "
-        "ssnmf: labeled samples have the topics of their classes only; auto, for nmf-alpha: a "
-        f"small number (default: {ssnmf.supervision_weight} for ssnmf, auto for nmf-alpha",
+        "ssnmf: labeled samples have the topics of their classes only; auto, for nmf-alpha: small",
+        f"{ssnmf.supervision_weight} for ssnmf, auto for nmf-alpha",
     )
-    own(
-        "--self-training",
-        v.integer("auto"),
-        "rounds in which the most certain predictions become labels of small weight (default: "
-        f"{few.self_training}",
-    )
+    rounds = "rounds in which the most certain predictions become labels of small weight"
+    own("--self-training", v.integer("auto"), rounds, str(few.self_training))
     own(
         "--readout",
         v.word("logistic", "refit", "joint"),
         "how to predict: logistic regression on the topics of a sample and on its features, the "
-        "matrix B fitted again without labels, or the B of the factorization (default: "
-        f"{ssnmf.readout}",
+        "matrix B fitted again without labels, or the B of the factorization",
+        str(ssnmf.readout),
     )
-    own(
-        "--time",
-        v.COLUMN,
-        "column of the table with the dates (2004-12-26, 20041226, ...), or a text file with one "
-        "date per line (needed",
-    )
-    own(
-        "--freq",
-        v.SLICES,
-        "length of the slices of time, also in multiples as '2 weeks' or '6 hours', or how many "
-        "there are (default: month",
-    )
+    dates = "column with the dates (2004-12-26, 20041226, ...), or a file with one date per line"
+    own("--time", v.COLUMN, dates, "none")
+    slices = "length of the slices of time, also as '2 weeks' or '6 hours', or how many there are"
+    own("--freq", v.SLICES, slices, "month")
     own(
         "--method",
         v.word("tied", "tensor", "sums", "two-layer", "nmf"),
         "how topics are found: with the same shares in all texts of a slice of time, from a "
         "tensor, from the sums of the texts of each slice, from topics of each slice, or from the "
-        "texts alone (default: tied",
+        "texts alone",
+        "tied",
     )
-    own(
-        "--documents-per-slice",
-        v.COUNT,
-        "for how many texts a slice of time counts at most, or how many are drawn for the tensor "
-        "(default: the median",
-    )
-    own("--free-topics", v.integer(), "topics in addition to those with names (default: 0")
-    own(
-        "--labeled-weight",
-        v.FINITE_WEIGHT,
-        "weight of a labeled sample, where others have 1; inverse-rate: samples divided by labeled "
-        "ones (default: inverse-rate",
-    )
-    own("--svm-c", v.POSITIVE, "penalty of the support vector machines on errors (default: 1")
-    own(
-        "--s-shape",
-        v.POSITIVE,
-        "shape of the prior of topics' weights in samples; below 1 for few topics a sample "
-        "(default: 1",
-    )
-    own(
-        "--rate-shape",
-        v.POSITIVE,
-        "shape of the prior of the rates that a class gives topics: controls how few topics a "
-        "class uses (default: auto",
-    )
+    texts = "for how many texts a slice counts at most, or how many are drawn for the tensor"
+    own("--documents-per-slice", v.COUNT, texts, "the median")
+    own("--free-topics", v.integer(), "topics in addition to those with names", "0")
+    inverse = "inverse-rate: samples divided by labeled ones"
+    weight = f"weight of a labeled sample, where others have 1; {inverse}"
+    own("--labeled-weight", v.LABELED_WEIGHT, weight, "inverse-rate")
+    own("--svm-c", v.POSITIVE, "penalty of the support vector machines on margin violations", "1")
+    s_shape = "shape of the prior of topics' weights in samples; below 1 for few topics a sample"
+    own("--s-shape", v.POSITIVE, s_shape, "1")
+    rates = "shape of the prior of the rates of topics by class: below 1 for few topics a class"
+    own("--rate-shape", v.POSITIVE, rates, "auto")
     _add_vectorizer(parser)
     _add_common(parser)
 
 
-def _add_predict(parser: argparse.ArgumentParser) -> None:
-    model = "folder of `fit` or `complete`, or its model.npz"
-    parser.add_argument("model", metavar="MODEL", help=model)
-    add = _adder(parser, data=f"{_DATA}; of users and items for a model of `complete`")
-    out = "file for the result (.csv or .jsonl), or - for standard output"
-    add("--out", v.FILE, out, default="-")
-    _add_out_format(add)
-    add("--explain", v.ON, "add the three terms that support each prediction most")
-    add("--text", v.COLUMN, "column with the text, if named otherwise")
-    for role in ROLES[:2]:
-        by = f"(default: {role}, else the column in its place)"
-        add(f"--{role}", v.COLUMN, f"{role}s, for a model of `complete` {by}")
-    _add_id(add)
-    _add_computing(add, seed=False)
-    _add_common(parser)
-
-
-def _add_suggest(parser: argparse.ArgumentParser, defaults: dict[str, Any]) -> None:
-    parser.set_defaults(**defaults | {"run": _run("_suggest")})
-    add = _adder(parser, "used most", data=_DATA)
-    _add_text_and_labels(add)
-    add("--count -n", v.COUNT, "number of samples to label next", default=20)
-    add(
-        "--out",
-        v.FILE,
-        "table to fill in (.csv or .jsonl), or - for standard output (default: the name of DATA "
-        "with -to-label.csv)",
-    )
-    add = _adder(parser, "data and results")
-    _add_label_options(add)
-    _add_id(add)
-    _add_out_format(add)
-    _add_computing(add)
-    _add_vectorizer(parser)
-    _add_common(parser)
-
-
-def _add_choose_rank(parser: argparse.ArgumentParser, defaults: dict[str, Any]) -> None:
-    parser.set_defaults(**defaults | {"run": _run("_ranks")})
+def _add_choose_rank(parser: argparse.ArgumentParser) -> None:
     add = _adder(parser, "used most", data=_DATA)
     ranks = "numbers of topics to try, as 5,10,20 or 2:30:2 (from 2 to 30 by twos)"
     add("--ranks", v.RANKS, ranks, default="2:20")
@@ -363,8 +296,7 @@ def _add_choose_rank(parser: argparse.ArgumentParser, defaults: dict[str, Any]) 
         "Bayesian model, or how well many starts agree",
         default="held-out",
     )
-    loss = f"loss of the data: {_LOSSES} (default: frobenius; not for bound)"
-    add("--loss", v.LOSS, loss)
+    add("--loss", v.LOSS, f"loss of the data: {_LOSSES} (default: frobenius; not for bound)")
     add("--text", v.COLUMN, "column with the text (default: text)")
     add("--out", v.DIR, "folder for the results (default: the name of DATA with -ranks)")
     add = _adder(parser, "choice")
@@ -382,12 +314,7 @@ def _add_choose_rank(parser: argparse.ArgumentParser, defaults: dict[str, Any]) 
     add("--held-out", v.SHARE, held_out, default=0.1)
     add("--only-nonzeros", v.ON, "hold out no zeros: for data whose zeros are unknown values")
     add("--max-iter", v.COUNT, "most iterations of a fit (default: 500, for bound 200)")
-    add(
-        "--tol",
-        v.FRACTION,
-        "stop a fit when the objective falls by less per iteration, relative to its first value "
-        "(default: 1e-6 for frobenius, else 1e-5)",
-    )
+    add("--tol", v.FRACTION, f"{_TOL} (default: 1e-6 for frobenius, else 1e-5)")
     _add_computing(_adder(parser, "fits"))
     _add_vectorizer(parser)
     _add_common(parser)
@@ -405,29 +332,17 @@ def _add_complete(parser: argparse.ArgumentParser) -> None:
     add = _adder(parser, "ratings")
     for role in ROLES:
         add(f"--{role}", v.COLUMN, f"default: {role}, or of three columns the one in its place")
-    add(
-        "--duplicates",
-        v.word(*DUPLICATES),
-        "several ratings of an item by one user: an error, or use their mean, the first or the "
-        f"last (default: {DUPLICATES[0]})",
-    )
+    several = "several ratings of an item by one user: an error, or use mean, first or last"
+    add("--duplicates", v.word(*DUPLICATES), f"{several} (default: {DUPLICATES[0]})")
     add("--top", v.COUNT, "items recommended to a user (default: 10)")
     _add_safe_csv(add)
     group = parser.add_argument_group("model")
     add = _adder(group.add_mutually_exclusive_group())
-    add(
-        "--exact",
-        v.ON,
-        "the data are of low rank but for rounding: fit them exactly (default for a matrix)",
-    )
-    add(
-        "--noisy",
-        v.ON,
-        "choose the shrinkage on held-out entries, and fit means of users and items, or of rows "
-        "and columns, too (default for ratings)",
-    )
+    add("--exact", v.ON, "fit data of low rank exactly, but for rounding (default for a matrix)")
+    means = "fit means of users and items, or of rows and columns, too (default for ratings)"
+    add("--noisy", v.ON, f"choose the shrinkage on held-out entries, and {means}")
     add = _adder(group)
-    add("--rank", v.COUNT, "default: chosen from the data")
+    add("--rank", v.COUNT, "rank of the matrix (default: chosen from the data)")
     add("--method", v.word(*METHODS), "algorithm", default="auto")
     add("--max-iter", v.COUNT, "most iterations (default: by the method)")
     add("--clip", v.ON, "keep predictions, also those of `predict`, in the range of the values")
@@ -439,17 +354,13 @@ def _add_complete(parser: argparse.ArgumentParser) -> None:
 
 def _add_text_and_labels(add: Add) -> None:
     add("--text", v.COLUMN, "column with the text (default: text)")
-    add(
-        "--labels",
-        v.LABELS,
-        "column of the table, or a text file with one label per line; empty = unlabeled; in .jsonl "
-        "also lists of labels",
-    )
+    labels = "column with the labels, or a file with one per line; empty = unlabeled; in .jsonl"
+    add("--labels", v.LABELS, f"{labels} also lists of labels")
 
 
 def _add_label_options(add: Add) -> None:
     several = "separator of several labels of a sample, such as ';' in a;b"
-    add("--label-separator", v.TEXT, f"{several} ({users_of('label_separator')})")
+    add("--label-separator", v.TEXT, f"{several} (for {users_of('label_separator')})")
     none = "labels that mean that a sample has none, such as NA,unknown; may be repeated"
     add("--unlabeled --unlabelled", v.TEXTS, none)  # codespell:ignore unlabelled
     add("--more-labels", v.FILES, "table of `suggest` whose labels are filled in; may be repeated")
@@ -460,12 +371,8 @@ def _add_id(add: Add) -> None:
 
 
 def _add_safe_csv(add: Add) -> None:
-    add(
-        "--safe-csv",
-        v.ON,
-        "put an apostrophe before cells of text that begin with = + - or @ (not before numbers): a "
-        "spreadsheet program would run them as formulas",
-    )
+    formulas = "(not before numbers): a spreadsheet program would run them as formulas"
+    add("--safe-csv", v.ON, f"put an apostrophe before text that begins with = + - or @ {formulas}")
 
 
 def _add_out_format(add: Add) -> None:
@@ -484,42 +391,24 @@ def _add_vectorizer(parser: argparse.ArgumentParser) -> None:
     add("--max-features", v.COUNT, "most terms; the most frequent ones are used", default=5000)
     add("--min-df", v.COUNT, "least number of documents of a term", default=2)
     add("--max-df", v.FRACTION, "largest share of documents of a term", default=0.7)
-    add(
-        "--stop-words",
-        v.LIST,
-        "words to leave out: english, none, a file with one on a line in place of the English "
-        "ones, or english,FILE for both",
-        default="english",
-    )
+    words = "words to leave out: english, none, a file with one on a line, or english,FILE for both"
+    add("--stop-words", v.LIST, words, default="english")
     ngram = "words in a term: 1,2 for single words and pairs; one number, as 2, for pairs alone"
     add("--ngram", v.NGRAM, ngram, default="1")
-    add(
-        "--token-pattern",
-        v.REGEX,
-        "regular expression of a word (default: two or more letters, digits or underscores, with "
-        "their combining marks)",
-    )
-    add(
-        "--keep-markup",
-        v.ON,
-        "keep HTML tags, entities such as &quot; and addresses of web pages, instead of removing "
-        "tags and addresses, and replacing entities by their characters",
-    )
+    pattern = "two or more letters, digits or underscores, with their combining marks"
+    add("--token-pattern", v.REGEX, f"regular expression of a word (default: {pattern})")
+    markup = "keep HTML tags, entities such as &quot; and addresses of web pages as they are"
+    add("--keep-markup", v.ON, markup)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     """Add the options of reading and printing."""
-    add = _adder(parser, "reading")
-    kinds = (kind[1:] for kind in TABLES)
+    add, kinds = _adder(parser, "reading"), (kind[1:] for kind in TABLES)
     add("--format", v.word(*kinds), "kind of table (default: the ending of DATA; csv for -)")
     encoding = "encoding of DATA and of every other text file that is read"
     add("--encoding", v.ENCODING, encoding, default="utf-8")
-    add(
-        "--delimiter",
-        v.DELIMITER,
-        "character between the cells of a line, as ';' or tab (default: comma for .csv, tab for "
-        ".tsv)",
-    )
+    delimiter = "character between cells, as ';' or tab (default: comma for .csv, tab for .tsv)"
+    add("--delimiter", v.DELIMITER, delimiter)
     add = _adder(parser, "output")
     add("--json", v.ON, "print a summary as JSON on standard output, and nothing else there")
     add("--quiet", v.ON, "print nothing but errors")

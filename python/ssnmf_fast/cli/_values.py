@@ -14,10 +14,11 @@ from .._solver.losses import loss_named
 from ..selection._rank import MOST_RANKS
 
 Kind = dict[str, Any]  # arguments of `add_argument`
+_LEAST, _MOST = sys.float_info.min, sys.float_info.max
 
 
 def _value(metavar: str, expected: str, read: Callable[[str], object], *words: str) -> Kind:
-    """Return the arguments of `add_argument` for a value, or one of some words in its place.
+    """Return the kind of a value, or of one of some words in its place.
 
     `read` refuses a text by ValueError, LookupError or, with a reason, ArgumentTypeError.
     """
@@ -32,9 +33,7 @@ def _value(metavar: str, expected: str, read: Callable[[str], object], *words: s
     return {"type": parse, "metavar": "|".join([*words, metavar])}
 
 
-def _number(
-    kind: type[int] | type[float], low: float, high: float = math.inf
-) -> Callable[[str], Any]:
+def _number(kind: Callable[[str], Any], low: float, high: float = math.inf) -> Callable[[str], Any]:
     """Return a reader of numbers in a range."""
 
     def read(text: str) -> Any:
@@ -46,6 +45,16 @@ def _number(
     return read
 
 
+def word(*choices: str) -> Kind:
+    """Return the kind of one of some words."""
+    return {"choices": choices}
+
+
+def integer(*words: str) -> Kind:
+    """Return the kind of a whole number, or of one of some words."""
+    return _value("INTEGER", "a whole number of at least 0", _number(int, 0), *words)
+
+
 def _read_loss(text: str) -> str | float:
     """Read the name of a loss, or the beta of a beta-divergence."""
     loss = float(text) if text[:1].isdigit() else text
@@ -54,12 +63,6 @@ def _read_loss(text: str) -> str | float:
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error).rstrip(".")) from None
     return loss
-
-
-def _read_separator(text: str) -> str:
-    if not text:
-        raise ValueError
-    return text
 
 
 class ImageShape(tuple[int, int]):
@@ -74,8 +77,10 @@ def _read_image_shape(text: str) -> ImageShape:
     return ImageShape((height, width))
 
 
-def _split_texts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+def _read_text(text: str, allowed: str = r"(?s).+") -> str:
+    if not re.fullmatch(allowed, text):
+        raise ValueError
+    return text
 
 
 def _read_encoding(text: str) -> str:
@@ -83,15 +88,7 @@ def _read_encoding(text: str) -> str:
     return text
 
 
-def _read_delimiter(text: str) -> str:
-    mark = {"tab": "\t", "\\t": "\t"}.get(text, text)
-    if len(mark) != 1 or mark in '"\r\n':
-        raise ValueError
-    return mark
-
-
 def _read_ngram_range(text: str) -> tuple[int, int]:
-    """Read how many words a term has: LOW,HIGH, or one number for both."""
     numbers = [*map(_number(int, 1), text.split(","))]
     if len(numbers) > 2 or numbers[0] > numbers[-1]:
         raise ValueError
@@ -110,7 +107,7 @@ def _read_ranks(text: str) -> Ranks:
     ranks: set[int] = set()
     for part in text.split(","):
         low, *others = map(_number(int, 1), part.split(":"))
-        high, step = others[0] if others else low, others[1] if len(others) > 1 else 1
+        high, step = [*others, low][0], [*others, 1, 1][1]
         if len(others) > 2 or high < low:
             raise ValueError
         some = range(low, high + 1, step)
@@ -123,42 +120,19 @@ def _read_ranks(text: str) -> Ranks:
 
 
 def _read_token_pattern(text: str) -> str:
-    """Read a regular expression that finds words."""
     try:
         pattern = re.compile(text)
     except re.error as error:
         raise argparse.ArgumentTypeError(f"no regular expression: {text!r} ({error})") from error
-    if pattern.groups > 1:
-        raise argparse.ArgumentTypeError(
-            f"must have at most one group; write the others as (?:...); got {text!r}"
-        )
-    if pattern.fullmatch(""):
-        raise argparse.ArgumentTypeError(f"must not match the empty text; got {text!r}")
+    for wrong, reason in (
+        (pattern.groups > 1, "must have at most one group; write the others as (?:...)"),
+        (pattern.fullmatch(""), "must not match the empty text"),
+    ):
+        if wrong:
+            raise argparse.ArgumentTypeError(f"{reason}; got {text!r}")
     return text
 
 
-def _read_slices(text: str) -> str | int:
-    """Read a length of slices of time, or a number of slices."""
-    return text if Length.of(text) else int(_number(int, 2)(text))
-
-
-def integer(*words: str) -> Kind:
-    """Return the kind of a whole number, or of one of some words."""
-    return _value("INTEGER", "a whole number of at least 0", _number(int, 0), *words)
-
-
-def word(*choices: str) -> Kind:
-    """Return the kind of one of some words."""
-    return {"choices": choices}
-
-
-def weight(name: str, *words: str, most: float = math.inf) -> Kind:
-    """Return the kind of a weight, or of one of some words."""
-    more = " (inf too)" if most == math.inf else ""
-    return _value(name, f"a number of at least 0{more}", _number(float, 0, most), *words)
-
-
-_LEAST, _MOST = sys.float_info.min, sys.float_info.max
 ON: Kind = {"action": "store_true"}
 COLUMN, FILE, DIR, PATH, LABELS, LIST = (
     {"metavar": name} for name in ("COLUMN", "FILE", "DIR", "PATH", "LABELS", "LIST")
@@ -168,24 +142,36 @@ COUNT = _value("COUNT", "a whole number of at least 1", _number(int, 1))
 FRACTION = _value("FRACTION", "a number from 0 to 1", _number(float, 0, 1))
 SHARE = _value("SHARE", "a number above 0 and below 1", _number(float, _LEAST, 1 - 2**-53))
 POSITIVE = _value("POSITIVE", "a number above 0", _number(float, _LEAST, _MOST))
-FINITE_WEIGHT = weight("NUMBER", "inverse-rate", most=_MOST)
+WEIGHT = _value(
+    *("WEIGHT", "a number of at least 0 (inf too)", _number(float, 0)), *("balanced", "auto")
+)
+LABELED_WEIGHT = _value(
+    "NUMBER", "a number of at least 0", _number(float, 0, _MOST), "inverse-rate"
+)
 LOSS = _value("LOSS", "the name of a loss, or a number from 0 to 2", _read_loss)
 IMAGE_SHAPE = _value("HxW", "height and width as in 28x28", _read_image_shape)
-RANKS = _value("RANKS", "numbers of topics as 5,10,20 or 2:30:2, from 2 to 30 by twos", _read_ranks)
-REGEX = _value("REGEX", "a regular expression", _read_token_pattern)
-TEXT = _value("TEXT", "at least one character", _read_separator)
-TEXTS: Kind = {"metavar": "TEXT,...", "action": "extend", "type": _split_texts}
-DELIMITER = _value("CHARACTER", "one character, or tab", _read_delimiter)
-ENCODING = _value(
-    "ENCODING", "an encoding such as utf-8, utf-16, latin-1 or cp1252", _read_encoding
-)
 NGRAM = _value(
     *("LOW,HIGH", "two numbers of words as 1,2, the larger one last, or one as 2"),
     _read_ngram_range,
 )
+RANKS = _value("RANKS", "numbers of topics as 5,10,20 or 2:30:2, from 2 to 30 by twos", _read_ranks)
+REGEX = _value("REGEX", "a regular expression", _read_token_pattern)
+TEXT = _value("TEXT", "at least one character", _read_text)
+TEXTS: Kind = {
+    "metavar": "TEXT,...",
+    "action": "extend",
+    "type": lambda text: [part.strip() for part in text.split(",") if part.strip()],
+}
+DELIMITER = _value(
+    *("CHARACTER", "one character, or tab"),
+    lambda text: _read_text({"tab": "\t", "\\t": "\t"}.get(text, text), r'[^"\r\n]'),
+)
+ENCODING = _value(
+    *("ENCODING", "an encoding such as utf-8, utf-16, latin-1 or cp1252"),
+    _read_encoding,
+)
 SLICES = _value(
-    "SLICES",
-    "a multiple as '2 weeks', or a number of slices of at least 2",
-    _read_slices,
+    *("SLICES", "a multiple as '2 weeks', or a number of slices of at least 2"),
+    lambda text: text if Length.of(text) else _number(int, 2)(text),
     *FREQUENCIES,
 )
