@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import time
-import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from ..completion._methods import METHODS
 from ..completion._noisy import Biases, ranks
 from ..completion._read import counts, empty_lines, is_long, only_value, read_observed
 from ..completion._result import Completion
+from ..plotting import singular_values
 from ..report import png
 from ._outputs import (
     MODEL_NAME,
@@ -36,7 +36,7 @@ from ._outputs import (
     write_csv,
 )
 from ._ratings import DUPLICATES, ROLES, Ratings, read_ratings
-from ._read import Source, UsageError, find_source, load_matrix
+from ._read import Source, UsageError, find_source, load_matrix, warn
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,6 @@ class Task:
 
     @property
     def density(self) -> float:
-        """Share of the entries that are observed."""
         n, m = self.matrix.shape
         return float(self.matrix.nnz / (n * m))
 
@@ -196,7 +195,6 @@ _NOT_KEPT: dict[str, Any] = {"observed": None, "iterate": None}  # of models in 
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """Run the subcommand."""
     source = find_source(options)
     if options.out is None:
         options.out = default_out(options.data, *() if source.is_table else ("-completed.npz",))
@@ -252,7 +250,6 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
 
 
 def _warn(task: Task, source: Source, names: tuple[str, str]) -> None:
-    """Warn of users and items, or rows and columns, without any entry."""
     one, filled = "entry", "0"
     if names == ROLES[:2]:
         one, filled = "rating", "0 (without --exact, they are means)"
@@ -261,25 +258,19 @@ def _warn(task: Task, source: Source, names: tuple[str, str]) -> None:
     empty, value = empty_lines(task.matrix), only_value(task.matrix)
     if any(empty):
         lines = counts(*empty, names)
-        warnings.warn(
-            f"{source} has no {one} for {lines}; predictions for them are {filled}", stacklevel=2
-        )
+        warn(f"{source} has no {one} for {lines}; predictions for them are {filled}")
     if value is not None:
-        warnings.warn(
+        warn(
             f"all {task.matrix.nnz} {task.things} are {value:g}, so that all predictions are, and "
             "the errors mean nothing. If they stand for what users did, such as clicks (implicit "
             "feedback), what they did not do is 0, not missing: fit NMF to the whole matrix, as "
-            "in docs/guide/completion.md",
-            stacklevel=2,
+            "in docs/guide/completion.md"
         )
 
 
 def _write_ratings(
     out: Results, task: Task, ratings: Ratings, completion: Completion, top: int
 ) -> None:
-    """Write the model and the tables."""
-    from ..plotting import singular_values
-
     def write(file: str, heads: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
         write_csv(out.path(file), heads, rows, safe=task.options.safe_csv)
 
@@ -358,7 +349,7 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
             f"stored in a sparse one. {_LONG}"
         )
     if is_long(entries):
-        warnings.warn(f"the first two columns of {path} look like ids. {_LONG}", stacklevel=2)
+        warn(f"the first two columns of {path} look like ids. {_LONG}")
     large = n * m > LARGEST_DENSE
     if large and out.suffix.lower() != ".npz":
         raise UsageError(

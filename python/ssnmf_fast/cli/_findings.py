@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from .. import save
 from .._common.text import sort_naturally
 from .._persist.texts import VECTORIZER_NAME
 from .._topics import Topic, Topics, class_means, numbered_names, real_terms
+from ..estimators import TopicTree
+from ..plotting import image_grid, topics_over_time
 from ..report import (
     Evaluation,
     Example,
@@ -32,14 +34,12 @@ from ..report import (
 from ._labels import Mask, SampleLabels
 from ._models import Fitted, Model, measure_terms
 from ._outputs import METRICS_NAME, MODEL_NAME, SEPARATOR, Results, make_predictions, write_csv
-from ._read import UsageError
+from ._read import UsageError, warn
 
 _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
-_PICTURE, _OVER_TIME, _HEAT_MAP = (
-    *("components.png", "topics_over_time.csv", "topics_over_time.png"),
-)
-_REPORT = "report.html"
+_OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
+_PICTURE, _REPORT = "components.png", "report.html"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
     VECTORIZER_NAME: "vocabulary and idf, for `ssnmf-fast predict` and ssnmf_fast.load_vectorizer",
@@ -107,7 +107,10 @@ def make_report(model: Model, fitted: Fitted, n_terms: int) -> Report:
     for measure in (*model.measures, measure_terms):
         measures += measure(fitted)
     topics, note, counts = describe_topics(fitted, n_terms)
-    name, shape = type(estimator).__name__, fitted.image_shape
+    name, shape, tree = type(estimator).__name__, fitted.image_shape, ""
+    if any("/" in topic.name for topic in topics):  # names with parts, such as "grain/wheat"
+        with suppress(ValueError):  # a topic and parts of it
+            tree = str(TopicTree(fitted.model, fitted.terms))
     return Report(
         title="Topics and labels" if labels is not None else "Topics",
         lead=f"{name}, {len(topics)} topics, fitted to {fitted.settings[0][1]}.",
@@ -124,24 +127,11 @@ def make_report(model: Model, fitted: Fitted, n_terms: int) -> Report:
         measures=measures,
         warnings=[] if evaluation is None else evaluation.shortfalls(),
         remarks=remarks,
-        tree=_print_tree(fitted, topics),
+        tree=tree,
     )
 
 
-def _print_tree(fitted: Fitted, topics: Topics) -> str:
-    """Return the tree of topics whose names have parts, such as "grain/wheat", as text."""
-    from ..estimators import TopicTree
-
-    if not any("/" in topic.name for topic in topics):
-        return ""
-    try:
-        return str(TopicTree(fitted.model, fitted.terms))
-    except ValueError:  # a topic and parts of it
-        return ""
-
-
 def _list_facts(fitted: Fitted) -> list[tuple[str, str]]:
-    """Return the figures at the head of the report."""
     model, labels = fitted.model, fitted.labels
     pairs = [("samples", str(fitted.X.shape[0])), ("topics", str(len(model.components_)))]
     if labels is not None:
@@ -245,12 +235,10 @@ def shorten(text: str, length: int = _LENGTH) -> str:
 
 
 def _write_topics(out: Results, fitted: Fitted, report: Report, safe: bool) -> None:
-    """Write terms, shares of the classes and examples of every topic."""
     topics = report.topics
     heads = ["topic", "name"] if any(topic.name for topic in topics) else ["topic"]
 
     def write(file: str, names: Sequence[Any], tables: Iterable[Iterable[Sequence[Any]]]) -> None:
-        """Write the rows of every topic behind its number and, where topics have one, its name."""
         rows = (
             [*(getattr(topic, head) for head in heads), *row]
             for topic, table in zip(topics, tables, strict=True)
@@ -282,8 +270,6 @@ def _draw_components(out: Results, fitted: Fitted, topics: Topics) -> list[Pictu
     """Draw topics that are images; return the picture, if there is one."""
     if fitted.image_shape is None:
         return []
-    from ..plotting import image_grid
-
     classes = [", ".join(str(name) for name, _ in topic.leading) for topic in topics]
     names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
     components, shape = fitted.model.components_, fitted.image_shape
@@ -295,8 +281,6 @@ def _draw_components(out: Results, fitted: Fitted, topics: Topics) -> list[Pictu
 
 def _write_over_time(out: Results, model: Any, terms: list[str] | None, safe: bool) -> Picture:
     """Write the prevalence of every topic in every slice of time, as a table and as a heat map."""
-    from ..plotting import topics_over_time
-
     names = numbered_names(model.topics(terms, _NAME_TERMS))
     columns = (model.slices_.astype(str), model.slice_sizes_, model.prevalence_)
     rows = (
@@ -371,14 +355,13 @@ def read_separator(folder: Path) -> str:
 
 
 def print_report(fitted: Fitted, report: Report) -> None:
-    """Print figures, measures and topics."""
     print(", ".join(f"{name} {value}" for name, value in report.facts))
     for line in report.remarks:
         print(line)
     for measure in report.measures:
         print(f"{measure.name}: {measure.text}")
     for line in report.warnings:
-        warnings.warn(line, stacklevel=2)
+        warn(line)
     if report.evaluation is not None:
         print_class_scores(report.evaluation, _REPORT)
     _print_topics(report.topics, fitted.image_shape is None)

@@ -153,7 +153,6 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
 
 
 def _list_options(data: Data, options: Namespace) -> list[tuple[str, str]]:
-    """Return the size of the data and the options, for the report."""
     size = "{} samples x {} features".format(*data.X.shape)
     if sp.issparse(data.X):
         size += f", {data.X.nnz} nonzeros"

@@ -6,7 +6,6 @@ import csv
 import json
 import re
 import shlex
-import warnings
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -31,6 +30,7 @@ from ._read import (
     read_table,
     read_values,
     reporting,
+    warn,
 )
 from ._text import find_ids, find_text_column
 
@@ -66,20 +66,16 @@ class SampleLabels:
 
     @property
     def known(self) -> Mask:
-        """Which samples are labeled."""
         return np.array([bool(names) for names in self.each], dtype=bool)
 
     @property
     def names(self) -> list[str]:
-        """All labels, sorted."""
         return sorted({name for names in self.each for name in names})
 
     def single(self) -> npt.NDArray[np.object_]:
-        """Return one label a sample, None where there is none."""
         return np.array([names[0] if names else None for names in self.each], dtype=object)
 
     def indicators(self, names: Sequence[str] | None = None) -> Array:
-        """Return which labels the samples have, (n, k) of 0 and 1, in the order of `names`."""
         position = {name: k for k, name in enumerate(self.names if names is None else names)}
         n = len(self.each)
         return np.asarray(indicator_matrix(self.each, position, np.arange(n), n).toarray())
@@ -94,12 +90,10 @@ class SampleLabels:
         return matrix
 
     def without(self, hidden: Mask) -> SampleLabels:
-        """Return the labels with those of some samples hidden."""
         each = [() if hide else names for names, hide in zip(self.each, hidden, strict=True)]
         return SampleLabels(tuple(each), self.several)
 
     def text(self, separator: str) -> list[str]:
-        """Return the labels as one text a sample."""
         return [separator.join(names) for names in self.each]
 
     def hold_out(self, share: float, seed: int) -> Mask:
@@ -194,7 +188,7 @@ def warn_of_labels(labels: SampleLabels, option: str, separator: str | None) -> 
             f"is one, give --unlabeled {shlex.quote(name)}"
         )
     for message in messages:
-        warnings.warn(message, stacklevel=2)
+        warn(message)
 
 
 def _separator_hint(names: list[str], mark: str) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,14 +13,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-import ssnmf_fast
-
+from .. import estimators, metrics
 from .._common.arrays import Array
 from .._data.times import Times
 from .._topics import amounts, topic_shares
 from ..report import Evaluation, Measure, evaluate, name_classes
 from ._labels import Mask, SampleLabels, read_seeds
-from ._read import UsageError
+from ._read import UsageError, warn
 from ._text import Vectorizer
 
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
@@ -56,23 +54,19 @@ class Fitted(Data):
 
     @property
     def dated(self) -> bool:
-        """Whether the topics have a prevalence over time."""
         return hasattr(self.model, "prevalence_")
 
     @property
     def predicts(self) -> bool:
-        """Whether the model predicts labels."""
         return hasattr(self.model, "predict_proba")
 
     @property
     def residual(self) -> float | None:
-        """How far the fit ended from the optimality conditions; None for models without them."""
         receipt = getattr(self.model, "receipt_", None)
         return None if receipt is None else float(receipt.residual)
 
     @property
     def training(self) -> Mask:
-        """Which samples have a label that is not hidden."""
         if self.labels is None:
             return np.zeros(len(self.held_out), dtype=bool)
         return self.labels.known & ~self.held_out
@@ -135,114 +129,123 @@ class Fitted(Data):
 
 
 _COHERENT_TERMS, _DIVERSE_TERMS = 10, 25
+_MEASURES = {  # by key: name, format of the value, and meaning
+    "largest_topic_right": (
+        "largest topic among the labels of {n} held-out samples",
+        "{:.1%}",
+        "Share of the held-out samples whose largest named topic, the one that explains most of "
+        "the sample, is one of their labels.",
+    ),
+    "similarity": (
+        "similarity of topics and labels",
+        "{:.3f}",
+        "Weighted Jaccard similarity of the named topics' shares in the held-out samples and of "
+        "their labels, matched one to one, on average: 1 if they agree, 0 if they never meet.",
+    ),
+    "resolved_topics": (
+        "resolved topics",
+        "{} of {k}",
+        "Topics whose similarity with the label they are matched with lies above 0.1; the held-out "
+        "samples show {shown} of the {k} labels.",
+    ),
+    "lower_bound": (
+        "lower bound",
+        "{:.6g}",
+        "Lower bound of the log evidence that the fit maximizes, hyperparameters included: of two "
+        "fits to the same data, as with other ranks or seeds, the higher is the better model.",
+    ),
+    "sparsity": (
+        "sparsity",
+        "{:.3f}",
+        "Hoyer sparsity of the topics' weights in the samples: near 1 if few weights carry "
+        "everything, 0 if all are equal.",
+    ),
+    "inter_label_sparsity": (
+        "inter-label sparsity",
+        "{:.3f}",
+        "Hoyer sparsity of the topics' weights summed over each class of the labeled samples: near "
+        "1 if each class has few topics of its own, 0 if all classes use all alike; --rate-shape "
+        "controls it.",
+    ),
+    "coherence": (
+        "topic coherence (NPMI)",
+        "{:.3f}",
+        f"How often the first {_COHERENT_TERMS} terms of a topic occur in the same texts (NPMI), "
+        "averaged over the topics: 1 if always together, 0 if as often as by chance, -1 if never.",
+    ),
+    "diversity": (
+        "topic diversity",
+        "{:.3f}",
+        f"Share of different terms among the first {_DIVERSE_TERMS} of all topics: 1 if no two "
+        "topics have one in common.",
+    ),
+    "exclusivity": (
+        "topic exclusivity (FREX)",
+        "{:.3f}",
+        f"How much the first {_COHERENT_TERMS} terms of a topic are its own and frequent in it "
+        "(FREX), averaged over the topics: near 1 if no other topic has them.",
+    ),
+}
+
+
+def _measure(key: str, value: float, **counts: int) -> Measure:
+    name, form, meaning = _MEASURES[key]
+    text = form.format(value, **counts)
+    return Measure(key, name.format(**counts), value, text, meaning.format(**counts))
 
 
 def measure_named_topics(fitted: Fitted) -> list[Measure]:
-    """Return how well named topics of the held-out documents agree with their labels."""
     if fitted.labels is None or not fitted.held_out.any():
         return []
     names = [str(name) for name in fitted.model.topic_names_]
     S = fitted.amounts[fitted.held_out, : len(names)]
     truth = fitted.labels.indicators(names)[fitted.held_out]
     right = float(np.mean(truth[np.arange(len(S)), S.argmax(axis=1)] * S.any(axis=1)))
-    title = f"largest topic among the labels of {len(S)} held-out samples"
-    meaning = (
-        "Share of the held-out samples whose largest named topic, the one that explains most of "
-        "the sample, is one of their labels."
-    )
-    largest = Measure("largest_topic_right", title, right, f"{right:.1%}", meaning)
+    largest = _measure("largest_topic_right", right, n=len(S))
     if len(names) < 2:
         return [largest]
-    matching = ssnmf_fast.metrics.match_topics(S, truth)
-    score, count, k = matching.score, matching.n_resolved, len(names)
-    similarity = (
-        "Weighted Jaccard similarity of the named topics' shares in the held-out samples and of "
-        "their labels, matched one to one, on average: 1 if they agree, 0 if they never meet."
-    )
-    resolved = (
-        "Topics whose similarity with the label they are matched with lies above 0.1; the held-out "
-        f"samples show {truth.any(axis=0).sum()} of the {k} labels."
-    )
-    return [
-        largest,
-        Measure("similarity", "similarity of topics and labels", score, f"{score:.3f}", similarity),
-        Measure("resolved_topics", "resolved topics", count, f"{count} of {k}", resolved),
-    ]
+    matching = metrics.match_topics(S, truth)
+    counts = {"k": len(names), "shown": int(truth.any(axis=0).sum())}
+    resolved = _measure("resolved_topics", matching.n_resolved, **counts)
+    return [largest, _measure("similarity", matching.score), resolved]
 
 
 def measure_bound(fitted: Fitted) -> list[Measure]:
-    """Return the lower bound of a Bayesian model."""
-    bound = float(np.ravel(fitted.model.lower_bound_)[-1])
-    meaning = (
-        "Lower bound of the log evidence that the fit maximizes, hyperparameters included: of two "
-        "fits to the same data, as with other ranks or seeds, the higher is the better model."
-    )
-    return [Measure("lower_bound", "lower bound", bound, f"{bound:.6g}", meaning)]
+    return [_measure("lower_bound", float(np.ravel(fitted.model.lower_bound_)[-1]))]
 
 
 def measure_sparsity(fitted: Fitted) -> list[Measure]:
-    """Return how sparse the representation is."""
     S = fitted.model.representation_
-    if S.size < 2:
-        return []
-    value = ssnmf_fast.metrics.hoyer_sparsity(S)
-    meaning = (
-        "Hoyer sparsity of the topics' weights in the samples: near 1 if few weights carry "
-        "everything, 0 if all are equal."
-    )
-    return [Measure("sparsity", "sparsity", value, f"{value:.3f}", meaning)]
+    return [_measure("sparsity", metrics.hoyer_sparsity(S))] if S.size > 1 else []
 
 
 def measure_class_sparsity(fitted: Fitted) -> list[Measure]:
-    """Return how few classes use each topic."""
     assert fitted.labels is not None
-    labeled = fitted.training
-    labels = fitted.labels.single()[labeled].astype(str)
-    value = ssnmf_fast.metrics.inter_label_sparsity(
-        fitted.model.representation_[labeled], labels, unlabeled=None
-    ).score
-    meaning = (
-        "Hoyer sparsity of the topics' weights summed over each class of the labeled samples: "
-        "near 1 if each class has few topics of its own, 0 if all classes use all alike; "
-        "--rate-shape controls it."
-    )
-    return [Measure("inter_label_sparsity", "inter-label sparsity", value, f"{value:.3f}", meaning)]
+    S, labels = fitted.model.representation_, fitted.labels.single()
+    S, labels = S[fitted.training], labels[fitted.training].astype(str)
+    score = metrics.inter_label_sparsity(S, labels, unlabeled=None).score
+    return [_measure("inter_label_sparsity", score)]
 
 
 def measure_terms(fitted: Fitted) -> list[Measure]:
     """Return how coherent the terms of the topics of texts are, and how much the topics differ."""
-    metrics, A = ssnmf_fast.metrics, fitted.model.components_
+    A = fitted.model.components_
     active = getattr(fitted.model, "active_components_", np.full(len(A), True))
     usable = A[active & ((A > 0).sum(axis=1) >= 2)]
     if fitted.texts is None or not len(usable):
         return []
     coherence = metrics.topic_coherence(fitted.X, usable, n_terms=_COHERENT_TERMS).score
-    meaning = (
-        f"How often the first {_COHERENT_TERMS} terms of a topic occur in the same texts (NPMI), "
-        "averaged over the topics: 1 if always together, 0 if as often as by chance, -1 if never."
-    )
-    first = Measure("coherence", "topic coherence (NPMI)", coherence, f"{coherence:.3f}", meaning)
     if len(usable) < 2:
-        return [first]
+        return [_measure("coherence", coherence)]
     diversity = metrics.topic_diversity(usable, n_terms=_DIVERSE_TERMS).score
-    differ = (
-        f"Share of different terms among the first {_DIVERSE_TERMS} of all topics: 1 if no two "
-        "topics have one in common."
-    )
     exclusivity = metrics.topic_exclusivity(usable, n_terms=_COHERENT_TERMS).score
-    own = (
-        f"How much the first {_COHERENT_TERMS} terms of a topic are its own and frequent in it "
-        "(FREX), averaged over the topics: near 1 if no other topic has them."
-    )
-    return [
-        first,
-        Measure("diversity", "topic diversity", diversity, f"{diversity:.3f}", differ),
-        Measure("exclusivity", "topic exclusivity (FREX)", exclusivity, f"{exclusivity:.3f}", own),
-    ]
+    scores = {"coherence": coherence, "diversity": diversity, "exclusivity": exclusivity}
+    return [_measure(key, score) for key, score in scores.items()]
 
 
 # Options that some models take but their estimators do not, and parameters of other names.
 _OF_COMMAND = ("free_topics", "label_separator", "seeds", "test_size", "time")
+_NEEDED = {"time": ", the column of the dates", "seeds": ", a file with words of topics"}
 _RENAMED = {"svm_c": "C", "s_shape": "S_shape"}
 _TEST_SIZE = 0.2
 
@@ -252,7 +255,7 @@ class Model:
     """One model; `options` names those that only some models take, of which it is one."""
 
     name: str
-    estimator: str  # class of ssnmf_fast
+    estimator: str  # its class
     about: str
     options: tuple[str, ...]
     targets: Callable[[SampleLabels], Array] | None = None  # what fit takes as y
@@ -264,7 +267,6 @@ class Model:
 
     @property
     def several(self) -> bool:
-        """Whether a sample may have several labels."""
         return "label_separator" in self.options
 
     @property
@@ -273,53 +275,40 @@ class Model:
         particular = [name for name in self.options if name not in _OF_COMMAND]
         return {name: _RENAMED.get(name, name) for name in [*particular, "max_iter", "tol"]}
 
-    def _create(self, **params: Any) -> Any:
-        return getattr(ssnmf_fast, self.estimator)(**params)
-
     def complete_options(self, options: Namespace) -> None:
         """Check the options, and set those that are not given to the estimator's defaults."""
-        if self.targets is not None and self.needs_labels and not options.labels:
-            raise UsageError(f"--model {self.name} needs --labels; without labels use --model nmf")
-        if "time" in self.options and options.time is None:
-            raise UsageError(f"--model {self.name} needs --time, the column of the dates")
-        if "seeds" in self.options and options.seeds is None:
-            raise UsageError(f"--model {self.name} needs --seeds, a file with words of topics")
+        needs = {"labels": self.targets is not None and self.needs_labels}
+        needs |= {name: name in self.options for name in _NEEDED}
+        for name, needed in needs.items():
+            if needed and not getattr(options, name):
+                hint = _NEEDED.get(name, "; without labels use --model nmf")
+                raise UsageError(f"--model {self.name} needs --{name}{hint}")
         for name in dict.fromkeys(name for model in MODELS.values() for name in model.options):
             if name not in self.options and getattr(options, name) is not None:
-                option = f"--{name.replace('_', '-')}"
-                raise UsageError(
-                    f"{option} is not used by --model {self.name} (only by {users_of(name)})"
-                )
-        if options.documents_per_slice is not None and options.method not in (
-            *(None, "tied", "tensor"),
-        ):
-            raise UsageError(
-                "--documents-per-slice is only used with --method tied and tensor; the others take "
-                "all texts"
-            )
+                option, users = f"--{name.replace('_', '-')}", users_of(name)
+                raise UsageError(f"{option} is not used by --model {self.name} (only by {users})")
+        limited = options.documents_per_slice is not None
+        if limited and options.method not in (None, "tied", "tensor"):
+            raise UsageError("--documents-per-slice is only used with --method tied and tensor")
         options.model = self.name
-        defaults = self._create().get_params()
+        defaults = getattr(estimators, self.estimator)().get_params()
         for name, parameter in self._parameters.items():
             if getattr(options, name) is None:
                 setattr(options, name, defaults[parameter])
         if options.test_size is None and "test_size" in self.options:
             # Validation within the fit estimates the accuracy, and no label is lost for it.
             options.test_size = 0.0 if self.validates else _TEST_SIZE
+        wrong = None
         if options.rank is None and not (self.names_topics or self.validates):
-            raise UsageError(
-                f"--model {self.name} needs --rank, the number of topics; the default with "
-                "--labels, few-labels, has topics for each class"
-            )
-        if options.rank is not None and self.validates:
-            raise UsageError(
-                f"--model {self.name} takes no --rank: it has one topic or three for each class; "
-                "--model ssnmf takes one"
-            )
+            wrong = "needs --rank, the number of topics; few-labels has topics for each class"
+        elif options.rank is not None and self.validates:
+            wrong = "takes no --rank: it has one topic or three for each class; ssnmf takes one"
+        elif options.supervision_weight in self.refused:
+            wrong = f"takes no --supervision-weight {options.supervision_weight}"
+        if wrong is not None:
+            raise UsageError(f"--model {self.name} {wrong}")
         if options.rank is not None and options.free_topics is not None:
             raise UsageError("--rank and --free-topics both set the number of topics; give one")
-        if options.supervision_weight in self.refused:
-            weight = options.supervision_weight
-            raise UsageError(f"--model {self.name} takes no --supervision-weight {weight}")
 
     def build(
         self,
@@ -340,7 +329,7 @@ class Model:
             params["n_free_topics"] = _count_free_topics(options, len(labels.names), "labels")
         elif options.rank is not None:
             params["n_components"] = options.rank
-        return self._create(
+        return getattr(estimators, self.estimator)(
             random_state=options.seed,
             n_threads=options.threads,
             dtype=options.dtype,
@@ -350,7 +339,6 @@ class Model:
 
 
 def _count_free_topics(options: Namespace, n_named: int, named_by: str) -> int:
-    """Return the number of topics in addition to those that have a name."""
     if options.rank is None:
         return int(options.free_topics or 0)
     if options.rank < n_named:
@@ -442,7 +430,6 @@ MODELS: Mapping[str, Model] = {model.name: model for model in _ALL}
 
 
 def users_of(option: str) -> str:
-    """Return the names of the models that use an option."""
     return ", ".join(model.name for model in MODELS.values() if option in model.options)
 
 
@@ -465,8 +452,7 @@ def check_labels(model: Model, labels: SampleLabels, rank: int | None) -> None:
             f"sample, {users_of('label_separator')} take several"
         )
     if rank is not None and rank < len(labels.names) and not model.names_topics:
-        warnings.warn(
+        warn(
             f"--rank {rank} is below the number of classes, {len(labels.names)}: so few topics "
-            "cannot stand for all of them",
-            stacklevel=2,
+            "cannot stand for all of them"
         )

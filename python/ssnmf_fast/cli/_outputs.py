@@ -8,7 +8,6 @@ import math
 import signal
 import sys
 import threading
-import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ from .._common.replacement import Replacement
 from .._common.text import sort_naturally
 from ._labels import SAMPLE
 from ._models import Fitted, Ids
-from ._read import STANDARD, UsageError
+from ._read import STANDARD, UsageError, warn
 
 MODEL_NAME, METRICS_NAME = "model.npz", "metrics.json"
 KINDS = ("csv", "jsonl")
@@ -51,7 +50,6 @@ class Results:
 
     @property
     def names(self) -> list[str]:
-        """The files that are written."""
         return [name for name in self._about if name in self._written]
 
     def path(self, name: str) -> Path:
@@ -71,7 +69,6 @@ class Results:
         return content
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
-        """Write a file of JSON."""
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         self.path(name).write_text(text, encoding="utf-8")
 
@@ -304,10 +301,9 @@ def _leading_terms(fitted: Fitted) -> list[str]:
         explanation = replace(explanation, feature_names=fitted.terms)
     leading = explanation.leading_terms()
     if not any(leading):
-        warnings.warn(
+        warn(
             "no term supports a prediction: the model predicts from topics alone, or the samples "
-            "have none of its terms",
-            stacklevel=2,
+            "have none of its terms"
         )
     return [", ".join(terms) for terms in leading]
 

@@ -43,8 +43,6 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Show defaults that are values."""
-
     def _get_help_string(self, action: argparse.Action) -> str | None:
         hidden = any(action.default is one for one in (None, False, argparse.SUPPRESS))
         plain = hidden or not action.option_strings
@@ -234,7 +232,6 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     add("--test-size", v.FRACTION, f"{test_size} {default}")
 
     def own(name: str, kind: v.Kind, help: str, default: str) -> None:
-        """Add an option of some models."""
         users = users_of(name[2:].replace("-", "_"))
         add(name, kind, f"{help} (default: {default}; for {users})")
 
@@ -402,7 +399,6 @@ def _add_vectorizer(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    """Add the options of reading and printing."""
     add, kinds = _adder(parser, "reading"), (kind[1:] for kind in TABLES)
     add("--format", v.word(*kinds), "kind of table (default: the ending of DATA; csv for -)")
     encoding = "encoding of DATA and of every other text file that is read"

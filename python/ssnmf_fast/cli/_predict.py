@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -30,12 +29,11 @@ from ._outputs import (
     refuse_replacing,
 )
 from ._ratings import read_pairs
-from ._read import Source, Table, UsageError, find_source, read_matrix
+from ._read import Source, Table, UsageError, find_source, read_matrix, warn
 from ._text import find_ids, read_for_model, warn_of_empty
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """Run the subcommand."""
     out, data, path = find_output(options), find_source(options), _find_model(options.model)
     stored = path.parent / VECTORIZER_NAME
     if out.path is not None:
@@ -60,7 +58,6 @@ def run(options: Namespace) -> dict[str, Any]:
 
 
 def _find_model(name: str) -> Path:
-    """Return the file of a model, given itself or by the folder that it is in."""
     path = Path(name)
     path = path / MODEL_NAME if path.is_dir() else path
     if not path.is_file():
@@ -86,10 +83,9 @@ def _read(data: Source, stored: Path, options: Namespace) -> Data:
     if not sp.issparse(matrix) and matrix.dtype.kind == "f":
         unknown = np.flatnonzero(np.isnan(matrix).all(axis=1))
         if len(unknown):
-            warnings.warn(
+            warn(
                 f"{len(unknown)} of {len(matrix)} samples have no value but NaN (the first is "
-                f"sample {unknown[0]}): their predictions do not depend on them",
-                stacklevel=2,
+                f"sample {unknown[0]}): their predictions do not depend on them"
             )
     return Data(X=matrix)
 
@@ -122,10 +118,9 @@ def _predict_ratings(
         how = "the mean of all users or items"
         if model.has_biases:
             how = "the overall mean plus the bias of the user or the item that is known"
-        warnings.warn(
+        warn(
             f"not in the model: {counts(*unknown, ('user', 'item'))} of {data}; predictions for "
-            f"them are {how}",
-            stacklevel=2,
+            f"them are {how}"
         )
     values = quietly(UNINFORMED, model.predict, np.array(users), np.array(items))
     columns = [("user", users), ("item", items), ("predicted rating", values.tolist())]

@@ -81,7 +81,6 @@ def run(options: Namespace) -> dict[str, Any]:
 def _write(
     choice: RankChoice, X: Any, seconds: float, out: Results, options: Namespace
 ) -> dict[str, Any]:
-    """Write every file; return the choice as it is in JSON."""
     rows = [
         {
             name: None if isinstance(value, float) and math.isnan(value) else value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._common.optional import TABLES_HINT, require_package
 from .._common.text import nfc
-from ._read import MATRIX_HINT, Source, UsageError, delimiter_hint, read_parts
+from ._read import MATRIX_HINT, Source, UsageError, delimiter_hint, read_parts, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,10 +160,7 @@ def choose_columns(
         )
     if len(missing) > 1:
         read = ", ".join(f"{role} {name!r}" for role, name in zip(roles, names, strict=True))
-        warnings.warn(
-            f"{source}: columns are taken by their place: {read}; if that is wrong, {name_them}",
-            stacklevel=2,
-        )
+        warn(f"{source}: columns are taken by their place: {read}; if that is wrong, {name_them}")
     return tuple(names)
 
 

@@ -9,6 +9,7 @@ import io
 import json
 import re
 import sys
+import warnings
 import zipfile
 import zlib
 from argparse import Namespace
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
 
 class UsageError(Exception):
     """Something the user gave cannot be used; the message explains what and how to fix it."""
+
+
+def warn(message: str) -> None:
+    """Warn; the command shows no place in the code."""
+    warnings.warn(message, stacklevel=2)
 
 
 TABLES = (".csv", ".tsv", ".jsonl")
@@ -71,38 +77,34 @@ class Source:
 
     @property
     def is_table(self) -> bool:
-        """Whether it is a table rather than a matrix."""
         return self.kind in TABLES
 
 
 def find_source(options: Namespace) -> Source:
     """Return the data that the options name by data, format, encoding and delimiter."""
     path = None if options.data == STANDARD else Path(options.data)
-    kind = ".csv" if options.format is None else f".{options.format}"
+    kind, known = options.format and f".{options.format}", (*TABLES, *MATRICES)
     if path is not None:
-        kind = _check_kind(path, None if options.format is None else kind)
+        endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+        ending = endings[-1] if endings else ""
+        if not path.exists():
+            raise UsageError(f"{path}: no such file")
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; expected a file")
+        if kind is not None and ending in MATRICES:
+            raise UsageError(f"--format is for tables; {path} is a matrix")
+        if kind is None and ending not in known:
+            raise UsageError(
+                f"{path}: unknown kind of file {ending!r}; known are {', '.join(known)} (and .gz); "
+                "or name that of a table with --format"
+            )
+        kind = kind or ending
+    kind = kind or ".csv"
     if options.delimiter is not None and kind not in _DELIMITERS:
         raise UsageError(
             f"--delimiter is only used for .csv and .tsv; {options.data} is read as {kind[1:]}"
         )
     return Source(path, kind, options.encoding, options.delimiter or _DELIMITERS.get(kind, ","))
-
-
-def _check_kind(path: Path, kind: str | None) -> str:
-    if not path.exists():
-        raise UsageError(f"{path}: no such file")
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; expected a file")
-    endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    ending = endings[-1] if endings else ""
-    if kind is not None and ending in MATRICES:
-        raise UsageError(f"--format is for tables; {path} is a matrix")
-    if kind is None and ending not in (*TABLES, *MATRICES):
-        raise UsageError(
-            f"{path}: unknown kind of file {ending!r}; known are {', '.join(TABLES + MATRICES)} "
-            "(and .gz); or name that of a table with --format"
-        )
-    return kind or ending
 
 
 def _open_binary(path: Path) -> BinaryIO:
@@ -250,7 +252,6 @@ class Table:
 
 
 def read_table(source: Source) -> Table:
-    """Read a table of any kind."""
     with require_package("pandas", TABLES_HINT):
         import pandas as pd
     parts = [table.frame for table in read_parts(source)]
@@ -309,7 +310,14 @@ def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[int, dict[st
         if len(names) == 1 or not _is_blank(row):
             row = row or [""]
             if len(row) != len(names):
-                raise UsageError(_describe_ragged(source, first, reader.line_num, len(row), names))
+                hint, last = delimiter_hint(source, names), reader.line_num
+                if not hint and last > first:
+                    hint = f". The row goes on to line {last}: is a quotation mark left open?"
+                hint = hint or ". A cell that holds the delimiter needs quotation marks"
+                raise UsageError(
+                    f"{source}, line {first}: {len(row)} cell{'s' * (len(row) != 1)} between "
+                    f"delimiters {source.delimiter!r}; the first line names {len(names)}{hint}"
+                )
             yield first, dict(zip(names, row, strict=True))
         first = reader.line_num + 1
 
@@ -318,18 +326,7 @@ def _is_blank(row: list[str]) -> bool:
     return not row or (len(row) == 1 and not row[0].strip())
 
 
-def _describe_ragged(source: Source, first: int, last: int, count: int, names: list[str]) -> str:
-    hint = delimiter_hint(source, names)
-    if not hint and last > first:
-        hint = f". The row goes on to line {last}: is a quotation mark left open?"
-    return (
-        f"{source}, line {first}: {count} cell{'s' * (count != 1)} between delimiters "
-        f"{source.delimiter!r}; the first line names {len(names)}"
-    ) + (hint or ". A cell that holds the delimiter needs quotation marks")
-
-
 def delimiter_hint(source: Source, columns: list[str]) -> str:
-    """Return a question, or nothing."""
     mark = likely_delimiter(source, columns)
     return "" if mark is None else f". Is {mark!r} the delimiter? If so, give --delimiter {mark!r}"
 

@@ -15,7 +15,16 @@ import scipy.sparse as sp
 
 from .._common.text import nfc
 from .._persist.texts import read_vectorizer, strip_markup, word_pattern, write_vectorizer
-from ._read import MATRIX_HINT, Source, Table, UsageError, likely_delimiter, read_lines, read_table
+from ._read import (
+    MATRIX_HINT,
+    Source,
+    Table,
+    UsageError,
+    likely_delimiter,
+    read_lines,
+    read_table,
+    warn,
+)
 
 _DEFAULT_COLUMN = "text"
 _ID_COLUMN = "id"
@@ -46,7 +55,6 @@ class Vectorizer:
 
     @property
     def terms(self) -> list[str]:
-        """Terms in the order of the columns."""
         return [str(term) for term in self.tfidf.get_feature_names_out()]
 
     def transform(self, table: Table, column: str | None = None) -> sp.csr_matrix:
@@ -58,7 +66,6 @@ class Vectorizer:
             return self.tfidf.transform(texts)
 
     def save(self, path: Path) -> None:
-        """Write vocabulary and idf as JSON."""
         write_vectorizer(path, self.column, self.tfidf, self.keep_markup)
 
 
@@ -97,7 +104,6 @@ def fit_vectorizer(
 
 
 def _warn_of_unspaced(texts: list[str], tokenize: Callable[[str], list[str]]) -> None:
-    """Warn of texts in scripts without spaces whose words were not separated before."""
     n_written = n_unspaced = 0
     for text in texts:
         if text.isascii():
@@ -109,23 +115,19 @@ def _warn_of_unspaced(texts: list[str], tokenize: Callable[[str], list[str]]) ->
             n_written += bool(runs)
             n_unspaced += letters >= longest * max(len(runs), 1)
     if n_unspaced > max(_SOME * len(texts), n_written / 4):
-        warnings.warn(
+        warn(
             f"{n_unspaced} of {len(texts)} texts are in a script without spaces between words, and "
             "whole phrases are taken for words. Separate the words by spaces first, with a program "
-            "that segments (tokenizes) the language, such as jieba, MeCab or PyThaiNLP",
-            stacklevel=2,
+            "that segments (tokenizes) the language, such as jieba, MeCab or PyThaiNLP"
         )
 
 
 def warn_of_empty(X: sp.csr_matrix, consequence: str) -> None:
-    """Warn of texts without any term of the vocabulary."""
     empty = np.flatnonzero(np.diff(X.indptr) == 0)
     if len(empty):
         first = ", ".join(map(str, empty[:_SHOWN])) + (", ..." if len(empty) > _SHOWN else "")
-        warnings.warn(
-            f"{len(empty)} of {X.shape[0]} texts have no known word (sample {first}): "
-            f"{consequence}",
-            stacklevel=2,
+        warn(
+            f"{len(empty)} of {X.shape[0]} texts have no known word (sample {first}): {consequence}"
         )
 
 
@@ -162,10 +164,9 @@ def find_text_column(table: Table, name: str | None, *taken: str | None) -> str:
         )
     mark = likely_delimiter(table.source, [*table.frame])
     if mark is not None:
-        warnings.warn(
+        warn(
             f"{table} has one column, called {others[0]!r}; if {mark!r} stands between columns, "
-            "name it with --delimiter",
-            stacklevel=2,
+            "name it with --delimiter"
         )
     return str(others[0])
 

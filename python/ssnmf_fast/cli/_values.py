@@ -34,8 +34,6 @@ def _value(metavar: str, expected: str, read: Callable[[str], object], *words: s
 
 
 def _number(kind: Callable[[str], Any], low: float, high: float = math.inf) -> Callable[[str], Any]:
-    """Return a reader of numbers in a range."""
-
     def read(text: str) -> Any:
         value = kind(text)
         if not low <= value <= high:
@@ -46,17 +44,14 @@ def _number(kind: Callable[[str], Any], low: float, high: float = math.inf) -> C
 
 
 def word(*choices: str) -> Kind:
-    """Return the kind of one of some words."""
     return {"choices": choices}
 
 
 def integer(*words: str) -> Kind:
-    """Return the kind of a whole number, or of one of some words."""
     return _value("INTEGER", "a whole number of at least 0", _number(int, 0), *words)
 
 
 def _read_loss(text: str) -> str | float:
-    """Read the name of a loss, or the beta of a beta-divergence."""
     loss = float(text) if text[:1].isdigit() else text
     try:
         loss_named(loss, "the loss")
@@ -66,8 +61,6 @@ def _read_loss(text: str) -> str | float:
 
 
 class ImageShape(tuple[int, int]):
-    """Height and width of images, in pixels; as text 28x28."""
-
     def __str__(self) -> str:
         return f"{self[0]}x{self[1]}"
 
@@ -96,8 +89,6 @@ def _read_ngram_range(text: str) -> tuple[int, int]:
 
 
 class Ranks(tuple[int, ...]):
-    """Ranks to try, as text 2,3,5."""
-
     def __str__(self) -> str:
         return ",".join(map(str, self))
 

@@ -66,8 +66,6 @@ class ClassScore(NamedTuple):
 
 
 class Score(NamedTuple):
-    """A score from 0 to 1 and its 95 % interval."""
-
     value: float
     low: float
     high: float
@@ -137,12 +135,10 @@ class Evaluation:
 
     @property
     def predicted(self) -> Array:
-        """What the model predicts."""
         return self.predictions[MODEL]
 
     @property
     def several(self) -> bool:
-        """Whether a sample may have several labels."""
         return self.truth.ndim == 2
 
     @property
@@ -174,7 +170,6 @@ class Evaluation:
 
     @cached_property
     def _scores(self) -> dict[str, dict[str, Score]]:
-        """The scores of every method, by their kind."""
         if self.several:
             return {
                 name: {f"{kind} F": _score_f(self.truth, one, kind) for kind in ("micro", "macro")}
@@ -284,7 +279,6 @@ class Evaluation:
 
 
 def name_classes(model: Any, proba: Array) -> Array:
-    """Return the names of the most likely classes."""
     return np.asarray(model.classes_[proba.argmax(axis=1)]).astype(str)
 
 
@@ -421,7 +415,6 @@ def estimate_gain(
 
 
 def score_samples(truth: Array, predicted: Array) -> Array:
-    """Return the score of every sample."""
     if truth.ndim == 1:
         return np.asarray(truth == predicted, dtype=np.float64)
     counts = (truth + predicted).sum(axis=1)

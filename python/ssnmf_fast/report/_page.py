@@ -26,8 +26,6 @@ _NO_TOPICS = Topics()
 
 @dataclass(frozen=True)
 class Confusion:
-    """Counts of (true class, predicted class)."""
-
     classes: list[str]
     counts: npt.NDArray[np.int64]
 
@@ -148,7 +146,6 @@ def render(report: Report) -> str:
 
 
 def png(drawn: Any, dpi: int = 150) -> bytes:
-    """Return a figure as PNG."""
     stream = io.BytesIO()
     drawn.savefig(stream, format="png", dpi=dpi, facecolor="white")
     return stream.getvalue()
@@ -165,7 +162,6 @@ def _pixels(image: npt.NDArray[Any]) -> bytes:
 
 
 def _uri(image: bytes) -> str:
-    """Return a PNG as a data: URI, which contains the picture."""
     return "data:image/png;base64," + base64.b64encode(image).decode("ascii")
 
 
