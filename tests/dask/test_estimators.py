@@ -165,7 +165,7 @@ class TestNMF:
 class TestTopicSupervisedNMF:
     @pytest.mark.parametrize("weight", ["inverse-rate", 1.0])
     def test_is_that_in_memory(self, client, weight):
-        given = {"n_free_topics": 1, "labeled_weight": weight, "readout": None, **LOOP}
+        given = {"n_free_topics": 1, "labeled_weight": weight, "predicts": False, **LOOP}
         model = sfd.TopicSupervisedNMF(**given).fit(cut(X), da.from_array(Y, chunks=70))
         wanted = sf.TopicSupervisedNMF(**given).fit(X, Y)
         assert_same_fit(model, wanted)
@@ -176,7 +176,7 @@ class TestTopicSupervisedNMF:
     def test_lists_of_topics_and_weights(self, client):
         lists = [[] if y < 0 else [f"topic {y}", f"topic {(y + 1) % 3}"][: 1 + y % 2] for y in Y]
         W = np.random.default_rng(2).random((N, M))
-        given = {"readout": None, **LOOP}
+        given = {"predicts": False, **LOOP}
         model = sfd.TopicSupervisedNMF(**given).fit(cut(X), lists, X_weights=cut(W, 90))
         assert_same_fit(model, sf.TopicSupervisedNMF(**given).fit(X, lists, X_weights=W))
 

@@ -21,7 +21,7 @@ NAMES = """
     class_names class_weight clip columns_ common_scale consensus consensuses consider_weights
     count_scale coverage criterion darkest density_threshold documents_per_slice dtype entry_names
     estimator feature_names feature_weight features fill_value fit_params fits folder forbidden
-    forget_factor free_in_labeled freq gamma_min given held_out history_or_completion input_features
+    forget_factor freq gamma_min given held_out history_or_completion input_features
     interval keep_empty_features keep_observed kind kinds label label_names labeled_weight level
     levels limits log_x loss mask_zeros max_components max_iter max_rows measure membership memory
     method missing_norm missing_values mode mode_names model n n_components n_features n_fits
@@ -98,8 +98,8 @@ WAYS = {
         "Y_weights": weighings(Y, "Y_weights"),
         "S_support": [Way((Y > 0) * 1.0)],
         "A_support": [Way((A > 0.5) * 1.0)],
-        "S_fixed": [Way(S[:, :1])],
-        "A_fixed": [Way(A[:1])],
+        "covariates": [Way(S[:, :1])],
+        "fixed_components": [Way(A[:1])],
         "feature_labels": [Way(A.T.copy())],
         "penalties": PENALTIES,
         "init": [*START, Way(S[:, :3].T.copy() @ Y, lambda Z: (S, A, Z), {"Y": Y})],
@@ -122,7 +122,7 @@ WAYS = {
         "A": [Way(A)],
         "X_weights": weighings(HALF),
         "init": [Way(S)],
-        "S_fixed": [Way(S[:, :1])],
+        "covariates": [Way(S[:, :1])],
         "penalties": PENALTIES,
     },
     "factorize_tensor": {
@@ -194,9 +194,9 @@ WAYS = {
         "alpha": [Way(S)],
         "times": [Way(np.arange(20200101.0, 20201301, 100)), Way(TIMES)],
         "init": START,
-        "S_fixed": [Way(S[:, :1])],
+        "covariates": [Way(S[:, :1])],
         "A_support": [Way((A > 0.5) * 1.0)],
-        "A_fixed": [Way(A[:1])],
+        "fixed_components": [Way(A[:1])],
         "penalties": PENALTIES,
         "side": [],  # of the committee, which these models have not: test_side.py
     },

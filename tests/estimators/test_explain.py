@@ -268,4 +268,4 @@ def test_bad_data_are_refused(of_words):
     with pytest.raises(ValueError, match="n_terms must be at least 1"):
         model.explain(words).leading_terms(0)
     with pytest.raises(AttributeError, match="has no attribute 'explain'"):
-        sf.MarginNMF(readout=None, **QUICK).explain  # noqa: B018
+        sf.MarginNMF(predicts=False, **QUICK).explain  # noqa: B018

@@ -79,7 +79,7 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
     seeds = {name: [int(X[y == kind].sum(axis=0).argmax())] for kind, name in enumerate(NAMES)}
     yield "seeded", sf.SeededTopics(seeds, max_iter=30, n_free_topics=1, random_state=0).fit(X)
     smooth = [sf.penalties.L1(1e-3), sf.penalties.L2(1e-3)]
-    yield "nmf_penalties", sf.NMF(**KL, penalties=smooth, A_fixed=X[:1]).fit(X)
+    yield "nmf_penalties", sf.NMF(**KL, penalties=smooth, fixed_components=X[:1]).fit(X)
     features = np.where(np.arange(COLUMNS)[:, None] < 4, np.eye(2)[np.arange(COLUMNS) % 2], np.nan)
     yield "factorization_features", sf.factorize(X, feature_labels=features, **KL)
     yield "imputer", sf.LowRankImputer(rank=2, random_state=0, gamma_min=0.1).fit(holes)

@@ -144,7 +144,7 @@ def test_every_attribute_of_every_result_survives(tmp_path):
     assert saved == {"Factorization", "TensorFactorization", "Completion", "Consensus"}
 
 
-LOST = {"callback", "init", "random_state", "penalties", "A_fixed", "seeds"}  # parameters
+LOST = {"callback", "init", "random_state", "penalties", "fixed_components", "seeds"}  # parameters
 NOT_SAVED = {"classifiers_"}  # as its class describes: what predicts is
 
 

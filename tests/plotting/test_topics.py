@@ -210,7 +210,7 @@ class TestClassMap:
     def test_of_a_model_that_names_its_topics(self) -> None:
         X = np.random.default_rng(0).random((9, 5))
         y = ["sea", "air", None] * 3
-        model = sf.TopicSupervisedNMF(n_free_topics=1, random_state=0, readout=None).fit(X, y)
+        model = sf.TopicSupervisedNMF(n_free_topics=1, random_state=0, predicts=False).fit(X, y)
         drawn = plotting.class_map(model, X=X, y=y, sort=False)
         assert texts(drawn.axes[0].get_yticklabels()) == ["air", "sea", "free0"]
         numbered = plotting.class_map(model, X=X, y=y, topics=range(3), sort=False)

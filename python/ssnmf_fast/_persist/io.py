@@ -38,11 +38,7 @@ _UNITS_OF_TIME = ("Y", "M", "D", "h", "s")
 
 
 def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return numeric arrays, and all else in a form for JSON.
-
-    A sparse matrix, in CSR, is three arrays and its shape; several arrays are a list or a mapping
-    by names or by numbers.
-    """
+    """Return numeric arrays, and all else in a form for JSON; sparse matrices are their parts."""
     arrays, plain = {}, {}
     for key, value in values.items():
         parts = dict(enumerate(value)) if isinstance(value, list) else value

@@ -20,7 +20,7 @@ from .._common.arrays import Array
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization
 from .._models.represent import represent
-from .._solver.weights import as_weights
+from .._solver.build import as_weights
 from ..estimators._base import FactorizationBase
 from ..estimators._explanation import Explanation
 from ..estimators._predicting import ReadoutPredictions, with_readout

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from ._bayesian import BayesianNMF, SupervisedBayesianNMF
-from ._classifier import SSNMFClassifier
-from ._constrained import ConstrainedNMF, TopicSupervisedNMF
 from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics
 from ._dynamic_peaks import Peak, PeakInterval
@@ -13,11 +11,11 @@ from ._explanation import Explanation, Reasons
 from ._few_labels import FewLabelsClassifier
 from ._hierarchical import HierarchicalClassifier
 from ._imputer import LowRankImputer
-from ._margin import MarginNMF
 from ._nmf import NMF
-from ._regressor import SSNMFRegressor
+from ._papers import ConstrainedNMF, MarginNMF, TopicSupervisedNMF
 from ._seeded import SeededTopics
 from ._splitting import merge, split
+from ._ssnmf import SSNMFClassifier, SSNMFRegressor
 from ._topic_tree import TopicNode, TopicTree
 from ._tree import tree
 

@@ -23,8 +23,8 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype, refuse_on_disk
-from .._data.border import CleanMatrix, check_matrix, check_vector, readable, require_finite
-from .._data.csr_file import CsrFile, check_data
+from .._data.border import CleanMatrix, check_data, check_vector, readable, require_finite
+from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
@@ -254,7 +254,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
                 ensure_all_finite="allow-nan",
             )
         self._refuse_nan(X)
-        return X if sparse else check_matrix(X, "X")
+        return X if sparse else check_data(X, 1)
 
     def _refuse_nan(self, values: Any) -> None:
         """Raise ValueError for NaN in an array where the model takes none."""
@@ -305,7 +305,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
 
     def _of_samples(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return what of the arguments of fit a representation needs, too."""
-        return {"S_fixed": given["S_fixed"]} if given.get("S_fixed") is not None else {}
+        return {"covariates": given["covariates"]} if given.get("covariates") is not None else {}
 
     def _keep(self, result: Factorization, **attributes: Any) -> None:
         """Set the attributes of a fit, and warn if it has not converged."""

@@ -16,7 +16,7 @@ from .._data.border import CleanMatrix, check_integer
 from .._data.threads import one_blas_thread
 from .._models.factorize import factorize
 from .._models.represent import objective, represent
-from .._solver.weights import as_weights
+from .._solver.build import as_weights
 from .._topics import amounts, topic_shares
 from ._base import FactorizationBase
 from ._nmf import NMF

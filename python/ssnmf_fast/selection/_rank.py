@@ -8,8 +8,13 @@ from typing import Any
 
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
-from .._data.border import check_integer, check_option, check_random_state, check_real
-from .._data.csr_file import check_data
+from .._data.border import (
+    check_data,
+    check_integer,
+    check_option,
+    check_random_state,
+    check_real,
+)
 from .._data.threads import resolve_threads
 from ._blocks import block_splits
 from ._criteria import choose_by_bound, choose_by_stability
