@@ -151,10 +151,7 @@ class TestDefault:
         assert main([*command[:2], *command[4:]]) == 2
         assert "--model nmf needs --rank, the number of topics" in capsys.readouterr().err
         assert main([*command, "--model", "cnmf"]) == 2
-        assert (
-            "the default with --labels, few-labels, has topics for each class"
-            in capsys.readouterr().err
-        )
+        assert "few-labels has topics for each class" in capsys.readouterr().err
         more = ["--model", "nmf-alpha", "--rank", "4", "--supervision-weight", "inf"]
         assert main([*command, *more]) == 2
         assert "--model nmf-alpha takes no --supervision-weight inf" in capsys.readouterr().err

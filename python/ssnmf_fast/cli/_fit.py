@@ -133,7 +133,7 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
     # The bar moves in the last fit only.
     label = "validation, then fit" if model.validates else "fit"
     with ProgressBar(options.max_iter, label) as bar, warnings.catch_warnings():
-        for known in ("By validation the accuracy", "The number of unique classes is greater"):
+        for known in ("The cross-validated accuracy", "The number of unique classes is greater"):
             warnings.filterwarnings("ignore", message=known)  # reported in other words
         estimator = model.build(options, visible, bar, data.terms)
         estimator.fit(data.X, y if data.times is None else data.times)
