@@ -84,7 +84,7 @@ def assert_lazy(model, Z, *names):
 
 PREDICTIONS = (
     "transform",
-    "shares",
+    "topic_proportions",
     "predict",
     "predict_proba",
     "predict_log_proba",
@@ -98,7 +98,7 @@ class TestNMF:
         given = {"n_components": 4, "loss": loss, **LOOP}
         model = sfd.NMF(**given).fit(cut(X))
         assert_same_fit(model, sf.NMF(**given).fit(X))
-        assert_lazy(model, X, "transform", "shares")
+        assert_lazy(model, X, "transform", "topic_proportions")
         S = model.transform(cut(X))
         assert_same(model.inverse_transform(S), S.compute() @ model.components_)
 
@@ -116,8 +116,8 @@ class TestNMF:
         assert_same_fit(model, sf.NMF(**given).fit(Z, X_weights=in_memory))
         lazy = model.transform(cut(Z), X_weights=on_cluster)
         assert_same(lazy, model.transform(Z, X_weights=in_memory))
-        lazy = model.shares(cut(Z), X_weights=on_cluster)
-        assert_same(lazy, model.shares(Z, X_weights=in_memory))
+        lazy = model.topic_proportions(cut(Z), X_weights=on_cluster)
+        assert_same(lazy, model.topic_proportions(Z, X_weights=in_memory))
 
     def test_blocks_as_a_list(self, client):
         blocks = client.scatter([X[:100], X[100:]])

@@ -122,4 +122,4 @@ def test_seeds():
 
 def test_names_of_topics():
     model = sf.TopicSupervisedNMF(**FEW).fit(X, MIXED)
-    assert len(sf.merge(model, [CAFE, DECOMPOSED(NAIVE)]).topic_names_) == 1
+    assert len(sf.merge_topics(model, [CAFE, DECOMPOSED(NAIVE)]).topic_names_) == 1

@@ -44,7 +44,7 @@ def test_words_alone_find_the_topics(loss, data):
     assert model.score(X, y) > 0.95
     new, truth = texts(seed=1)
     assert model.score(new, truth) > 0.9
-    named = model.topic_names_[model.shares(new).argmax(axis=1)]
+    named = model.topic_names_[model.topic_proportions(new).argmax(axis=1)]
     assert np.mean(named == truth) > 0.8
     chance = model.predict_proba(new)
     np.testing.assert_allclose(chance.sum(axis=1), 1)

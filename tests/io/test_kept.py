@@ -23,7 +23,7 @@ STARTS = {**FEW, "init": "random", "n_starts": 3}
 
 def _completed(**given):
     holes = np.where(np.arange(X.size).reshape(X.shape) % 5 == 0, np.nan, X)
-    return sf.complete(holes, rank=1, max_iter=5, random_state=0, **given)
+    return sf.complete(holes, n_components=1, max_iter=5, random_state=0, **given)
 
 
 def _dynamic():
@@ -65,10 +65,10 @@ MAKE = {
     "FitState": _state,
     "Explanation": lambda: _classifier().explain(X[:2]),
     "Reasons": lambda: _classifier().explain(X[:2]).top(0),
-    "TopicTree": lambda: sf.tree(X, [2, 3], random_state=0),
+    "TopicTree": lambda: sf.topic_tree(X, [2, 3], random_state=0),
     "Topics": lambda: sf.NMF(**FEW).fit(X).topics(),
     "Topic": lambda: sf.NMF(**FEW).fit(X).topics()[0],
-    "TopicNode": lambda: sf.tree(X, [2, 3], random_state=0).nodes[0],
+    "TopicNode": lambda: sf.topic_tree(X, [2, 3], random_state=0).nodes[0],
     "Peak": lambda: _dynamic().peaks()[0],
 }
 

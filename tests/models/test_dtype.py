@@ -99,8 +99,8 @@ def test_tensors(sparse: bool) -> None:
 
 
 def test_completion() -> None:
-    found = sf.complete(GAPS, rank=2, random_state=0, dtype="float32")
-    wanted = sf.complete(GAPS.astype(np.float32), rank=2, random_state=0)
+    found = sf.complete(GAPS, n_components=2, random_state=0, dtype="float32")
+    wanted = sf.complete(GAPS.astype(np.float32), n_components=2, random_state=0)
     same((found.left, found.right), (wanted.left, wanted.right))
     assert found.left.dtype == np.float32
     imputer = sf.LowRankImputer(2, gamma_min=1e-2, dtype="float32", random_state=0)
@@ -159,7 +159,7 @@ def test_other_dtypes_are_refused(dtype: Any, error: Any) -> None:
         lambda: sf.factorize(X, dtype=dtype, **SETTINGS),
         lambda: sf.represent(X, A, dtype=dtype),
         lambda: sf.factorize_tensor(X.reshape(N, 5, 5), dtype=dtype, **SETTINGS),
-        lambda: sf.complete(GAPS, rank=2, dtype=dtype),
+        lambda: sf.complete(GAPS, n_components=2, dtype=dtype),
         lambda: sf.LowRankImputer(dtype=dtype).fit(GAPS),
         lambda: sf.NMF(dtype=dtype).fit(X),
         lambda: sf.NMF(dtype=dtype).fit(sp.csr_array(X)),

@@ -232,7 +232,7 @@ def test_an_estimator_knows_what_the_function_knows(tmp_path):
     S = model.fit_transform(X, covariates=ones)
     np.testing.assert_array_equal(S, model.fit(X, covariates=ones).transform(X, covariates=ones))
     np.testing.assert_array_equal(model.components_[:1], A)
-    np.testing.assert_allclose(model.shares(X, covariates=ones).sum(axis=1), 1)
+    np.testing.assert_allclose(model.topic_proportions(X, covariates=ones).sum(axis=1), 1)
     np.testing.assert_allclose(
         S, sf.represent(X, model.components_, covariates=ones, penalties=given)
     )

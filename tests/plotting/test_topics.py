@@ -68,7 +68,7 @@ def dated_model() -> sf.DynamicTopics:
 
 def small_tree() -> sf.TopicTree:
     X = np.kron(np.eye(3), np.ones((4, 2)))
-    return sf.tree(X, [[0, 0], 0], feature_names=["$a", "_b", "c", "d", "e", "f"], random_state=0)
+    return sf.topic_tree(X, [2, 3], feature_names=["$a", "_b", "c", "d", "e", "f"], random_state=0)
 
 
 # What has no title, or no axes to be given.
@@ -77,7 +77,9 @@ WITHOUT_AXES: dict[str, Callable[..., Figure]] = {
     "tensor_components": lambda: plotting.tensor_components([np.ones((3, 1)), np.ones((50, 1))]),
     "term_bars": lambda: plotting.term_bars(topics()),
     "singular_values": lambda: plotting.singular_values([1.0]),
-    "convergence": lambda: plotting.convergence(sf.complete([[1.0, 2.0], [2.0, np.nan]], rank=1)),
+    "convergence": lambda: plotting.convergence(
+        sf.complete([[1.0, 2.0], [2.0, np.nan]], n_components=1)
+    ),
 }
 
 

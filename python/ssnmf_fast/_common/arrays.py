@@ -1,13 +1,16 @@
-"""The type of arrays in signatures."""
+"""The types of arrays in signatures."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
-Array = npt.NDArray[Any]
+Array: TypeAlias = npt.NDArray[Any]
+Matrix: TypeAlias = Array | sp.csr_array  # clean
+MatrixLike: TypeAlias = npt.ArrayLike | sp.sparray | sp.spmatrix  # as users give it
 
 
 def bits_of(mask: Array) -> Array:

@@ -78,7 +78,9 @@ def check_observers(callback: Any, verbose: Any) -> None:
         raise TypeError(f"verbose must be 0 or 1; got {short(verbose)} ({type(verbose).__name__}).")
 
 
-def check_real(value: Any, name: str, *, allow_negative: bool = False) -> float:
+def check_real(
+    value: Any, name: str, *, allow_negative: bool = False, maximum: float | None = None
+) -> float:
     """Return `value` as a finite float, nonnegative unless any sign is allowed."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number; got {short(value)} ({type(value).__name__}).")
@@ -86,6 +88,8 @@ def check_real(value: Any, name: str, *, allow_negative: bool = False) -> float:
     if not np.isfinite(number) or (number < 0 and not allow_negative):
         bound = "" if allow_negative else " and at least 0"
         raise ValueError(f"{name} must be finite{bound}; got {short(value)}.")
+    if maximum is not None and number > maximum:
+        raise ValueError(f"{name} must be at most {maximum}; got {short(value)}.")
     return number
 
 

@@ -11,7 +11,7 @@ from .._common.arrays import Array
 from .._data.times import Slices
 from .._solver.losses import loss_named
 from .._solver.penalties import L2, Graph
-from .._solver.result import Factorization
+from .._solver.result import Factorization, TensorFactorization
 from .factorize import factorize
 
 # Prevalence is smooth but for events, and the noise of a slice is not.  The two are equal, as
@@ -20,12 +20,12 @@ _SMOOTHING = 1e-4
 _SCALE = 1e-8  # of squares: a prevalence that is the same at all times has a scale, too
 
 
-class Tied(NamedTuple):
-    """Topics, their prevalence in the mean document of every slice, and the fit of the slices."""
+class DatedTopics(NamedTuple):
+    """Topics of dated documents."""
 
-    A: Array
-    P: Array
-    fit: Factorization
+    components: Array  # (r, m), of any scale
+    prevalence: Array | None  # (slices, r) in a mean document; None: its mean representation
+    fit: Factorization | TensorFactorization
 
 
 def counted_documents(sizes: Array, most: int | None) -> Array:
@@ -41,7 +41,7 @@ def factorize_tied(
     rng: np.random.Generator,
     most: int | None,
     arguments: dict[str, Any],
-) -> Tied:
+) -> DatedTopics:
     """Minimize the loss of documents whose coefficients are those of their slice.
 
     ``sum over slices t, documents d in t of w_t / n_t d(x_d, p_t A)``, where w_t is n_t, the number
@@ -72,7 +72,7 @@ def factorize_tied(
         P = fit.S / counted
     prevalence = np.zeros((len(used), rank), dtype=fit.S.dtype)
     prevalence[used] = P
-    return Tied(fit.A, prevalence, fit)
+    return DatedTopics(fit.A, prevalence, fit)
 
 
 def counted_alike(X: Any, loss: str | float) -> Any:

@@ -37,6 +37,17 @@ from .._solver.terms import Loss, Term
 _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
 
 
+def refuse_changes(settings: Mapping[str, Any], learned: Mapping[str, Any]) -> None:
+    """Raise ValueError for a setting that differs from that with which a model has learned."""
+    for name, value in settings.items():
+        if value != learned[name]:
+            raise ValueError(
+                f"{name} must stay {learned[name]!r}, with which the model has learned so far; got "
+                f"{short(value)}. Set it back, or make a new estimator, for example by "
+                "sklearn.base.clone."
+            )
+
+
 @dataclass
 class BatchStatistics:
     """Sufficient statistics of batches for a factor F with rows f: a sum of functions of f.
@@ -112,13 +123,8 @@ class Online:
     def check_settings(self, settings: dict[str, Any]) -> None:
         """Keep the settings of a batch; raise ValueError if they differ from those before."""
         for name, value in settings.items():
-            known = self.settings.setdefault(name, value)
-            if known != value:
-                raise ValueError(
-                    f"{name} must stay {known!r}, with which the model has learned so far; got "
-                    f"{short(value)}. Set it back, or make a new estimator, for example by "
-                    "sklearn.base.clone."
-                )
+            self.settings.setdefault(name, value)
+        refuse_changes(settings, self.settings)
 
     def lift(self, by: Array) -> None:
         """Go on with targets that all are larger by a number each (k,)."""
@@ -236,9 +242,7 @@ def learn_batch(
     """Learn from one batch, the first where `online` is None; return a new object."""
     refuse_on_disk(X, "partial_fit")
     rank = check_integer(n_components, "n_components", 1)
-    keep = check_real(forget_factor, "forget_factor")
-    if keep > 1:
-        raise ValueError(f"forget_factor must be at most 1; got {short(forget_factor)}.")
+    keep = check_real(forget_factor, "forget_factor", maximum=1)
     threads = resolve_threads(n_threads)
     weight = check_weight(supervision_weight)
     if online is not None:

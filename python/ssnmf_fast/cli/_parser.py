@@ -261,10 +261,9 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     own("--freq", v.SLICES, slices, "month")
     own(
         "--method",
-        v.word("tied", "tensor", "sums", "two-layer", "nmf"),
+        v.word("tied", "tensor", "sums", "nmf"),
         "how topics are found: with the same shares in all texts of a slice of time, from a "
-        "tensor, from the sums of the texts of each slice, from topics of each slice, or from the "
-        "texts alone",
+        "tensor, from the sums of the texts of each slice, or from the texts alone",
         "tied",
     )
     texts = "for how many texts a slice counts at most, or how many are drawn for the tensor"

@@ -181,7 +181,7 @@ class OnCluster(FactorizationBase):
         return found if example.ndim == 2 else found[:, 0]
 
     transform = lazy(FactorizationBase.transform)
-    shares = lazy(FactorizationBase.shares)
+    topic_proportions = lazy(FactorizationBase.topic_proportions)
     inverse_transform = lazy(FactorizationBase.inverse_transform)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,7 @@ from .._data.border import CleanMatrix, check_data, check_vector, readable, requ
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
+from .._models.online import Stream
 from .._models.represent import represent
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT
@@ -34,6 +35,7 @@ from .._topics import Topics, divide_by_sums, make_topics, names_of, topic_share
 from ._docstrings import complete_methods
 from ._receipts import WithReceipt
 
+Starts: TypeAlias = str | tuple[Array, ...] | Sequence[Array] | None
 DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
@@ -180,6 +182,15 @@ def arrays_for_pyldavis(X: Any, shares: Array, A: Array, vocabulary: list[str]) 
 def _distributions(values: Array) -> Array:
     """Return rows that sum to 1 and have no zeros; a row of zeros becomes an even one."""
     return divide_by_sums(np.maximum(divide_by_sums(values), _LEAST))
+
+
+def keep_stream(model: Any, stream: Stream) -> None:
+    """Set the attributes that count the calls of `partial_fit`."""
+    first = not hasattr(model, "stream_statistics_")
+    model.n_iter_ = 1 if first else model.n_iter_ + 1
+    earlier = [] if first else model.objective_
+    model.objective_ = [*earlier, (model.n_iter_, stream.mean_loss)]
+    model.stream_statistics_ = stream.arrays()
 
 
 Self = TypeVar("Self", bound="FactorizationBase")
@@ -359,7 +370,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         check_is_fitted(self)
         return self._features(self._checked(X, reset=False), X_weights)
 
-    def shares(self, X: Any, *, X_weights: Any = None) -> Array:
+    def topic_proportions(self, X: Any, *, X_weights: Any = None) -> Array:
         """Return the share of each sample that every component explains.
 
         A component explains its coefficient in S times the sum of its row of `components_`.  The

@@ -22,8 +22,8 @@ from ._base import FactorizationBase, Self, require, score_labeled
 from ._docstrings import complete_docstring
 from ._few_labels import FewLabelsClassifier
 from ._readout import SavedReadout
-from ._topic_tree import place_of_level
 from ._training_data import checked_weight
+from ._trees import place_of_level
 
 Path = tuple[Any, ...]  # labels from the top to one of them
 
@@ -254,7 +254,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
     See Also
     --------
     FewLabelsClassifier : Labels of one level.
-    ssnmf_fast.tree : A tree of topics without labels.
+    ssnmf_fast.topic_tree : A tree of topics without labels.
 
     Notes
     -----

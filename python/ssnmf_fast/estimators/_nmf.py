@@ -220,8 +220,8 @@ class NMF(BatchLearner):
     Attributes
     ----------
     topic_names_ : ndarray of str, shape (r,)
-        Names of the topics, where they come from :func:`ssnmf_fast.split` or
-        :func:`ssnmf_fast.merge`.
+        Names of the topics, where they come from :func:`ssnmf_fast.split_topic` or
+        :func:`ssnmf_fast.merge_topics`.
 
     See Also
     --------
@@ -324,7 +324,7 @@ class NMF(BatchLearner):
             self._checked(X, reset=False), X_weights, covariates=_table(covariates)
         )
 
-    def shares(self, X: Any, *, X_weights: Any = None, covariates: Any = None) -> Array:
+    def topic_proportions(self, X: Any, *, X_weights: Any = None, covariates: Any = None) -> Array:
         """Return the share of each sample that every component explains.
 
         A component explains its coefficient in S times the sum of its row of `components_`.  The

@@ -229,7 +229,7 @@ class TopicSupervisedNMF(NamedTopics):
     >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [1, 0, 1, 2], [4, 1, 0, 0]])
     >>> y = [["sport"], [], ["politics"], ["politics", "sport"], None]
     >>> model = sf.TopicSupervisedNMF(random_state=0).fit(X, y)
-    >>> print(model.topic_names_[model.shares(X).argmax(axis=1)])
+    >>> print(model.topic_names_[model.topic_proportions(X).argmax(axis=1)])
     ['sport' 'sport' 'politics' 'politics' 'sport']
     """
 

@@ -269,7 +269,7 @@ def topic_tree(
     Parameters
     ----------
     tree : TopicTree
-        As from :func:`ssnmf_fast.tree`.
+        As from :func:`ssnmf_fast.topic_tree`.
     n_terms : int
         Number of terms beside the name of a topic, at least 1; those that have no room are cut.
 
@@ -288,7 +288,7 @@ def topic_tree(
     >>> import ssnmf_fast as sf
     >>> from ssnmf_fast import plotting
     >>> X = np.kron(np.eye(2), np.array([[3, 3, 1, 0], [3, 3, 0, 1]]).repeat(5, axis=0))
-    >>> drawn = plotting.topic_tree(sf.tree(X, [2, 4], random_state=0))
+    >>> drawn = plotting.topic_tree(sf.topic_tree(X, [2, 4], random_state=0))
     >>> len(drawn.axes)
     1
     """
@@ -333,4 +333,6 @@ def _check_tree(tree: Any) -> None:
     from ..estimators import TopicTree
 
     if not isinstance(tree, TopicTree):
-        raise TypeError(f"tree must be a TopicTree, as sf.tree returns; got {type(tree).__name__}.")
+        raise TypeError(
+            f"tree must be a TopicTree, as sf.topic_tree returns; got {type(tree).__name__}."
+        )
