@@ -51,10 +51,10 @@ class TestMeasures:
     def test_bound_and_sparsities(self) -> None:
         S = np.array([[1.0, 0], [2, 0], [0, 1], [0, 3]])
         hidden = np.array([False, False, False, True])
-        fitted = fitted_like(S, ["a", "a", "b", "b"], hidden, lower_bound_=-12.5)
-        (bound,) = _models.measure_bound(fitted)
-        (sparsity,) = _models.measure_sparsity(fitted)
-        (between,) = _models.measure_class_sparsity(fitted)
+        attributes = {"lower_bound_": -12.5, "components_": np.eye(2)}
+        fitted = fitted_like(S, ["a", "a", "b", "b"], hidden, **attributes)
+        between, bound = _models.measure(fitted)
+        _, sparsity = _models.measure(replace(fitted, guided=False))
         assert (bound.value, bound.text) == (-12.5, "-12.5")
         assert sparsity.value == sf.metrics.hoyer_sparsity(S)
         wanted = sf.metrics.inter_label_sparsity(S[:3], ["a", "a", "b"]).score
@@ -72,15 +72,15 @@ class TestMeasures:
             metrics.topic_diversity(used).score,
             metrics.topic_exclusivity(used).score,
         ]
-        found = _models.measure_terms(fitted)
+        found = _models.measure(fitted)
         assert [one.key for one in found] == ["coherence", "diversity", "exclusivity"]
         assert [one.value for one in found] == scores
         model.active_components_ = np.array([True, True, True, False])
-        (coherence,) = _models.measure_terms(fitted)  # one topic is left
+        (coherence,) = _models.measure(fitted)  # one topic is left
         assert coherence.value == metrics.topic_coherence(X, A[:1]).score
         model.components_ = A[1:3]
         model.active_components_ = np.full(2, True)
-        assert _models.measure_terms(fitted) == []
+        assert _models.measure(fitted) == []
 
 
 def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> _models.Fitted:

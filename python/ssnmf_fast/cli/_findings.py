@@ -32,7 +32,7 @@ from ..report import (
     render,
 )
 from ._labels import Mask, SampleLabels
-from ._models import Fitted, Model, measure_terms
+from ._models import Fitted, Model, measure
 from ._outputs import METRICS_NAME, MODEL_NAME, SEPARATOR, Results, make_predictions, write_csv
 from ._read import UsageError, warn
 
@@ -104,8 +104,7 @@ def make_report(model: Model, fitted: Fitted, n_terms: int) -> Report:
     elif model.targets is not None and labels is not None:
         labeled = int(fitted.training.sum())
         remarks.append(explain_no_estimate(estimator, labeled, len(labels.names)))
-    for measure in (*model.measures, measure_terms):
-        measures += measure(fitted)
+    measures += measure(fitted)
     topics, note, counts = describe_topics(fitted, n_terms)
     name, shape, tree = type(estimator).__name__, fitted.image_shape, ""
     if any("/" in topic.name for topic in topics):  # names with parts, such as "grain/wheat"
@@ -358,8 +357,8 @@ def print_report(fitted: Fitted, report: Report) -> None:
     print(", ".join(f"{name} {value}" for name, value in report.facts))
     for line in report.remarks:
         print(line)
-    for measure in report.measures:
-        print(f"{measure.name}: {measure.text}")
+    for one in report.measures:
+        print(f"{one.name}: {one.text}")
     for line in report.warnings:
         warn(line)
     if report.evaluation is not None:

@@ -188,59 +188,46 @@ _MEASURES = {  # by key: name, format of the value, and meaning
 }
 
 
-def _measure(key: str, value: float, **counts: int) -> Measure:
-    name, form, meaning = _MEASURES[key]
-    text = form.format(value, **counts)
-    return Measure(key, name.format(**counts), value, text, meaning.format(**counts))
-
-
-def measure_named_topics(fitted: Fitted) -> list[Measure]:
-    if fitted.labels is None or not fitted.held_out.any():
-        return []
-    names = [str(name) for name in fitted.model.topic_names_]
-    S = fitted.amounts[fitted.held_out, : len(names)]
-    truth = fitted.labels.indicators(names)[fitted.held_out]
-    right = float(np.mean(truth[np.arange(len(S)), S.argmax(axis=1)] * S.any(axis=1)))
-    largest = _measure("largest_topic_right", right, n=len(S))
-    if len(names) < 2:
-        return [largest]
-    matching = metrics.match_topics(S, truth)
-    counts = {"k": len(names), "shown": int(truth.any(axis=0).sum())}
-    resolved = _measure("resolved_topics", matching.n_resolved, **counts)
-    return [largest, _measure("similarity", matching.score), resolved]
-
-
-def measure_bound(fitted: Fitted) -> list[Measure]:
-    return [_measure("lower_bound", float(np.ravel(fitted.model.lower_bound_)[-1]))]
-
-
-def measure_sparsity(fitted: Fitted) -> list[Measure]:
-    S = fitted.model.representation_
-    return [_measure("sparsity", metrics.hoyer_sparsity(S))] if S.size > 1 else []
-
-
-def measure_class_sparsity(fitted: Fitted) -> list[Measure]:
-    assert fitted.labels is not None
-    S, labels = fitted.model.representation_, fitted.labels.single()
-    S, labels = S[fitted.training], labels[fitted.training].astype(str)
-    score = metrics.inter_label_sparsity(S, labels, unlabeled=None).score
-    return [_measure("inter_label_sparsity", score)]
-
-
-def measure_terms(fitted: Fitted) -> list[Measure]:
-    """Return how coherent the terms of the topics of texts are, and how much the topics differ."""
-    A = fitted.model.components_
-    active = getattr(fitted.model, "active_components_", np.full(len(A), True))
+def measure(fitted: Fitted) -> list[Measure]:
+    """Return how good the topics are: named ones, those of Bayesian models, and those of texts."""
+    model, labels, A = fitted.model, fitted.labels, fitted.model.components_
+    values: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    if hasattr(model, "topic_names_") and labels is not None and fitted.held_out.any():
+        names = [str(name) for name in model.topic_names_]
+        S = fitted.amounts[fitted.held_out, : len(names)]
+        truth = labels.indicators(names)[fitted.held_out]
+        right = truth[np.arange(len(S)), S.argmax(axis=1)] * S.any(axis=1)
+        values["largest_topic_right"] = float(np.mean(right))
+        counts = {"n": len(S), "k": len(names), "shown": int(truth.any(axis=0).sum())}
+        if len(names) > 1:
+            matching = metrics.match_topics(S, truth)
+            values |= {"similarity": matching.score, "resolved_topics": matching.n_resolved}
+    if hasattr(model, "lower_bound_"):
+        S = model.representation_
+        if fitted.guided and labels is not None:
+            known = labels.single()[fitted.training].astype(str)
+            score = metrics.inter_label_sparsity(S[fitted.training], known, unlabeled=None).score
+            values["inter_label_sparsity"] = score
+        values["lower_bound"] = float(np.ravel(model.lower_bound_)[-1])
+        if not fitted.guided and S.size > 1:
+            values["sparsity"] = metrics.hoyer_sparsity(S)
+    active = getattr(model, "active_components_", np.full(len(A), True))
     usable = A[active & ((A > 0).sum(axis=1) >= 2)]
-    if fitted.texts is None or not len(usable):
-        return []
-    coherence = metrics.topic_coherence(fitted.X, usable, n_terms=_COHERENT_TERMS).score
-    if len(usable) < 2:
-        return [_measure("coherence", coherence)]
-    diversity = metrics.topic_diversity(usable, n_terms=_DIVERSE_TERMS).score
-    exclusivity = metrics.topic_exclusivity(usable, n_terms=_COHERENT_TERMS).score
-    scores = {"coherence": coherence, "diversity": diversity, "exclusivity": exclusivity}
-    return [_measure(key, score) for key, score in scores.items()]
+    if fitted.texts is not None and len(usable):
+        coherence = metrics.topic_coherence(fitted.X, usable, n_terms=_COHERENT_TERMS)
+        values["coherence"] = coherence.score
+        if len(usable) > 1:
+            exclusivity = metrics.topic_exclusivity(usable, n_terms=_COHERENT_TERMS)
+            values["diversity"] = metrics.topic_diversity(usable, n_terms=_DIVERSE_TERMS).score
+            values["exclusivity"] = exclusivity.score
+    return [
+        Measure(
+            key, name.format(**counts), value, form.format(value, **counts), why.format(**counts)
+        )
+        for key, value in values.items()
+        for name, form, why in [_MEASURES[key]]
+    ]
 
 
 # Options that some models take but their estimators do not, and parameters of other names.
@@ -263,7 +250,6 @@ class Model:
     names_topics: bool = False  # has every label a topic, which sets the rank?
     validates: bool = False  # does the fit estimate the accuracy, and has each class its topics?
     refused: tuple[str | float, ...] = ()  # weights of labels that others take
-    measures: tuple[Callable[[Fitted], list[Measure]], ...] = ()
 
     @property
     def several(self) -> bool:
@@ -377,7 +363,6 @@ _ALL = (
         ("loss", "labeled_weight", "free_topics", "label_separator", "test_size"),
         targets=SampleLabels.single_or_indicators,
         names_topics=True,
-        measures=(measure_named_topics,),
     ),
     Model(
         "seeded",
@@ -387,7 +372,6 @@ _ALL = (
         targets=SampleLabels.single,
         needs_labels=False,
         names_topics=True,
-        measures=(measure_named_topics,),
     ),
     Model(
         "nmf-alpha",
@@ -415,7 +399,6 @@ _ALL = (
         "BayesianNMF",
         "Bayesian topics without the help of labels",
         ("s_shape",),
-        measures=(measure_bound, measure_sparsity),
     ),
     Model(
         "supervised-vbnmf",
@@ -423,7 +406,6 @@ _ALL = (
         "Bayesian topics, of which each class uses few",
         ("rate_shape", "test_size"),
         targets=SampleLabels.single,
-        measures=(measure_class_sparsity, measure_bound),
     ),
 )
 MODELS: Mapping[str, Model] = {model.name: model for model in _ALL}
