@@ -19,12 +19,9 @@ from ssnmf_fast.cli import (
     _fit,
     _models,
     _outputs,
-    _parser,
-    _ratings,
     _text,
 )
 from ssnmf_fast.cli import _labels as _sample_labels
-from ssnmf_fast.cli import _read as _source
 from ssnmf_fast.completion import _irls, _problem
 from ssnmf_fast.estimators import _committee, _members, _training_data
 from ssnmf_fast.estimators import _predicting as _suggesting
@@ -54,12 +51,9 @@ __all__ = [
     "_neighbors",
     "_occurrences",
     "_outputs",
-    "_parser",
     "_problem",
-    "_ratings",
     "_sample_labels",
     "_search",
-    "_source",
     "_suggesting",
     "_text",
     "_topics",

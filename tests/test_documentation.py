@@ -17,11 +17,10 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
-from internals import _parser
 from optional_packages import need_anndata
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import main
+from ssnmf_fast.cli import build_parser, main
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -133,7 +132,7 @@ def command_lines() -> list[str]:
 
 @pytest.mark.parametrize("line", command_lines())
 def test_command_parses(line: str) -> None:
-    arguments = _parser.build_parser().parse_args(shlex.split(line, comments=True)[1:])
+    arguments = build_parser().parse_args(shlex.split(line, comments=True)[1:])
     assert callable(arguments.run)
 
 

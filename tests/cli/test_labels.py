@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from internals import _sample_labels, _source
+from internals import _sample_labels
 from labeled_texts import MONEY, PETS
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import main
+from ssnmf_fast.cli import UsageError, main
 
 FEW = (
     "--model",
@@ -87,7 +87,7 @@ def test_many_labels_of_which_half_occur_once(count: int, refused: bool) -> None
     alone = count * 3 // 5
     labels = _sample_labels.parse_labels([f"{min(k, alone)}" for k in range(count)], None)
     with (
-        pytest.raises(_source.UsageError, match=f"{alone} of the {count}")
+        pytest.raises(UsageError, match=f"{alone} of the {count}")
         if refused
         else pytest.warns(UserWarning, match="is it the column of the labels")
     ):

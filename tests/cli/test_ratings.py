@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from internals import _ratings, _source
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
@@ -178,12 +177,21 @@ class TestColumns:
         ],
     )
     def test_by_name(self, header: str, more: Any, found: Any, tmp_path: Path) -> None:
-        given = source_of(tmp_path)
-        assert _ratings.choose_columns(given, header.split(","), more or [None] * 3) == found
+        columns = header.split(",")
+        rows = [f"{k % 5 + 1},{k % 3},{k % 4},{k}".split(",")[: len(columns)] for k in range(12)]
+        lines = [header, *(",".join(row) for row in rows)]
+        (tmp_path / "a.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        roles = ("user", "item", "rating")
+        options = [f"--{role}={name}" for role, name in zip(roles, more, strict=False)]
+        assert complete(tmp_path / "a.csv", tmp_path / "out", "--duplicates=mean", *options) == 0
+        report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+        assert tuple(report["columns"].values()) == found
 
-    def test_by_place_warns(self, tmp_path: Path) -> None:
-        with pytest.warns(UserWarning, match="user 'stars', item 'film', rating 'viewer'.*--user"):
-            _ratings.choose_columns(source_of(tmp_path), ["stars", "film", "viewer"], [None] * 3)
+    def test_by_place_warns(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (tmp_path / "a.csv").write_text("stars,film,viewer\na,b,1\nc,d,2\n", encoding="utf-8")
+        assert complete(tmp_path / "a.csv", tmp_path / "out") == 0
+        message = "by their place: user 'stars', item 'film', rating 'viewer'; if that is wrong"
+        assert message in capsys.readouterr().err
 
     @pytest.mark.parametrize("cells", ["5,1,film,7", "5,1,80,7"])
     def test_numbers_do_not_pass_for_ratings(
@@ -194,7 +202,3 @@ class TestColumns:
         given = ["complete", str(tmp_path / "a.csv"), "--out", out, "--duplicates", "mean"]
         assert main(given) == 2
         assert "name their columns with --user, --item and --rating" in error_line(capsys)
-
-
-def source_of(folder: Path) -> _source.Source:
-    return _source.Source(folder / "a.csv", ".csv", "utf-8", ",")

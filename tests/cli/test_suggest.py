@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from internals import _fit, _parser
+from internals import _fit
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import main
+from ssnmf_fast.cli import build_parser, main
 from ssnmf_fast.report import LearningGain, score_samples
 
 WORDS = {
@@ -143,7 +143,7 @@ def test_ids_that_repeat_name_no_sample(ids: list[str] | None, tmp_path: Path) -
     data = write(tmp_path / "a.csv", [names, *rows])
     filled = [["id", "sample", "kind"], ["c", 1, " new "], ["a", 0, ""]]
     more = write(tmp_path / "todo.csv", filled, delimiter="\t")
-    arguments = _parser.build_parser().parse_args(
+    arguments = build_parser().parse_args(
         ["fit", data, "--labels", "kind", "--more-labels", more, "--min-df", "1", "--max-df", "1"]
     )
     labels = _fit.read_data(arguments).labels

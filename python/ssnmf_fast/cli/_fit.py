@@ -1,23 +1,34 @@
-"""``ssnmf-fast fit``: data in, model, tables and report out."""
+"""``ssnmf-fast fit``, ``demo``, and ``suggest``, which asks for the labels that help most."""
 
 from __future__ import annotations
 
 import time
 import warnings
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.arrays import float_dtype
 from .._data.times import Times, read_times
 from .._solver.loop import ProgressBar
 from .._topics import names_of
-from ._findings import FILES, print_report, write_all
-from ._labels import parse_labels, read_labels_of, warn_of_labels
+from ..report import estimate_gain, explain_no_estimate
+from ._findings import FILES, HARDER, print_report, write_all
+from ._labels import SAMPLE, column_to_fill, parse_labels, read_labels_of, warn_of_labels
 from ._models import Data, Fitted, Model, check_labels, choose_model
-from ._outputs import default_out, results_folder
+from ._outputs import (
+    SEPARATOR,
+    Rows,
+    default_out,
+    find_output,
+    make_table,
+    refuse_replacing,
+    results_folder,
+)
 from ._read import Source, Table, UsageError, find_source, read_matrix, read_table, read_values
 from ._text import find_ids, find_text_column, fit_vectorizer, read_texts
 
@@ -216,3 +227,95 @@ def run_demo(options: Namespace) -> None:
     print(f"  hidden  {_HIDDEN_PIXELS:.0%} of the pixels, {options.test_size:.0%} of the labels\n")
     _fit(model, options, Data(X=X, labels=labels, image_shape=options.image_shape))
     print("\nFor your own data: ssnmf-fast fit --help")
+
+
+_PREDICTION, _PROBABILITY = "prediction", "probability"
+_SCORES = ("accuracy", "micro_f", "macro_f")  # of the model, not of simple methods
+_DIGITS = 3  # of a probability that a person reads
+
+
+def run_suggest(options: Namespace) -> dict[str, Any]:
+    """Run ``ssnmf-fast suggest``; return how many samples there are, and the scores."""
+    if not options.labels:
+        raise UsageError("suggest needs --labels, the column with the labels that there are")
+    options.out = options.out or default_out(options.data, "-to-label.csv")
+    out, column = find_output(options), column_to_fill(options.labels)
+    if out.path is not None:
+        refuse_replacing(out.path, list_inputs(options))
+        if out.path.exists():
+            raise UsageError(f"--out: {out} exists, and may hold labels; name another file")
+    model = choose_model(options)
+    model.complete_options(options)
+    data = read_data(options)
+    labels = data.labels
+    assert labels is not None
+    warn_of_labels(labels, options.labels, options.label_separator)
+    check_labels(model, labels, options.rank)
+    rest = np.setdiff1d(np.flatnonzero(~labels.known), [*labels.passed_over])
+    if not len(rest):
+        raise UsageError("every sample has a label or was suggested before; none is left")
+    for name in (column, None if data.vectorizer is None else data.vectorizer.column):
+        if name in (SAMPLE, _PREDICTION, _PROBABILITY):
+            raise UsageError(
+                f"the table to fill in has a column {name!r} of its own; give that of the data "
+                "another name"
+            )
+    fitted = train(model, data, options)
+    chosen = rest[fitted.model.suggest(data.X[rest], options.count)]
+    separator = options.label_separator or SEPARATOR
+    out.write(*_make_table_to_fill(fitted, chosen, column, separator))
+    # On standard output there is no place for more.
+    evaluation, gain = None if out.path is None else fitted.evaluation, None
+    if evaluation is not None and evaluation.by_validation:
+        y = labels.single_or_indicators()
+        gain = estimate_gain(fitted.model, data.X, y, labels.known, evaluation)
+    measures = [] if evaluation is None else evaluation.measures()
+    scores = [one for one in measures if one.key in _SCORES]
+    if out.path is not None:
+        lines = [f"{one.name}: {one.text}" for one in scores]
+        if not scores:
+            labeled = int(fitted.training.sum())
+            lines.append(explain_no_estimate(fitted.model, labeled, len(labels.names)))
+        elif options.more_labels:
+            lines.append(HARDER)
+        lines += [] if gain is None else [str(gain)]
+        more = " ".join(f"--more-labels {name}" for name in [*(options.more_labels or ()), out])
+        print(
+            *lines,
+            f"{len(chosen)} samples to label are in {out}: fill in its column {column!r}, then run",
+            f"`ssnmf-fast fit` or suggest with the same options and {more}",
+            sep="\n",
+        )
+    summary = {
+        "out": str(out),
+        "suggested": len(chosen),
+        "labeled": int(labels.known.sum()),
+        "measures": {one.key: one.value for one in scores},
+        "intervals": {one.key: list(one.interval) for one in scores if one.interval},
+    }
+    if gain is not None:
+        summary |= {"score_half": gain.half, "score": gain.full, "more_labels_help": gain.helps}
+    return summary
+
+
+def _make_table_to_fill(
+    fitted: Fitted, chosen: Array, column: str, separator: str
+) -> tuple[list[str], Rows]:
+    """Return the table to fill in: the samples, what is predicted, and no label."""
+    columns: dict[str, Sequence[Any]] = {}
+    if fitted.texts is not None and fitted.vectorizer is not None:
+        columns[fitted.vectorizer.column] = [fitted.texts[row] for row in chosen]
+    predictions, proba = fitted.name_predictions(separator), fitted.proba[chosen].round(_DIGITS)
+    columns[_PREDICTION] = [predictions[row] for row in chosen]
+    columns[_PROBABILITY] = proba.max(axis=1).tolist()
+    if fitted.predicted.ndim == 2:  # several in one cell
+        columns[_PROBABILITY] = [
+            separator.join(f"{p:g}" for p in row[one > 0])
+            for row, one in zip(proba, fitted.predicted[chosen], strict=True)
+        ]
+    columns[column] = [""] * len(chosen)
+    ids = fitted.ids
+    if ids is not None:
+        ids = ids[0], [ids[1][row] for row in chosen]
+    names, rows = make_table(ids, list(columns.items()))
+    return names, ([row, *cells[1:]] for row, cells in zip(chosen.tolist(), rows, strict=True))

@@ -103,6 +103,13 @@ class Fitted(Data):
             return np.asarray(self.model.predict(self.X))
         return name_classes(self.model, self.proba)
 
+    def name_predictions(self, separator: str) -> list[str]:
+        """Return the predicted labels as one text a sample."""
+        if self.predicted.ndim == 1:
+            return [str(name) for name in self.predicted]
+        classes = np.array([str(name) for name in self.model.classes_])
+        return [separator.join(classes[row > 0]) for row in self.predicted]
+
     @cached_property
     def scaled(self) -> Any:
         """The data for LinearSVC: without NaN, and of matrices the largest value 1."""

@@ -262,7 +262,11 @@ def make_predictions(
             used[fitted.held_out] = "held out"
             columns.append(("used as", used))
     if fitted.predicts:
-        columns += _label_columns(fitted, separator)
+        columns.append(("prediction", fitted.name_predictions(separator)))
+        classes = [str(label) for label in fitted.model.classes_]
+        values = fitted.proba.round(_PROBABILITY_DIGITS).T.tolist()
+        proba = dict(zip(classes, values, strict=True))
+        columns += [(f"probability {name}", proba[name]) for name in sort_naturally(classes)]
     if explain:
         columns.append(("terms", _leading_terms(fitted)))
     if hasattr(fitted.model, "topic_names_"):
@@ -279,19 +283,6 @@ def make_predictions(
             weights = _drop_tiny(fitted.representation).T.tolist()
             columns += [(f"component{k}", column) for k, column in enumerate(weights)]
     return make_table(fitted.ids, columns)
-
-
-def _label_columns(fitted: Fitted, separator: str) -> Columns:
-    classes = [str(label) for label in fitted.model.classes_]
-    predicted = fitted.predicted.tolist()
-    if fitted.predicted.ndim == 2:
-        predicted = [
-            separator.join(name for name, one in zip(classes, row, strict=True) if one)
-            for row in predicted
-        ]
-    proba = dict(zip(classes, fitted.proba.round(_PROBABILITY_DIGITS).T.tolist(), strict=True))
-    columns = [(f"probability {name}", proba[name]) for name in sort_naturally(classes)]
-    return [("prediction", predicted), *columns]
 
 
 def _leading_terms(fitted: Fitted) -> list[str]:

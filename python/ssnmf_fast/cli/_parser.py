@@ -136,7 +136,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     suggest = command(
         "suggest",
-        _run("_suggest"),
+        _run("_fit", "run_suggest"),
         "choose the samples that are worth labeling next, and write a table to fill in",
         "DATA --labels LABELS [--text COLUMN] [-n COUNT] [--out FILE] [--more-labels FILE]\n"
         "                         ",
