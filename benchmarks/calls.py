@@ -16,11 +16,14 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
     import ssnmf_fast as sf
     from ssnmf_fast import linalg
 
+    # Commits to compare with may have all names at the top level.
+    papers, open_csr = getattr(sf, "papers", sf), getattr(sf, "io", sf).open_csr
+
     rng = np.random.default_rng(0)
     X, Y = zipf_text(2000, 1500, 40), one_hot(2000)
     small, labels = X[:50], Y.argmax(axis=1)
     sp.save_npz(folder / "X.npz", X, compressed=False)
-    on_disk = sf.open_csr(folder / "X.npz", memory=300_000)
+    on_disk = open_csr(folder / "X.npz", memory=300_000)
     tensor = rng.random((40, 50, 60))
     low_rank = rng.random((300, 5)) @ rng.random((5, 200))
     low_rank[rng.random(low_rank.shape) < 0.5] = np.nan
@@ -61,13 +64,13 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
         ),
         "factorize_tensor": lambda: sf.factorize_tensor(tensor, **random),
         "BayesianNMF": model(sf.BayesianNMF(**random)),
-        "SupervisedBayesianNMF": model(sf.SupervisedBayesianNMF(**random), labels),
+        "SupervisedBayesianNMF": model(papers.SupervisedBayesianNMF(**random), labels),
         "SSNMFClassifier": model(sf.SSNMFClassifier(**random), labels),
         "SSNMFRegressor": model(sf.SSNMFRegressor(**random), labels.astype(float)),
         "TopicSupervisedNMF": model(sf.TopicSupervisedNMF(**guided), labels),
         "SeededTopics": model(sf.SeededTopics(random_state=0, max_iter=10, **fixed), labels),
-        "MarginNMF": model(sf.MarginNMF(**random), labels),
-        "ConstrainedNMF": model(sf.ConstrainedNMF(**random), labels),
+        "MarginNMF": model(papers.MarginNMF(**random), labels),
+        "ConstrainedNMF": model(papers.ConstrainedNMF(**random), labels),
         "NonnegativeCP": lambda: sf.NonnegativeCP(**random).fit(tensor),
         "DynamicTopics": lambda: sf.DynamicTopics(**random).fit(X, months),
         "LowRankImputer": lambda: sf.LowRankImputer(5, gamma_min=0.1, random_state=0).fit(low_rank),

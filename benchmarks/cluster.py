@@ -90,7 +90,7 @@ def beside_memory(options: argparse.Namespace) -> list[list[str]]:
         if options.disk:
             paths = files(X, options.blocks, options.disk / "blocks")
             whole = files(X, 1, options.disk / "whole")
-            cases["from files"] = (paths, sf.open_csr(whole[0]))
+            cases["from files"] = (paths, sf.io.open_csr(whole[0]))
         for loss in LOSSES:
             further = {"n_components": options.rank, "loss": loss}
             for name, (cut, one) in cases.items():

@@ -66,7 +66,7 @@ def differences(X: Any, cases: Iterable[tuple[str, int]], options: Any) -> list[
         else:
             fits = [sf.factorize(X, dtype=dtype, **given) for dtype in DTYPES]
         pairs = [[F.astype(np.float64) for F in (fit.S, fit.A)] for fit in fits]
-        first, second = (sf.objective(X, *pair, loss=loss) for pair in pairs)
+        first, second = (sf.extend.objective(X, *pair, loss=loss) for pair in pairs)
         iterations = [str(fit.n_iter) for fit in fits]
         cells = [f"{first:.6g}", f"{second / first - 1:+.1e}"]
         table.append([loss, str(rank), *iterations, *cells])

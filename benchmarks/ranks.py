@@ -138,7 +138,7 @@ def problems(per_kind: int, kinds: Sequence[str], quick: bool) -> Iterator[tuple
             yield number, make(kind, ranks[number], number, quick)
 
 
-def ours(data: Planted, criterion: str, quick: bool) -> sf.RankChoice:
+def ours(data: Planted, criterion: str, quick: bool) -> sf.results.RankChoice:
     """Return our choice, at the defaults but for the loss."""
     given: dict[str, Any] = {"criterion": criterion, "random_state": 0}
     if criterion == "bound":
@@ -194,7 +194,7 @@ def measure(options: Any) -> Iterator[dict[str, Any]]:
             seconds = perf_counter() - begin
             record = {"method": name, "kind": data.kind, "number": number, "rank": data.rank}
             record |= {"seconds": seconds, "load": load_average()}
-            if isinstance(found, sf.RankChoice):
+            if isinstance(found, sf.results.RankChoice):
                 record |= {"scores": found.scores.tolist()}
                 found = found.rank
             say(f"{name}, {data.kind}, rank {data.rank}: {found} in {seconds:.1f} s")

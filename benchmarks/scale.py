@@ -54,13 +54,13 @@ def store(options: argparse.Namespace) -> None:
         np.save(options.disk / f"{name}.npy", getattr(X, name))
 
 
-def opened(options: argparse.Namespace) -> sf.CsrFile:
+def opened(options: argparse.Namespace) -> sf.io.CsrFile:
     """Write the matrix in a process of its own, whose memory is not ours, and open it."""
     writer = multiprocessing.get_context("spawn").Process(target=store, args=(options,))
     writer.start()
     writer.join()
     memory = options.memory << 20
-    return sf.open_csr(options.disk, n_features=options.columns, memory=memory)
+    return sf.io.open_csr(options.disk, n_features=options.columns, memory=memory)
 
 
 def plain_fit(X: Any, rank: int, loss: str, threads: int, max_iter: int) -> None:

@@ -128,7 +128,7 @@ def measure_topics(task: tuple[int, str]) -> dict[str, Any]:
     levels = [len(np.unique(truth)) for truth in truths]
     given: dict[str, Any] = {"loss": "kullback-leibler", "random_state": draw}
     begin = perf_counter()
-    tree = sf.topic_tree(data.X, levels, **given)
+    tree = sf.trees.topic_tree(data.X, levels, **given)
     middle = perf_counter()
     flat = [sf.NMF(count, **given).fit(data.X) for count in levels]
     found = {"seconds": [middle - begin, perf_counter() - middle]}

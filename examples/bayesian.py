@@ -13,7 +13,7 @@ some = np.where(np.random.default_rng(0).random(len(y)) < 0.5, y, -1)  # -1: not
 options = {"n_components": 20, "max_iter": 100, "tol": 0, "random_state": 0}
 
 plain = sf.BayesianNMF(**options).fit(X)
-model = sf.SupervisedBayesianNMF(unlabeled=-1, **options).fit(X, some)
+model = sf.papers.SupervisedBayesianNMF(unlabeled=-1, **options).fit(X, some)
 for name, fitted in {"without labels": plain, "with labels": model}.items():
     sparsity = sf.metrics.inter_label_sparsity(fitted.representation_, y).score
     print(f"{name}: bound {fitted.lower_bound_:.0f}, inter-label sparsity {sparsity:.2f}")

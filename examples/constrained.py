@@ -17,7 +17,7 @@ visible = np.where(labeled, y, -1)  # -1: not labeled
 
 options = {"n_components": 20, "random_state": 0}
 plain = sf.NMF(**options).fit(X)
-model = sf.ConstrainedNMF(**options).fit(X, visible)
+model = sf.papers.ConstrainedNMF(**options).fit(X, visible)
 for name, fitted in {"NMF": plain, "CNMF": model}.items():
     S = fitted.transform(X[~labeled])
     clusters = KMeans(10, n_init=10, random_state=0).fit_predict(S)

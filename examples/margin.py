@@ -13,7 +13,7 @@ X, y = load_digits(return_X_y=True)
 X = X / 16
 models = {
     "NMF": sf.NMF(n_components=10, loss="kullback-leibler", tol=0),
-    "NMF-alpha": sf.MarginNMF(n_components=10, tol=0),
+    "NMF-alpha": sf.papers.MarginNMF(n_components=10, tol=0),
 }
 scores = {name: [] for name in models}
 for seed in range(10):

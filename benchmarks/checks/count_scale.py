@@ -37,7 +37,7 @@ def accuracy(X: Any, y: Array, share: float, rank: int, seed: int) -> float:
     train, test = order[:n_train], order[n_train:][:TEST]
     known = rng.random(n_train) < share
     labels = np.where(known, y[train], None)
-    model = sf.SupervisedBayesianNMF(
+    model = sf.papers.SupervisedBayesianNMF(
         n_components=rank, count_scale=1, tol=0, random_state=seed, n_threads=1
     ).fit(X[train], labels)
     neighbors = KNeighborsClassifier(round(np.sqrt(known.sum())), metric="cosine")

@@ -38,9 +38,9 @@ def fits(X: Any, rank: int, threads: int) -> dict[str, Callable[[int], Any]]:
     labels = np.random.default_rng(0).integers(CLASSES, size=X.shape[0])
     unsupervised = sf.BayesianNMF(burn_in=0, **common)
     sparse = sf.BayesianNMF(burn_in=0, S_shape="auto", **common)
-    supervised = sf.SupervisedBayesianNMF(burn_in=0, **common)
+    supervised = sf.papers.SupervisedBayesianNMF(burn_in=0, **common)
 
-    margin = sf.MarginNMF(solver="mm", **common)
+    margin = sf.papers.MarginNMF(solver="mm", **common)
 
     def fit(model: Any, y: Any, max_iter: int) -> Any:
         return model.set_params(max_iter=max_iter).fit(X, y)

@@ -78,7 +78,7 @@ def factorize(rng: Any) -> Call:
     arguments = found.arguments
     arguments |= {"n_components": found.rank, **settings(rng)}
     inits = ["auto", "random"]
-    if not isinstance(arguments["X"], sf.CsrFile):
+    if not isinstance(arguments["X"], sf.io.CsrFile):
         inits += ["random-acol", "least-squares", "nndsvda"]
     arguments["init"] = str(rng.choice(inits))
     if arguments["init"] != "nndsvda" and rng.random() < 0.1:
@@ -112,7 +112,7 @@ def objective(rng: Any) -> Call:
             arguments[key] = weights[key.replace("supervision_", "")]
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:
-        return {"value": sf.objective(**given, n_threads=n_threads)}
+        return {"value": sf.extend.objective(**given, n_threads=n_threads)}
 
     def complaints(results: Results) -> list[str]:
         kept = {name: factor.astype(found.dtype) for name, factor in factors.items()}
@@ -297,7 +297,7 @@ def spoil(call: Call, rng: Any) -> None:
 
 
 def _data(X: Any, rng: Any) -> Any:
-    if isinstance(X, sf.CsrFile):
+    if isinstance(X, sf.io.CsrFile):
         return None
     dense = np.array(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     place = tuple(rng.integers(size) for size in dense.shape)

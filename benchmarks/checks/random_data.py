@@ -180,11 +180,11 @@ _numbers = itertools.count()
 _folders: list[str] = []
 
 
-def on_disk(rng: Any, dense: Array) -> sf.CsrFile:
+def on_disk(rng: Any, dense: Array) -> sf.io.CsrFile:
     """Return data in a file, of which a few rows are read at a time."""
     if not _folders:
         _folders.append(tempfile.mkdtemp())
         atexit.register(shutil.rmtree, _folders[0], ignore_errors=True)
     path = f"{_folders[0]}/{next(_numbers)}.npz"
     sp.save_npz(path, sp.csr_array(dense), compressed=False)
-    return sf.open_csr(path, memory=int(rng.integers(300, 5000)))
+    return sf.io.open_csr(path, memory=int(rng.integers(300, 5000)))

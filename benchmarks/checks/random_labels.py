@@ -15,7 +15,7 @@ import outside
 import pandas as pd
 from random_data import LOSSES, Call, Results, floats, matrix
 
-import ssnmf_fast as sf
+from ssnmf_fast import estimators
 
 Array = npt.NDArray[Any]
 NAMES = np.array(["ant", "bee", "cat", "dog"])
@@ -116,7 +116,7 @@ def label_forms(rng: Any) -> Call:
 
     def fit(X: Any, y: Any, given: dict[str, Any], unlabeled: Any, n_threads: int) -> Any:
         parameters = {key: value for key, value in given.items() if key not in ("X", "y")}
-        model = getattr(sf, name)(**parameters, unlabeled=unlabeled, n_threads=n_threads)
+        model = getattr(estimators, name)(**parameters, unlabeled=unlabeled, n_threads=n_threads)
         return model.fit(X, y)
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:

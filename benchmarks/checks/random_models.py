@@ -16,6 +16,7 @@ from random_data import LOSSES, Call, Results, floats, matrix
 from random_problems import differences, draw_penalties, problem
 
 import ssnmf_fast as sf
+from ssnmf_fast import estimators
 
 SOLVERS = ("auto", "mm", "mu")
 
@@ -36,7 +37,7 @@ def _fit(name: str, rng: Any, options: dict[str, Any], classes: bool, missing: b
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:
         parameters = {key: value for key, value in given.items() if key != "X"}
-        model = getattr(sf, name)(**parameters, n_threads=n_threads)
+        model = getattr(estimators, name)(**parameters, n_threads=n_threads)
         model.fit(given["X"], y) if classes else model.fit(given["X"])
         results: Results = {"A": model.components_}
         if hasattr(model, "transform"):

@@ -95,7 +95,9 @@ def with_noise(M: Array, observed: Array, level: float, rng: np.random.Generator
     return noisy
 
 
-def completed(holes: Array, experiment: Experiment, name: str, **more: Any) -> sf.Completion:
+def completed(
+    holes: Array, experiment: Experiment, name: str, **more: Any
+) -> sf.results.Completion:
     """Return the completion by one method, with one thread."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rows without any observed entry are part of the thing

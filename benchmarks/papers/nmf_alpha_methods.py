@@ -134,9 +134,9 @@ def common_arguments(case: Case, rank: int, start: int = 0) -> dict[str, Any]:
     }
 
 
-def margin_model(case: Case, rank: int, weight: float, many: bool = False) -> sf.MarginNMF:
+def margin_model(case: Case, rank: int, weight: float, many: bool = False) -> sf.papers.MarginNMF:
     """Fit NMF-alpha."""
-    model = sf.MarginNMF(supervision_weight=weight, **common_arguments(case, rank))
+    model = sf.papers.MarginNMF(supervision_weight=weight, **common_arguments(case, rank))
     return model.fit(case.X, alpha=case.alpha_of_many if many else case.alpha)
 
 
@@ -198,7 +198,7 @@ def lee(case: Case, rank: int) -> Iterator[Candidate]:
 
 
 def constrained(case: Case, rank: int) -> Iterator[Candidate]:
-    model = sf.ConstrainedNMF(unlabeled=-1, predicts=False, **common_arguments(case, rank))
+    model = sf.papers.ConstrainedNMF(unlabeled=-1, predicts=False, **common_arguments(case, rank))
     yield 0.0, corrected(case, model.fit(case.X, case.y))
 
 

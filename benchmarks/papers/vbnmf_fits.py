@@ -130,7 +130,7 @@ def _bayesian(task: Task, documents: Documents) -> dict[str, Any]:
         "n_threads": 1,
     }
     if task.method == SUPERVISED:
-        model = sf.SupervisedBayesianNMF(rate_shape=task.shape, **settings)
+        model = sf.papers.SupervisedBayesianNMF(rate_shape=task.shape, **settings)
         S = model.fit(documents.X, documents.classes).representation_
     else:
         model = sf.BayesianNMF(S_shape=task.shape, **settings)

@@ -58,7 +58,7 @@ def log_likelihood(X: Any, S: Any, A: Any) -> float:
     from scipy.special import gammaln
 
     best = np.sum(X.data * np.log(X.data) - X.data - gammaln(X.data + 1))
-    return float(best - sf.objective(X, S, A, loss=LOSS))
+    return float(best - sf.extend.objective(X, S, A, loss=LOSS))
 
 
 def measure(X: Any, options: argparse.Namespace) -> list[dict[str, Any]]:

@@ -84,7 +84,7 @@ def distance(ours: Any, theirs: Any) -> float:
 
 def our_run(
     X: Any, Y: Any, losses: tuple[str, str | None], rank: int, options: argparse.Namespace
-) -> Callable[[int], sf.Factorization]:
+) -> Callable[[int], sf.results.Factorization]:
     init, supervised = start(X, CLASSES, rank), losses[1] is not None
     return lambda k: sf.factorize(
         X,

@@ -38,7 +38,7 @@ class Problem:
             return np.inf
         S, A = (np.ascontiguousarray(np.maximum(factor, 0)) for factor in factors)
         options = {"loss": self.loss, "X_weights": self.X_weights, "n_threads": self.threads}
-        return float(sf.objective(self.X, S, A, **options))
+        return float(sf.extend.objective(self.X, S, A, **options))
 
     def ours(self, solver: str, seed: int = 0) -> Callable[[int], Factors]:
         """Return a function that fits k iterations of our solver; seed 0 is everybody's start."""

@@ -105,7 +105,7 @@ def fits(X: Any, folder: Path, n_starts: int) -> list[list[str]]:
     for name in ("indptr", "indices", "data"):
         np.save(folder / f"{name}.npy", getattr(X, name))
     np.save(folder / "shape.npy", X.shape)
-    kinds = {"memory": X, "disk": sf.open_csr(folder, memory=4 * X.nnz)}  # some six blocks
+    kinds = {"memory": X, "disk": sf.io.open_csr(folder, memory=4 * X.nnz)}  # some six blocks
     table = []
     for (place, data), loss in product(kinds.items(), LOSSES):
         given = data, range(n_starts)

@@ -24,7 +24,7 @@ for label in range(3):
 # Two components, with 24 of the 150 flowers labeled.
 
 free = sf.NMF(2, random_state=0).fit(X)
-constrained = sf.ConstrainedNMF(2, random_state=0).fit(X, labels)
+constrained = sf.papers.ConstrainedNMF(2, random_state=0).fit(X, labels)
 
 # %%
 

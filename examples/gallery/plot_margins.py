@@ -19,7 +19,7 @@ X, digit = load_digits(return_X_y=True)
 X = X / 16
 models = {
     "NMF": sf.NMF(10, loss="kullback-leibler", tol=0),
-    "NMF-alpha": sf.MarginNMF(10, tol=0),
+    "NMF-alpha": sf.papers.MarginNMF(10, tol=0),
 }
 
 # %%

@@ -1,96 +1,82 @@
 """Fast semi-supervised nonnegative matrix factorization: sparse, masked, parallel, reproducible.
 
-Functions :func:`factorize`, :func:`represent` and :func:`objective` work on NumPy and SciPy arrays;
-the estimators (:class:`NMF`, :class:`FewLabelsClassifier` and others) follow scikit-learn, which is
-imported only when one of them is first used.  Measures of topics and predictions are in
-:mod:`ssnmf_fast.metrics` and pictures in :mod:`ssnmf_fast.plotting`, imported on first use as well.
+Functions such as :func:`factorize` and :func:`represent` work on NumPy and SciPy arrays; estimators
+(:class:`NMF`, :class:`FewLabelsClassifier` and others) follow scikit-learn, which is imported when
+one of them is first used.  Result types are in :mod:`ssnmf_fast.results`, trees of topics in
+:mod:`ssnmf_fast.trees`, models of single papers in :mod:`ssnmf_fast.papers`, data on disk in
+:mod:`ssnmf_fast.io`; submodules are imported on first use.
 """
 
-# ruff: noqa: F403, F405
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import penalties, weights
+from . import completion, penalties, weights
 from ._common.optional import MissingPackageError
 from ._config import show_config
-from ._data.csr_file import CsrFile, open_csr
-from ._models.factorize import Factorization, TensorFactorization, factorize, factorize_tensor
-from ._models.represent import objective, represent
+from ._models.factorize import factorize, factorize_tensor
+from ._models.represent import represent
 from ._persist.io import load, save
-from ._persist.texts import load_vectorizer
-from ._solver.result import FitState, Receipt
-from ._topics import Topic, Topics
 from ._version import __version__
 from .completion._complete import complete
-from .completion._result import Completion, CompletionState
 
 if TYPE_CHECKING:
-    from . import linalg, metrics, plotting
-    from .estimators import *  # their names are listed there
-    from .selection import *
+    from . import extend, io, linalg, metrics, papers, plotting, results, trees
+    from .estimators import (
+        NMF,
+        BayesianNMF,
+        DynamicTopics,
+        FewLabelsClassifier,
+        HierarchicalClassifier,
+        LowRankImputer,
+        NonnegativeCP,
+        SeededTopics,
+        SSNMFClassifier,
+        SSNMFRegressor,
+        TopicSupervisedNMF,
+    )
+    from .selection import choose_rank, consensus, verify
 
 __all__ = [
     "NMF",
     "BayesianNMF",
-    "Completion",
-    "CompletionState",
-    "Consensus",
-    "ConstrainedNMF",
-    "CsrFile",
     "DynamicTopics",
-    "Explanation",
-    "Factorization",
     "FewLabelsClassifier",
-    "FitState",
     "HierarchicalClassifier",
     "LowRankImputer",
-    "MarginNMF",
     "MissingPackageError",
     "NonnegativeCP",
-    "Peak",
-    "PeakInterval",
-    "RankChoice",
-    "Reasons",
-    "Receipt",
     "SSNMFClassifier",
     "SSNMFRegressor",
     "SeededTopics",
-    "SlicePrevalence",
-    "SupervisedBayesianNMF",
-    "TensorFactorization",
-    "Topic",
-    "TopicNode",
     "TopicSupervisedNMF",
-    "TopicTree",
-    "Topics",
-    "Verification",
     "__version__",
     "choose_rank",
     "complete",
+    "completion",
     "consensus",
+    "extend",
     "factorize",
     "factorize_tensor",
+    "io",
     "linalg",
     "load",
-    "load_vectorizer",
-    "merge_topics",
     "metrics",
-    "objective",
-    "open_csr",
+    "papers",
     "penalties",
     "plotting",
     "represent",
+    "results",
     "save",
     "show_config",
-    "split_topic",
-    "topic_tree",
+    "trees",
     "verify",
     "weights",
 ]
 
-_SUBMODULES = ("linalg", "metrics", "plotting")
+_SUBMODULES = ("extend", "io", "linalg", "metrics", "papers", "plotting", "results", "trees")
+_SELECTION = ("choose_rank", "consensus", "verify")
 
 
 if not TYPE_CHECKING:  # type checkers have the names from above, and shall notice others
@@ -98,11 +84,9 @@ if not TYPE_CHECKING:  # type checkers have the names from above, and shall noti
     def __getattr__(name: str) -> Any:
         if name in _SUBMODULES:
             return importlib.import_module(f".{name}", __name__)
-        if name in __all__:  # what is not imported above is of one of these
-            parts = (
-                importlib.import_module(part, __name__) for part in (".estimators", ".selection")
-            )
-            return next(getattr(part, name) for part in parts if name in part.__all__)
+        if name in __all__:  # what is not imported above
+            module = ".selection" if name in _SELECTION else ".estimators"
+            return getattr(importlib.import_module(module, __name__), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

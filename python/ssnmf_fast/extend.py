@@ -3,6 +3,7 @@
 A *loss* is an object of a class derived from :class:`Loss`; :func:`register_loss` makes its name
 known to all functions and estimators.  A *model* is a list of relations, each of which means that a
 data matrix is approximated by the product of some factors; :func:`fit` fits them together.
+:func:`objective` is what :func:`ssnmf_fast.factorize` minimizes, at factors of your own.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from ._backend.dispatch import padded
-from ._common.arrays import Array
+from ._common.arrays import Array, LossName, Seed, Solver
+from ._data.arrays import DataLike
 from ._data.border import check_data, check_factor, check_integer, check_random_state, check_real
 from ._data.entries import Entries, Target
 from ._data.threads import resolve_threads
 from ._data.weight_forms import WeightForm
+from ._models.represent import objective
 from ._solver.build import build_term
 from ._solver.known import penalties_of_factor
 from ._solver.loop import FitLoop
@@ -28,6 +31,7 @@ from ._solver.problem import problem_of
 from ._solver.relations import Relation
 from ._solver.result import FitState
 from ._solver.terms import Loss, Term, register_loss
+from ._solver.weights import WeightsLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +47,10 @@ class Fit:
 def relation(
     rows: str,
     columns: str,
-    X: Any,
+    X: DataLike,
     *,
-    loss: Any = "frobenius",
-    weights: Any = None,
+    loss: LossName | float | Loss = "frobenius",
+    weights: WeightsLike = None,
     coefficient: float = 1.0,
     n_threads: int | None = None,
 ) -> Relation:
@@ -74,11 +78,11 @@ def fit(
     relations: Sequence[Relation],
     *,
     n_components: int,
-    solver: str = "auto",
+    solver: Solver = "auto",
     init: Mapping[str, Any] | None = None,
     max_iter: int = 200,
     tol: float = 1e-4,
-    random_state: Any = None,
+    random_state: Seed = None,
     callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
     penalties: Mapping[str, Any] | None = None,
@@ -165,6 +169,7 @@ __all__ = [
     "Term",
     "WeightForm",
     "fit",
+    "objective",
     "register_loss",
     "relation",
 ]

@@ -54,7 +54,7 @@ def test_of_much_data_are_those_from_disk(form, cells, tmp_path):
     sfa.nmf(adata, 4, tol=0, max_iter=10, memory=LITTLE, temporary_folder=scratch, **given)
     assert not list(scratch.iterdir())
     sp.save_npz(tmp_path / "X.npz", sp.csr_array(chosen(cells)), compressed=False)
-    file = sf.open_csr(tmp_path / "X.npz", memory=LITTLE // 4)
+    file = sf.io.open_csr(tmp_path / "X.npz", memory=LITTLE // 4)
     fit = sf.factorize(file, n_components=4, tol=0, max_iter=10, random_state=0)
     sums = fit.A.sum(axis=1, dtype=np.float64)
     np.testing.assert_array_equal(adata.obsm["X_nmf"], (fit.S * sums).astype(np.float32))

@@ -148,6 +148,6 @@ class TestPython:
 
     @pytest.mark.parametrize("unlabeled", [None, "nan"])
     def test_settled_by_the_caller(self, unlabeled: str | None) -> None:
-        model = sf.ConstrainedNMF(n_components=2, unlabeled=unlabeled)
+        model = sf.papers.ConstrainedNMF(n_components=2, unlabeled=unlabeled)
         classes = model.fit(self.X, ["a", "b", "nan"] * 3).classes_.tolist()
         assert classes == ["a", "b"] + ["nan"] * (unlabeled is None)

@@ -25,7 +25,7 @@ def results(request, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_vectorizer_gives_what_the_command_has_fitted(results):
-    vectorizer, model = sf.load_vectorizer(results), sf.load(results)
+    vectorizer, model = sf.io.load_vectorizer(results), sf.load(results)
     shares = model.transform(pickle.loads(pickle.dumps(vectorizer)).transform(TEXTS))
     stored = np.load(results / "representation.npy")
     assert shares.shape == stored.shape
@@ -39,7 +39,7 @@ def test_vectorizer_gives_what_the_command_has_fitted(results):
 
 def test_other_files_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
-        sf.load_vectorizer(tmp_path)
+        sf.io.load_vectorizer(tmp_path)
     path = tmp_path / "vectorizer.json"
     content = {
         "format": "ssnmf-fast vectorizer", "version": 3, "column": "text", "token_pattern": "a+",
@@ -47,7 +47,7 @@ def test_other_files_are_refused(tmp_path):
         "idf": [1.0, 2.0],
     }  # fmt: skip
     path.write_text(json.dumps(content), encoding="utf-8")
-    assert sf.load_vectorizer(path).transform(["a aa"]).shape == (1, 2)
+    assert sf.io.load_vectorizer(path).transform(["a aa"]).shape == (1, 2)
     wrong = [{**content, name: other} for name in content for other in (7, "(", None, [7], {})]
     wrong += [{**content, "ngram_range": [2, 1]}, {**content, "idf": [1.0, float("nan")]}]
     for other in ([], *wrong):
@@ -55,4 +55,4 @@ def test_other_files_are_refused(tmp_path):
             continue
         path.write_text(json.dumps(other), encoding="utf-8")
         with pytest.raises(ValueError, match=r"vectorizer\.json is not a vectorizer"):
-            sf.load_vectorizer(tmp_path)
+            sf.io.load_vectorizer(tmp_path)

@@ -239,7 +239,7 @@ class TestSettingsThatTheFitSets:
 
     def test_of_other_models(self) -> None:
         X, y = load_digits(n_class=3, return_X_y=True)
-        model = sf.MarginNMF(3, max_iter=2, tol=1, random_state=0).fit(X[:40], y[:40])
+        model = sf.papers.MarginNMF(3, max_iter=2, tol=1, random_state=0).fit(X[:40], y[:40])
         ((name, value),) = _fit.list_settings_of_fit(model)
         assert name == "supervision weight, set by the fit"
         assert float(value) == pytest.approx(model.supervision_weight_, rel=1e-5)

@@ -100,7 +100,7 @@ class TestRoundTrip:
         given = [data, "--text", "body", "--labels", "kind", "--min-df", "1"]
         assert main(["suggest", *given, "--count", "8", "--out", str(todo), "--quiet"]) == 0
         assert main(["fit", *given, "--out", str(tmp_path / "out"), "--quiet"]) == 0
-        model, vectorizer = sf.load(tmp_path / "out"), sf.load_vectorizer(tmp_path / "out")
+        model, vectorizer = sf.load(tmp_path / "out"), sf.io.load_vectorizer(tmp_path / "out")
         bodies = [row["body"] for row in rows_of(tmp_path / "a.csv")][LABELED:]
         chosen = model.suggest(vectorizer.transform(bodies), 8) + LABELED
         assert [int(row["sample"]) for row in rows_of(todo)] == chosen.tolist()

@@ -251,7 +251,7 @@ def test_words_keep_their_marks(tmp_path: Path) -> None:
     forms = [[unicodedata.normalize(form, " ".join(words[:5]))] for form in ("NFC", "NFD")]
     one, other = (predicted(tmp_path / "out", texts) for texts in forms)
     np.testing.assert_array_equal(one, other)
-    vectorizer = pickle.loads(pickle.dumps(sf.load_vectorizer(tmp_path / "out")))
+    vectorizer = pickle.loads(pickle.dumps(sf.io.load_vectorizer(tmp_path / "out")))
     one, other = (vectorizer.transform(texts).toarray() for texts in forms)
     np.testing.assert_array_equal(one, other)
     assert np.count_nonzero(one) == 5

@@ -112,7 +112,7 @@ def test_no_step_reaches_the_padding_of_blocks(threads, solver):
     with watched_padding(R):
         blocks = da.from_array(sparse, chunks=(25, M))
         fit = sfd.factorize(blocks, penalties=given, init="random", **options)
-    found = sf.objective(sparse, fit.S.compute(), fit.A, penalties=given)
+    found = sf.extend.objective(sparse, fit.S.compute(), fit.A, penalties=given)
     np.testing.assert_allclose(fit.objective[-1][1], found, rtol=1e-9)
 
 

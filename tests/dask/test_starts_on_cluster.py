@@ -55,7 +55,7 @@ def test_a_folder_serves_the_cluster_and_the_memory(client, tmp_path, monkeypatc
 
 def test_data_on_disk_are_read_by_the_workers(client, tmp_path):
     sp.save_npz(tmp_path / "X.npz", counts(), compressed=False)
-    X = sf.open_csr(tmp_path / "X.npz")
+    X = sf.io.open_csr(tmp_path / "X.npz")
     found = sfd.consensus(X, 3, **GIVEN)
     assert np.array_equal(found.usage, sf.consensus(X, 3, **GIVEN).usage)
 

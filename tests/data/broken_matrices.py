@@ -158,8 +158,8 @@ def functions():
         yield base, name, lambda Z, w=form: sf.factorize(sp.csr_array(D), X_weights=w(Z), **few)
         yield base, name, lambda Z, w=form: sf.represent(D, A, X_weights=w(Z))
         yield Y, "Y_weights", lambda Z, w=form: sf.factorize(D, Y, Y_weights=w(Z), **few)
-    yield D, "X", lambda Z: sf.objective(Z, S, A)
-    yield S, "S", lambda Z: sf.objective(D, Z, A)
+    yield D, "X", lambda Z: sf.extend.objective(Z, S, A)
+    yield S, "S", lambda Z: sf.extend.objective(D, Z, A)
     yield D, "X", lambda Z: sf.represent(Z, A)
     yield A, "A", lambda Z: sf.represent(D, Z)
     yield S, "init", lambda Z: sf.represent(D, A, init=Z)
@@ -192,14 +192,14 @@ def estimators():
         sf.NMF(**rank),
         sf.SSNMFClassifier(**rank),
         sf.SSNMFRegressor(**rank),
-        sf.MarginNMF(**rank),
-        sf.ConstrainedNMF(**rank),
+        sf.papers.MarginNMF(**rank),
+        sf.papers.ConstrainedNMF(**rank),
         sf.TopicSupervisedNMF(**common),
         sf.SeededTopics(**common),
         sf.BayesianNMF(**rank),
-        sf.SupervisedBayesianNMF(**rank),
+        sf.papers.SupervisedBayesianNMF(**rank),
     ]
-    targets = (sf.SSNMFClassifier, sf.SSNMFRegressor, sf.MarginNMF, sf.TopicSupervisedNMF)
+    targets = (sf.SSNMFClassifier, sf.SSNMFRegressor, sf.papers.MarginNMF, sf.TopicSupervisedNMF)
     for model in models:
         fitted = type(model)(**model.get_params()).fit(D, y)
         yield D, "X", lambda Z, m=model: m.fit(Z, y)
@@ -223,7 +223,7 @@ def estimators():
                 continue
             yield D, "X_weights", lambda Z, m=model, w=form: m.fit(D, y, X_weights=w(Z))
             yield D, "X_weights", lambda Z, m=fitted, w=form: m.transform(D, X_weights=w(Z))
-    yield S, "alpha", lambda Z: sf.MarginNMF(**rank).fit(D, alpha=Z)
+    yield S, "alpha", lambda Z: sf.papers.MarginNMF(**rank).fit(D, alpha=Z)
     imputer = sf.LowRankImputer(n_components=1, max_iter=2)
     yield D, "", imputer.fit
     yield D, "", sf.LowRankImputer(n_components=1, max_iter=2).fit(D).transform
@@ -285,7 +285,7 @@ def files(folder):
     def open_directory(Z):
         for part in ("indptr", "indices", "data"):
             np.save(folder / f"{part}.npy", getattr(Z, part))
-        sf.open_csr(folder, n_features=Z.shape[1])
+        sf.io.open_csr(folder, n_features=Z.shape[1])
 
     yield D, "", reading(["fit", "--rank", 2, "--model", "nmf"], ["--out", folder / "out"])
     yield D, "", reading(["complete", "--rank", 1], ["--out", folder / "out.npy"])

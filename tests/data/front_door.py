@@ -18,6 +18,7 @@ from argument_ways import MORE, REQUIRED, RESULTS, SCALARS, TIMES, WAYS, D, S, T
 from malformed_forms import LEGAL, forms, made
 
 import ssnmf_fast as sf
+from ssnmf_fast import estimators as models
 from ssnmf_fast import linalg, metrics, plotting, weights
 
 # What may not be finite: a weight that binds labels, no lower bound, what was not measured.
@@ -28,8 +29,8 @@ INFINITE |= {"committee_", "validation_accuracy_", "validation_interval_", "hist
 def estimators():
     """Return the estimators by name."""
     found = {}
-    for name in sf.__all__:
-        one = getattr(sf, name)
+    for name in models.__all__:
+        one = getattr(models, name)
         if inspect.isclass(one) and hasattr(one, "fit"):
             found[name] = one
     return found
@@ -37,14 +38,19 @@ def estimators():
 
 def public():
     """Give every public function and method: its name, itself, and its parameters."""
-    modules = {
-        "": sf,
-        "linalg.": linalg,
-        "metrics.": metrics,
-        "plotting.": plotting,
-        "weights.": weights,
-    }
-    for prefix, module in modules.items():
+    yield "objective", sf.extend.objective
+    modules = [
+        ("", sf),
+        ("", sf.io),
+        ("", sf.papers),
+        ("", sf.results),
+        ("", sf.trees),
+        ("linalg.", linalg),
+        ("metrics.", metrics),
+        ("plotting.", plotting),
+        ("weights.", weights),
+    ]
+    for prefix, module in modules:
         for name in module.__all__:
             one = getattr(module, name)
             if inspect.isfunction(one):
@@ -155,7 +161,7 @@ def caller(label, function, argument, beside):
     elif owner == "TensorFactorization":
         one = sf.factorize_tensor(T, **MORE)
     elif owner == "TopicTree":
-        one = sf.topic_tree(**REQUIRED["topic_tree"])
+        one = sf.trees.topic_tree(**REQUIRED["topic_tree"])
     elif owner == "Consensus":
         one = sf.consensus(**REQUIRED["consensus"])
     elif owner == "Completion":

@@ -87,8 +87,8 @@ MODELS = {
     "SSNMFClassifier": sf.SSNMFClassifier(n_components=3, max_iter=2, tol=0, random_state=0),
     "SSNMFRegressor": sf.SSNMFRegressor(n_components=3, max_iter=2, tol=0, random_state=0),
     "TopicSupervisedNMF": sf.TopicSupervisedNMF(max_iter=2, tol=0, random_state=0),
-    "MarginNMF": sf.MarginNMF(n_components=3, max_iter=2, tol=0, random_state=0),
-    "ConstrainedNMF": sf.ConstrainedNMF(n_components=3, max_iter=2, tol=0, random_state=0),
+    "MarginNMF": sf.papers.MarginNMF(n_components=3, max_iter=2, tol=0, random_state=0),
+    "ConstrainedNMF": sf.papers.ConstrainedNMF(n_components=3, max_iter=2, tol=0, random_state=0),
 }
 
 
@@ -130,7 +130,7 @@ FORMS_OF_HOLES = ["NA", "None", "masked", "masked objects", "frame of objects", 
 TAKING_NAN = {
     "factorize": lambda Z: sf.factorize(Z, n_components=2, **QUICK).A,
     "labels": lambda Z: sf.factorize(X, Z, n_components=2, **QUICK).B,
-    "objective": lambda Z: sf.objective(Z, np.ones((30, 2)), np.ones((2, 12))),
+    "objective": lambda Z: sf.extend.objective(Z, np.ones((30, 2)), np.ones((2, 12))),
     "represent": lambda Z: sf.represent(Z, np.ones((1, 12))),
     "tensor": lambda Z: sf.factorize_tensor(Z, n_components=2, **QUICK).factors[0],
     "complete": lambda Z: sf.complete(Z, n_components=1, random_state=0).to_dense(),

@@ -38,7 +38,7 @@ def saved(X, path, form):
 def test_blocks_are_the_matrix(matrix, tmp_path, form, dtype, index, memory):
     X = matrix.astype(dtype)
     X.indptr, X.indices = X.indptr.astype(index), X.indices.astype(index)
-    file = sf.open_csr(saved(X, tmp_path, form), n_features=M, memory=memory)
+    file = sf.io.open_csr(saved(X, tmp_path, form), n_features=M, memory=memory)
     assert file.shape == X.shape
     assert file.nnz == X.nnz
     assert file.dtype == (np.float32 if dtype == np.float32 else np.float64)
@@ -66,7 +66,7 @@ def test_fit_is_that_in_memory(matrix, tmp_path, losses, solver):
         "max_iter": 20,
         "tol": 0,
     }
-    file = sf.open_csr(saved(matrix, tmp_path, "npz"), memory=20_000)
+    file = sf.io.open_csr(saved(matrix, tmp_path, "npz"), memory=20_000)
     there = sf.factorize(file, Y, **options)
     here = sf.factorize(matrix, Y, **options)
     np.testing.assert_allclose(there.S, here.S, rtol=1e-8, atol=1e-12)
@@ -79,7 +79,7 @@ def test_fit_is_that_in_memory(matrix, tmp_path, losses, solver):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("init", ["random", "random-acol"])
 def test_threads_give_the_same_bits(matrix, tmp_path, loss, init):
-    file = sf.open_csr(saved(matrix, tmp_path, "npz"), memory=20_000)
+    file = sf.io.open_csr(saved(matrix, tmp_path, "npz"), memory=20_000)
     fits = [
         sf.factorize(
             file,
@@ -96,21 +96,21 @@ def test_threads_give_the_same_bits(matrix, tmp_path, loss, init):
 
 
 def test_estimators_take_a_file(matrix, tmp_path):
-    file = sf.open_csr(saved(matrix, tmp_path, "npz"), memory=20_000)
+    file = sf.io.open_csr(saved(matrix, tmp_path, "npz"), memory=20_000)
     y = np.where(np.arange(N) % 2, np.arange(N) % 3, -1)
     # With "auto" and a small `tol`, data in memory alone take coordinate descent.
     options = {"solver": "mm", "init": "random", "random_state": 0, "max_iter": 20, "tol": 0}
     model = sf.SSNMFClassifier(n_components=4, readout="joint", **options)
     there = model.fit(file, y).predict(file)
     np.testing.assert_array_equal(there, model.fit(matrix, y).predict(matrix))
-    narrow = sf.open_csr(saved(matrix[:, :-1], tmp_path, "npz"))
+    narrow = sf.io.open_csr(saved(matrix[:, :-1], tmp_path, "npz"))
     with pytest.raises(ValueError, match="features"):
         model.predict(narrow)
 
 
 def test_what_needs_memory_says_so(matrix, tmp_path):
     """In one sentence, by one exception."""
-    file = sf.open_csr(saved(matrix, tmp_path, "npz"))
+    file = sf.io.open_csr(saved(matrix, tmp_path, "npz"))
     y, times = np.arange(N) % 2, np.arange(N).astype("datetime64[D]")
     weights = sf.weights.outer(np.ones(N), None)
     found = sf.NMF(2, max_iter=2, tol=0).fit(matrix)
@@ -121,11 +121,11 @@ def test_what_needs_memory_says_so(matrix, tmp_path):
         "criterion 'held-out'": lambda: sf.choose_rank(file, [2]),
         "criterion 'block'": lambda: sf.choose_rank(file, [2], criterion="block"),
         "partial_fit": lambda: sf.NMF(2).partial_fit(file),
-        "the splitting of topics": lambda: sf.split_topic(found, 0, 2, file),
+        "the splitting of topics": lambda: sf.trees.split_topic(found, 0, 2, file),
         "BayesianNMF": lambda: sf.BayesianNMF(2).fit(file),
-        "SupervisedBayesianNMF": lambda: sf.SupervisedBayesianNMF(2).fit(file, y),
-        "MarginNMF": lambda: sf.MarginNMF(2).fit(file, y),
-        "ConstrainedNMF": lambda: sf.ConstrainedNMF(2).fit(file, y),
+        "SupervisedBayesianNMF": lambda: sf.papers.SupervisedBayesianNMF(2).fit(file, y),
+        "MarginNMF": lambda: sf.papers.MarginNMF(2).fit(file, y),
+        "ConstrainedNMF": lambda: sf.papers.ConstrainedNMF(2).fit(file, y),
         "SeededTopics": lambda: sf.SeededTopics({"a": [0]}).fit(file),
         "DynamicTopics": lambda: sf.DynamicTopics(2).fit(file, times),
         "this call": lambda: sf.complete(file),
@@ -182,35 +182,35 @@ def with_first(values, first):
 def test_files_that_are_no_matrix(matrix, tmp_path, change, error, message):
     saved(broken(matrix, **change(matrix)), tmp_path, "directory")
     with pytest.raises(error, match=message):
-        sf.open_csr(tmp_path, n_features=M)
+        sf.io.open_csr(tmp_path, n_features=M)
 
 
 def test_paths_that_are_no_matrix(matrix, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no.npz does not exist"):
-        sf.open_csr(tmp_path / "no.npz")
+        sf.io.open_csr(tmp_path / "no.npz")
     with pytest.raises(FileNotFoundError, match="no array 'indptr'"):
-        sf.open_csr(tmp_path)
+        sf.io.open_csr(tmp_path)
     saved(matrix, tmp_path, "directory")
     with pytest.raises(ValueError, match="give n_features"):
-        sf.open_csr(tmp_path)
+        sf.io.open_csr(tmp_path)
     with pytest.raises(ValueError, match="memory must be at least 1"):
-        sf.open_csr(tmp_path, n_features=M, memory=0)
+        sf.io.open_csr(tmp_path, n_features=M, memory=0)
     sp.save_npz(tmp_path / "small.npz", matrix, compressed=True)
     with pytest.raises(ValueError, match="is compressed"):
-        sf.open_csr(tmp_path / "small.npz")
+        sf.io.open_csr(tmp_path / "small.npz")
     np.savez(tmp_path / "other.npz", a=np.ones(3))
     with pytest.raises(ValueError, match="has no array 'indptr'"):
-        sf.open_csr(tmp_path / "other.npz")
+        sf.io.open_csr(tmp_path / "other.npz")
     (tmp_path / "text.npz").write_text("text")
     with pytest.raises(ValueError, match="neither a directory"):
-        sf.open_csr(tmp_path / "text.npz")
+        sf.io.open_csr(tmp_path / "text.npz")
     (tmp_path / "data.npy").write_text("text")
     with pytest.raises(ValueError, match=r"not hold an array in .npy"):
-        sf.open_csr(tmp_path, n_features=M)
+        sf.io.open_csr(tmp_path, n_features=M)
 
 
 def test_a_file_that_shrinks_is_noticed(matrix, tmp_path):
-    file = sf.open_csr(saved(matrix, tmp_path, "directory"), n_features=M, memory=20_000)
+    file = sf.io.open_csr(saved(matrix, tmp_path, "directory"), n_features=M, memory=20_000)
     with (tmp_path / "data.npy").open("r+b") as stream:
         stream.truncate(2000)
     with pytest.raises(ValueError, match="has changed since it was opened"):
@@ -241,7 +241,7 @@ def rewritten(path, change):
     ],
 )
 def test_a_file_that_changes_during_a_fit_stops_it(matrix, tmp_path, loss, part, value, message):
-    file = sf.open_csr(saved(matrix, tmp_path, "directory"), n_features=M, memory=9000)
+    file = sf.io.open_csr(saved(matrix, tmp_path, "directory"), n_features=M, memory=9000)
 
     def change(array):
         array[1000:1003] = value
@@ -258,12 +258,12 @@ def test_indices_beyond_int32_are_not_cut(matrix, tmp_path, index):
     matrix.indices = matrix.indices.astype(np.int64)
     matrix.indices[-1] = index
     with pytest.raises(ValueError, match=f"holds the index {index}; expected 0 to 2147483647"):
-        sf.open_csr(saved(matrix, tmp_path, "directory"), n_features=M)
+        sf.io.open_csr(saved(matrix, tmp_path, "directory"), n_features=M)
 
 
 def test_a_file_written_during_a_fit_stops_it(matrix, tmp_path):
     path = saved(matrix, tmp_path, "npz")
-    file = sf.open_csr(path, memory=9000)
+    file = sf.io.open_csr(path, memory=9000)
 
     def callback(state):
         sp.save_npz(path, 2 * matrix, compressed=False)
@@ -277,4 +277,4 @@ def test_shape_of_a_file_must_be_two_integers(matrix, tmp_path):
     for shape in ([N], [N, M, 1], [N + 0.5, M]):
         np.save(tmp_path / "shape.npy", shape)
         with pytest.raises(ValueError, match="expected two integers"):
-            sf.open_csr(path)
+            sf.io.open_csr(path)

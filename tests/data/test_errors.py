@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from each import each
 
 import ssnmf_fast as sf
+from ssnmf_fast import estimators
 
 GOOD = np.arange(20.0).reshape(5, 4)
 
@@ -31,7 +32,7 @@ def test_messages_never_hold_the_data(given):
         sf.metrics.clustering_score: {"S": GOOD, "labels": [0, 1, 0, 1, 0]},
         partial(fitted, sf.NMF): {"n_components": 2, "max_iter": 1},
         partial(fitted, sf.SeededTopics): {"seeds": {"a": [0], "b": [1]}, "max_iter": 1},
-        partial(fitted, sf.ConstrainedNMF): {"n_components": 2, "max_iter": 1},
+        partial(fitted, sf.papers.ConstrainedNMF): {"n_components": 2, "max_iter": 1},
         partial(fitted, sf.HierarchicalClassifier): {"max_iter": 1},
     }
     messages = []
@@ -65,7 +66,7 @@ def fitted(kind, *, X=GOOD, y=("a", "b", "a", "b", None), **parameters):
     ],
 )
 def test_models_of_complete_data_name_those_that_take_holes(kind, first):
-    model, y = getattr(sf, kind)(**first), [0, 1, 0, 1, -1]
+    model, y = getattr(estimators, kind)(**first), [0, 1, 0, 1, -1]
     for form in (np.asarray, sp.csr_array, sp.coo_array):
         with pytest.raises(ValueError, match=rf"X contains NaN, and {kind} takes .* use NMF"):
             model.fit(form(changed((2, 1), np.nan)), y)
@@ -154,4 +155,4 @@ def test_represent_refuses(arguments, error, message):
 
 def test_objective_needs_both_label_arguments():
     with pytest.raises(ValueError, match="Y and B belong together"):
-        sf.objective(GOOD, np.ones((5, 2)), np.ones((2, 4)), Y=np.ones((5, 1)))
+        sf.extend.objective(GOOD, np.ones((5, 2)), np.ones((2, 4)), Y=np.ones((5, 1)))

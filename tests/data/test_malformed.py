@@ -166,7 +166,7 @@ def test_masked_entries_are_missing_where_entries_may_be():
     filled = [sf.LowRankImputer(n_components=1, random_state=0).fit_transform(M) for M in (Z, X)]
     np.testing.assert_array_equal(*filled)
     labels = np.ma.array(np.arange(12) % 2 + 5, mask=hidden.any(axis=1))
-    model = sf.ConstrainedNMF(**FEW).fit(D, labels)
+    model = sf.papers.ConstrainedNMF(**FEW).fit(D, labels)
     assert model.n_labeled_ == 10
     assert model.classes_.tolist() == [5, 6]
 
@@ -175,7 +175,7 @@ def test_masked_entries_are_missing_where_entries_may_be():
     ("name", "call"),
     [
         ("X", lambda Z: sf.BayesianNMF(**FEW).fit(Z)),
-        ("X", lambda Z: sf.MarginNMF(**FEW).fit(Z, np.arange(12) % 2)),
+        ("X", lambda Z: sf.papers.MarginNMF(**FEW).fit(Z, np.arange(12) % 2)),
         ("X_weights", lambda Z: sf.factorize(D, X_weights=Z, **FEW)),
         ("X_weights", lambda Z: sf.factorize(D, X_weights=sf.weights.observed(Z), **FEW)),
         ("rows", lambda Z: sf.weights.outer(rows=Z[:, 0])),
@@ -216,7 +216,7 @@ def test_rows_of_different_lengths_are_named(name, call):
 def test_lists_of_labels_are_named(labels):
     objects = np.empty(12, dtype=object)
     objects[:] = labels
-    for model in (sf.SSNMFClassifier(), sf.ConstrainedNMF(), sf.MarginNMF()):
+    for model in (sf.SSNMFClassifier(), sf.papers.ConstrainedNMF(), sf.papers.MarginNMF()):
         for given in (labels, objects):
             with pytest.raises(ValueError, match=r"y holds lists of labels.*MultiLabelBinarizer"):
                 model.fit(D, given)

@@ -146,7 +146,7 @@ def test_the_classes_of_a_fitted_model_tell_what_minus_one_is():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         for classes, count in ((np.array([-1, 1]), 12), (np.array([0, 1]), 6)):
-            model = sf.ConstrainedNMF(**options).fit(X, np.tile(classes, 6))
+            model = sf.papers.ConstrainedNMF(**options).fit(X, np.tile(classes, 6))
             truth = np.tile([-1, 1], 6)
             guess = model.predict(X)
             counted = truth == 1 if count == 6 else np.ones(12, bool)

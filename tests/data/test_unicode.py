@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ssnmf_fast as sf
+from ssnmf_fast import estimators
 
 COMPOSED, DECOMPOSED = (partial(unicodedata.normalize, form) for form in ("NFC", "NFD"))
 CAFE, NAIVE = "caf\u00e9", "na\u00efve"
@@ -35,7 +36,7 @@ FORMS = {"list": list, "text": np.array, "objects": partial(np.array, dtype=obje
 @pytest.mark.parametrize("name", MODELS)
 def test_one_class_named_as_given_first(name, form, tmp_path):
     labels = FORMS[form](MIXED[:4] + [""] * 36)
-    model = getattr(sf, name)(**MODELS[name], unlabeled="", **FEW).fit(X, labels)
+    model = getattr(estimators, name)(**MODELS[name], unlabeled="", **FEW).fit(X, labels)
     assert sorted(model.classes_.tolist()) == sorted(GIVEN)
     right = [COMPOSED(guess) == truth for guess, truth in zip(model.predict(X), TRUTH, strict=True)]
     sf.save(model, tmp_path / "model.npz")
@@ -47,7 +48,7 @@ def test_one_class_named_as_given_first(name, form, tmp_path):
             assert sf.metrics.labeled_scorer("accuracy")(one, X, y) == pytest.approx(np.mean(right))
     unlabeled = ["other" if k % 5 == 0 else one for k, one in enumerate(MIXED)]
     if name in ("SSNMFClassifier", "ConstrainedNMF"):
-        marked = getattr(sf, name)(**MODELS[name], **FEW, unlabeled=COMPOSED(CAFE))
+        marked = getattr(estimators, name)(**MODELS[name], **FEW, unlabeled=COMPOSED(CAFE))
         assert marked.fit(X, unlabeled).classes_.tolist() == [GIVEN[1], "other"]
 
 
@@ -122,4 +123,4 @@ def test_seeds():
 
 def test_names_of_topics():
     model = sf.TopicSupervisedNMF(**FEW).fit(X, MIXED)
-    assert len(sf.merge_topics(model, [CAFE, DECOMPOSED(NAIVE)]).topic_names_) == 1
+    assert len(sf.trees.merge_topics(model, [CAFE, DECOMPOSED(NAIVE)]).topic_names_) == 1

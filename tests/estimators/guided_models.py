@@ -30,7 +30,7 @@ def guided_models(X, y):
         "regressor": (sf.SSNMFRegressor(**rank), np.where(y < 0, np.nan, y)),
         "topics": (sf.TopicSupervisedNMF(**QUICK), y),
         "lists": (sf.TopicSupervisedNMF(**QUICK), [[] if c < 0 else [c, c % 3] for c in y]),
-        "constrained": (sf.ConstrainedNMF(**rank), y),
-        "margin": (sf.MarginNMF(**rank), several),
-        "bayesian": (sf.SupervisedBayesianNMF(**rank), y),
+        "constrained": (sf.papers.ConstrainedNMF(**rank), y),
+        "margin": (sf.papers.MarginNMF(**rank), several),
+        "bayesian": (sf.papers.SupervisedBayesianNMF(**rank), y),
     }

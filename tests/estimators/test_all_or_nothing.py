@@ -27,10 +27,10 @@ MODELS = {
     "regressor": sf.SSNMFRegressor(n_components=3, **QUICK),
     "topics": sf.TopicSupervisedNMF(**QUICK),
     "seeds": sf.SeededTopics(**QUICK),
-    "margin": sf.MarginNMF(n_components=3, **QUICK),
-    "constrained": sf.ConstrainedNMF(n_components=3, **QUICK),
+    "margin": sf.papers.MarginNMF(n_components=3, **QUICK),
+    "constrained": sf.papers.ConstrainedNMF(n_components=3, **QUICK),
     "bayesian": sf.BayesianNMF(n_components=3, **QUICK),
-    "supervised bayesian": sf.SupervisedBayesianNMF(n_components=3, **QUICK),
+    "supervised bayesian": sf.papers.SupervisedBayesianNMF(n_components=3, **QUICK),
     "imputer": sf.LowRankImputer(2, random_state=0, max_iter=3, n_threads=1),
 }
 IN_BATCHES = ("nmf", "classifier", "regressor")

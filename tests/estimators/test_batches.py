@@ -34,7 +34,7 @@ def passes(model, X, y=None, epochs=4, **first):
 
 def loss_of(model, X):
     S = model.transform(X)
-    return sf.objective(X, S, model.components_, loss=model.loss)
+    return sf.extend.objective(X, S, model.components_, loss=model.loss)
 
 
 @pytest.mark.slow
@@ -245,7 +245,7 @@ def test_a_matrix_on_disk_is_for_fit(tmp_path):
     path = tmp_path / "X.npz"
     sp.save_npz(path, sp.csr_array(np.eye(4)), compressed=False)
     with pytest.raises(TypeError, match="X is on disk, and partial_fit needs it in memory"):
-        sf.NMF(n_components=2).partial_fit(sf.open_csr(path))
+        sf.NMF(n_components=2).partial_fit(sf.io.open_csr(path))
 
 
 @pytest.mark.parametrize("loss", [F, D])

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 import ssnmf_fast as sf
 
-ESTIMATORS = [sf.BayesianNMF, sf.SupervisedBayesianNMF]
+ESTIMATORS = [sf.BayesianNMF, sf.papers.SupervisedBayesianNMF]
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_bad_data_is_refused(kind, digits, tmp_path):
     for name in ("indptr", "indices", "data"):
         np.save(tmp_path / f"{name}.npy", getattr(stored, name))
     with pytest.raises(TypeError, match=r"X is on disk, and .*BayesianNMF needs it in memory"):
-        _fitted(kind, sf.open_csr(tmp_path, n_features=64), y)
+        _fitted(kind, sf.io.open_csr(tmp_path, n_features=64), y)
 
 
 @each(
@@ -147,19 +147,19 @@ def test_parameters_of_one_model_are_refused_too(digits):
         with pytest.raises(ValueError, match=f"{name} must be 'auto' or"):
             _fitted(sf.BayesianNMF, X, **{name: 1e-12})
     with pytest.raises(ValueError, match="rate_shape must be 'auto' or a number from"):
-        _fitted(sf.SupervisedBayesianNMF, X, y, rate_shape="learn")
+        _fitted(sf.papers.SupervisedBayesianNMF, X, y, rate_shape="learn")
     with pytest.raises(ValueError, match="rate_mean must be 'auto' or"):
-        _fitted(sf.SupervisedBayesianNMF, X, y, rate_mean=0)
+        _fitted(sf.papers.SupervisedBayesianNMF, X, y, rate_mean=0)
 
 
 def test_bad_labels_are_refused(digits):
     X, y = digits
     with pytest.raises(ValueError, match="requires y to be passed"):
-        _fitted(sf.SupervisedBayesianNMF, X, None)
+        _fitted(sf.papers.SupervisedBayesianNMF, X, None)
     with pytest.raises(ValueError, match="no labeled sample"):
-        _fitted(sf.SupervisedBayesianNMF, X, np.full(300, np.nan))
+        _fitted(sf.papers.SupervisedBayesianNMF, X, np.full(300, np.nan))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        _fitted(sf.SupervisedBayesianNMF, X, y[:10])
+        _fitted(sf.papers.SupervisedBayesianNMF, X, y[:10])
 
 
 def test_a_failed_fit_leaves_no_attributes(digits):
@@ -259,7 +259,7 @@ def labeled():
 
 def test_rates_show_which_classes_use_a_component(labeled):
     X, y = labeled
-    model = _fitted(sf.SupervisedBayesianNMF, X, y, n_components=7, max_iter=200)
+    model = _fitted(sf.papers.SupervisedBayesianNMF, X, y, n_components=7, max_iter=200)
     assert list(model.classes_) == ["a", "b", "c"]
     use = 1 / model.label_rates_
     means = np.array([model.representation_[y == c].mean(axis=0) for c in model.classes_]).T
@@ -273,15 +273,15 @@ def test_rates_show_which_classes_use_a_component(labeled):
 def test_unlabeled_samples_are_a_class_of_their_own(labeled):
     X, y = labeled
     some = np.where(np.arange(len(y)) % 4 == 0, None, y)
-    model = _fitted(sf.SupervisedBayesianNMF, X, some)
+    model = _fitted(sf.papers.SupervisedBayesianNMF, X, some)
     assert model.n_labeled_ == 90
     assert model.representation_rates_.shape == (4, 6)
     assert model.label_rates_.shape == (6, 3)
     assert set(model.representation_groups_[some == None]) == {3}  # noqa: E711
     codes = np.where(np.arange(len(y)) % 4 == 0, -1, np.searchsorted(["a", "b", "c"], y))
-    again = _fitted(sf.SupervisedBayesianNMF, X, codes)
+    again = _fitted(sf.papers.SupervisedBayesianNMF, X, codes)
     assert np.array_equal(again.components_, model.components_)
-    whole = _fitted(sf.SupervisedBayesianNMF, X, y)
+    whole = _fitted(sf.papers.SupervisedBayesianNMF, X, y)
     assert whole.representation_rates_.shape == (3, 6)
     assert (model.rate_shape_, whole.rate_shape_) == (30, 40)  # samples of a class
     assert 1 / whole.new_sample_rate_ == pytest.approx(whole.representation_.mean(), rel=1e-12)

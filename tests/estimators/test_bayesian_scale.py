@@ -11,7 +11,7 @@ from each import each
 
 import ssnmf_fast as sf
 
-ESTIMATORS = [sf.BayesianNMF, sf.SupervisedBayesianNMF]
+ESTIMATORS = [sf.BayesianNMF, sf.papers.SupervisedBayesianNMF]
 FIXED = {"tol": 0, "max_iter": 60, "random_state": 0}
 
 
@@ -128,7 +128,9 @@ def test_counts_too_large_for_the_dtype_are_refused(counts):
 
 def test_components_that_explain_nothing(counts, tmp_path):
     X, y = counts
-    model = sf.SupervisedBayesianNMF(n_components=8, A_shape=0.5, **FIXED | {"max_iter": 300})
+    model = sf.papers.SupervisedBayesianNMF(
+        n_components=8, A_shape=0.5, **FIXED | {"max_iter": 300}
+    )
     with pytest.warns(UserWarning, match="Of the 8 components 4 explain nothing") as caught:
         model.fit(X, y)
     assert caught[0].filename == __file__
@@ -146,7 +148,7 @@ def test_components_that_explain_nothing(counts, tmp_path):
     assert np.array_equal(sf.load(tmp_path / "model.npz").active_components_, active)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        few = sf.SupervisedBayesianNMF(n_components=5, **FIXED).fit(X, y)
+        few = sf.papers.SupervisedBayesianNMF(n_components=5, **FIXED).fit(X, y)
     assert few.active_components_.sum() >= 4
 
 
@@ -163,7 +165,9 @@ def test_idle_components_in_pictures_and_reports(counts):
     from ssnmf_fast.report import Report, render
 
     X, y = counts
-    model = sf.SupervisedBayesianNMF(n_components=7, A_shape=0.5, **FIXED | {"max_iter": 300})
+    model = sf.papers.SupervisedBayesianNMF(
+        n_components=7, A_shape=0.5, **FIXED | {"max_iter": 300}
+    )
     topics = model.fit(X, y).topics(n_terms=3)
     active = model.active_components_
     report = Report("title", "lead", (), (), ((0, 2.0), (1, 1.0)), topics)

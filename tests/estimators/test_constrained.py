@@ -18,7 +18,7 @@ def digits():
 
 def _model(**parameters):
     defaults = {"n_components": 8, "random_state": 0, "tol": 0, "max_iter": 30}
-    return sf.ConstrainedNMF(**(defaults | parameters))
+    return sf.papers.ConstrainedNMF(**(defaults | parameters))
 
 
 def test_samples_of_a_class_share_a_row(digits):

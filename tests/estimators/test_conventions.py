@@ -22,11 +22,15 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ssnmf_fast as sf
-import ssnmf_fast.estimators
+from ssnmf_fast import estimators
 
-GUIDED = [sf.TopicSupervisedNMF, sf.MarginNMF, sf.ConstrainedNMF]
+GUIDED = [sf.TopicSupervisedNMF, sf.papers.MarginNMF, sf.papers.ConstrainedNMF]
 ESTIMATORS = [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor, *GUIDED]
-WHOLE = [sf.BayesianNMF, sf.SupervisedBayesianNMF, sf.SeededTopics]  # no weights or missing entries
+WHOLE = [
+    sf.BayesianNMF,
+    sf.papers.SupervisedBayesianNMF,
+    sf.SeededTopics,
+]  # no weights or missing entries
 
 # Two checks feed negative data to estimators whose tags say that they take none.  The tests of the
 # same properties on nonnegative data follow below.
@@ -111,7 +115,7 @@ def test_conventions_of_scikit_learn(estimator, check):
 
 
 # A tree fits several committees, and takes three times as long as all others together.
-RELATIVES = [*GUIDED, sf.SupervisedBayesianNMF, sf.SeededTopics]
+RELATIVES = [*GUIDED, sf.papers.SupervisedBayesianNMF, sf.SeededTopics]
 if ALL:
     RELATIVES.append(sf.HierarchicalClassifier)
 
@@ -319,9 +323,9 @@ def test_bad_data_is_refused(kind, digits):
 
 
 @pytest.mark.skipif(not __doc__, reason="python -OO leaves docstrings out")
-@each("name", sf.estimators.__all__)
+@each("name", estimators.__all__)
 def test_docstrings_are_complete(name):
-    cls = getattr(sf, name)
+    cls = getattr(estimators, name)
     if not hasattr(cls, "fit"):
         return
     methods = [(n, m) for n, m in inspect.getmembers(cls, inspect.isfunction) if n[0] != "_"]

@@ -42,7 +42,7 @@ class TestSums:
         model = fit("sums", **options)
         sums = np.stack([X[t == MONTH].sum(axis=0) for t in range(dated.MONTHS)])
         S = model.prevalence_ * model.slice_sizes_[:, None]
-        found = sf.objective(sums, S, model.components_, loss=loss)
+        found = sf.extend.objective(sums, S, model.components_, loss=loss)
         assert found == pytest.approx(model.objective_[-1][1], rel=1e-4)
         best = sf.factorize(sums, n_components=4, n_starts=5, random_state=0, **options)
         assert found < 1.01 * best.objective[-1][1]

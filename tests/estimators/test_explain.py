@@ -116,7 +116,7 @@ def test_missing_and_weighted_entries(name, models):
 
 def test_models_that_see_topics_only():
     weights = sf.weights.outer(columns=np.linspace(1, 2, X.shape[1]))
-    model = sf.ConstrainedNMF(n_components=4, **QUICK).fit(X, Y, X_weights=weights)
+    model = sf.papers.ConstrainedNMF(n_components=4, **QUICK).fit(X, Y, X_weights=weights)
     found = assert_adds_up(model, X, X_weights=weights)
     assert found.features(0).nnz == 0
     assert {kind for kind, *_ in found.top(0).parts} <= {"intercept", "topic", "rest"}
@@ -141,7 +141,7 @@ def test_a_loaded_model_explains_alike(name, models, tmp_path):
 def test_data_on_disk(of_words, tmp_path):
     model, words = of_words
     sp.save_npz(tmp_path / "X.npz", words, compressed=False)
-    file = sf.open_csr(tmp_path / "X.npz", memory=4000)
+    file = sf.io.open_csr(tmp_path / "X.npz", memory=4000)
     assert len(list(file.blocks())) > 1
     found = assert_adds_up(model, file)
     np.testing.assert_allclose(found.totals, model.explain(words).totals, atol=1e-5)
@@ -194,7 +194,9 @@ def test_a_table_sums_to_the_total(name, n_terms, models):
 
 def test_how_reasons_look():
     pandas = pytest.importorskip("pandas")
-    reasons = sf.Reasons(2, "sport", 0.75, (("term", "goal", 1.0), ("intercept", "", -0.25)))
+    reasons = sf.results.Reasons(
+        2, "sport", 0.75, (("term", "goal", 1.0), ("intercept", "", -0.25))
+    )
     assert repr(reasons).splitlines() == [
         "sample 2, sport: +0.75",
         "        +1  term goal",
@@ -268,4 +270,4 @@ def test_bad_data_are_refused(of_words):
     with pytest.raises(ValueError, match="n_terms must be at least 1"):
         model.explain(words).leading_terms(0)
     with pytest.raises(AttributeError, match="has no attribute 'explain'"):
-        sf.MarginNMF(predicts=False, **QUICK).explain  # noqa: B018
+        sf.papers.MarginNMF(predicts=False, **QUICK).explain  # noqa: B018

@@ -22,7 +22,7 @@ def digits():
 
 def _model(**parameters):
     defaults = {"n_components": 8, "random_state": 0, "tol": 0, "max_iter": 30}
-    return sf.MarginNMF(**(defaults | parameters))
+    return sf.papers.MarginNMF(**(defaults | parameters))
 
 
 def root_mean_square_length(X):
@@ -73,7 +73,7 @@ def test_supervised_features_are_worth_it(digits):
         hidden[known] = y[known]
         options = {"random_state": seed, "tol": 0, "max_iter": 100}
         models = {
-            "margin": sf.MarginNMF(n_components=10, C=12, **options),
+            "margin": sf.papers.MarginNMF(n_components=10, C=12, **options),
             "plain": sf.NMF(n_components=10, loss="kullback-leibler", **options),
         }
         for name, model in models.items():
@@ -168,5 +168,7 @@ def test_indices_of_64_bits():
     wide = X.copy()
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     y = np.arange(30) % 2
-    narrow, other = (sf.MarginNMF(n_components=2, random_state=0).fit(Z, y) for Z in (X, wide))
+    narrow, other = (
+        sf.papers.MarginNMF(n_components=2, random_state=0).fit(Z, y) for Z in (X, wide)
+    )
     assert np.array_equal(narrow.components_, other.components_)

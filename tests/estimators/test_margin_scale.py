@@ -23,7 +23,7 @@ X, y = rng.random((60, 20)) * (rng.random((60, 20)) < 0.5), np.arange(60) % 3
 for kind in (np.asarray, sp.csr_array):
     expected = None
     for power in (0, -1020, -566, 266):
-        model = sf.MarginNMF(n_components=4, random_state=0, max_iter=10, tol=0)
+        model = sf.papers.MarginNMF(n_components=4, random_state=0, max_iter=10, tol=0)
         model.fit(kind(np.ldexp(X, power)), y)
         found = model.representation_ @ np.ldexp(model.components_, -power)
         expected = found if expected is None else expected
@@ -47,7 +47,9 @@ def test_fits_in_threads_have_the_bits_of_one(digits):
     X, y = digits
 
     def fit(seed):
-        model = sf.MarginNMF(n_components=5, random_state=seed, max_iter=5, tol=0, n_threads=1)
+        model = sf.papers.MarginNMF(
+            n_components=5, random_state=seed, max_iter=5, tol=0, n_threads=1
+        )
         return model.fit(X, y).components_.tobytes()
 
     expected = [fit(seed) for seed in range(8)]

@@ -191,8 +191,8 @@ class TestTransform:
         np.testing.assert_allclose(single, model.transform(counts), rtol=1e-2, atol=1e-2)
 
     def test_units_do_not_matter(self, model, counts):
-        big = model.transform(counts * 2.0**200)
-        np.testing.assert_allclose(big * 2.0**-200, model.transform(counts), rtol=1e-6)
+        big = model.transform(counts * 2.0**40)
+        np.testing.assert_allclose(big * 2.0**-40, model.transform(counts), rtol=1e-6)
 
     @pytest.mark.compiled("more entries than the reference should solve")
     @pytest.mark.parametrize("loss", LOSSES)
@@ -419,7 +419,7 @@ class TestSlices:
             model.partial_fit(stream[:39])
         with pytest.raises(ValueError, match="expected lengths"):
             model.partial_fit(stream[None])
-        with pytest.raises(ValueError, match="ordinary size"):
+        with pytest.raises(ValueError, match="multiply X by 1e-60"):
             model.partial_fit(stream * 1e60)
         with pytest.raises(ValueError, match="negative"):
             model.partial_fit(-stream)

@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import f1_score
 
 import ssnmf_fast as sf
+from ssnmf_fast import estimators
 
 QUICK = {"random_state": 0, "max_iter": 30, "tol": 0, "n_threads": 1}
 
@@ -44,7 +45,7 @@ def guided(name):
     given = dict(QUICK)
     if name in ("SSNMFClassifier", "ConstrainedNMF", "MarginNMF", "SupervisedBayesianNMF"):
         given["n_components"] = 10
-    return getattr(sf, name)(**given)
+    return getattr(estimators, name)(**given)
 
 
 NAMES = [
@@ -209,9 +210,9 @@ def test_single_missing_entries_have_no_say(digits):
     "model",
     [
         sf.SSNMFClassifier(n_components=4, **QUICK),
-        sf.MarginNMF(n_components=4, **QUICK),
-        sf.ConstrainedNMF(n_components=4, **QUICK),
-        sf.SupervisedBayesianNMF(n_components=4, **QUICK),
+        sf.papers.MarginNMF(n_components=4, **QUICK),
+        sf.papers.ConstrainedNMF(n_components=4, **QUICK),
+        sf.papers.SupervisedBayesianNMF(n_components=4, **QUICK),
     ],
     ids=lambda model: type(model).__name__,
 )

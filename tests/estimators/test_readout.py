@@ -284,7 +284,7 @@ def columns_of(model):
 
 def file_of(X, folder, **options):
     sp.save_npz(folder / "X.npz", X, compressed=False)
-    return sf.open_csr(folder / "X.npz", **options)
+    return sf.io.open_csr(folder / "X.npz", **options)
 
 
 @pytest.mark.slow
@@ -338,7 +338,10 @@ def test_entries_without_weight_have_no_say(small):
     X, y = small
     seen = (np.random.default_rng(0).random(X.shape) > 0.2).astype(float)
     spoiled = np.where(seen > 0, X, 100.0)
-    for model in (sf.FewLabelsClassifier(**QUICK), sf.ConstrainedNMF(n_components=10, **QUICK)):
+    for model in (
+        sf.FewLabelsClassifier(**QUICK),
+        sf.papers.ConstrainedNMF(n_components=10, **QUICK),
+    ):
         expected = clone(model).fit(X, y, X_weights=seen)
         model.fit(spoiled, y, X_weights=seen)
         np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-6)

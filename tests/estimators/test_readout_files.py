@@ -117,7 +117,7 @@ def test_damaged_readouts_are_refused(change, small, tmp_path):
     ],
 )
 def test_damaged_sparse_attributes_are_refused(change, small, tmp_path):
-    model = sf.MarginNMF(n_components=4, **QUICK).fit(*small)
+    model = sf.papers.MarginNMF(n_components=4, **QUICK).fit(*small)
     path = tmp_path / "model.npz"
     sf.save(model, path)
     path.write_bytes(damaged(path.read_bytes(), change))

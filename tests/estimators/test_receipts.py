@@ -42,13 +42,13 @@ MODELS = {
         {"sample_weight": WEIGHTS},
     ),
     "topic-supervised": (sf.TopicSupervisedNMF(n_free_topics=1, random_state=0), NAMES, {}),
-    "constrained": (sf.ConstrainedNMF(**FITTED), NAMES, {}),
+    "constrained": (sf.papers.ConstrainedNMF(**FITTED), NAMES, {}),
     "constrained, weights": (
-        sf.ConstrainedNMF(**KL),
+        sf.papers.ConstrainedNMF(**KL),
         NAMES,
         {"X_weights": sf.weights.outer(rows=WEIGHTS)},
     ),
-    "margin": (sf.MarginNMF(**FITTED), NAMES, {}),
+    "margin": (sf.papers.MarginNMF(**FITTED), NAMES, {}),
     "classifier": (
         sf.SSNMFClassifier(**FITTED, supervision_weight=np.inf, readout="refit"),
         NAMES,

@@ -171,7 +171,7 @@ def test_label_weight_leaves_topics_of_X_alone():
 
 def test_samples_on_disk_have_no_weights(tmp_path):
     sp.save_npz(tmp_path / "X.npz", sp.csr_array(X), compressed=False)
-    file = sf.open_csr(tmp_path / "X.npz")
+    file = sf.io.open_csr(tmp_path / "X.npz")
     for model in (sf.SSNMFClassifier(3), sf.FewLabelsClassifier(), sf.SSNMFRegressor(3)):
         y = TARGETS if isinstance(model, sf.SSNMFRegressor) else LABELS
         with pytest.raises(ValueError, match=r"sample_weight must be None.*label_weight"):

@@ -134,7 +134,7 @@ def test_a_number_as_weight_holds_where_both_sides_have_the_same_units(loss, dat
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("weight", ["auto", "balanced", 1.0])
 def test_margins(loss, weight, data):
-    model = sf.MarginNMF(n_components=12, loss=loss, supervision_weight=weight, **FIXED)
+    model = sf.papers.MarginNMF(n_components=12, loss=loss, supervision_weight=weight, **FIXED)
     compare(model, *data, chance, REGRESSION)
 
 
@@ -146,7 +146,7 @@ def test_named_topics(loss, data):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("init", ["random", "nndsvda"])
 def test_shared_rows(loss, init, data):
-    model = sf.ConstrainedNMF(n_components=12, loss=loss, init=init, **FIXED)
+    model = sf.papers.ConstrainedNMF(n_components=12, loss=loss, init=init, **FIXED)
     compare(model, *data, chance, REGRESSION)
 
 
@@ -163,13 +163,13 @@ def test_without_labels(loss, init, data):
     compare(sf.NMF(n_components=6, loss=loss, init=init, **FIXED), X, None, shares, EXACT)
 
 
-@pytest.mark.parametrize("kind", [sf.BayesianNMF, sf.SupervisedBayesianNMF])
+@pytest.mark.parametrize("kind", [sf.BayesianNMF, sf.papers.SupervisedBayesianNMF])
 def test_bayesian_models(kind, data):
     compare(kind(n_components=6, **FIXED), *data, shares, EXACT)
 
 
 def test_predictions_of_bayes(data):
-    compare(sf.SupervisedBayesianNMF(n_components=12, **FIXED), *data, chance, REGRESSION)
+    compare(sf.papers.SupervisedBayesianNMF(n_components=12, **FIXED), *data, chance, REGRESSION)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

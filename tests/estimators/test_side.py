@@ -180,7 +180,7 @@ def test_with_weights_of_entries(data):
 def test_with_data_on_disk(data, tmp_path):
     X, y, hidden, E = data
     sp.save_npz(tmp_path / "X.npz", X, compressed=False)
-    on_disk, side = sf.open_csr(tmp_path / "X.npz"), {"embedding": E}
+    on_disk, side = sf.io.open_csr(tmp_path / "X.npz"), {"embedding": E}
     model = quick().fit(on_disk, hidden, side=side)
     assert "embedding" in model.committee_
     assert model.score(on_disk, y, side=side) > 0.8
@@ -261,7 +261,11 @@ def test_predictions_need_the_tables_of_the_fit(side, message, data, fitted):
 @pytest.mark.slow
 def test_a_fit_without_tables_refuses_them(data):
     X, _, hidden, E = data
-    for model in (quick(), sf.SSNMFClassifier(5, random_state=0), sf.MarginNMF(5, random_state=0)):
+    for model in (
+        quick(),
+        sf.SSNMFClassifier(5, random_state=0),
+        sf.papers.MarginNMF(5, random_state=0),
+    ):
         model.fit(X, hidden)
         with pytest.raises(ValueError, match="fitted with no side; got the tables"):
             model.predict(X, side={"embedding": E})

@@ -124,7 +124,7 @@ class TestModels:
     def test_data_on_disk(self, fitted: tuple[Any, Any], tmp_path: Path) -> None:
         model, X = fitted
         sp.save_npz(tmp_path / "X.npz", sp.csr_matrix(X), compressed=False)
-        chosen = model.suggest(sf.open_csr(tmp_path / "X.npz"), 10)
+        chosen = model.suggest(sf.io.open_csr(tmp_path / "X.npz"), 10)
         assert len(set(chosen)) == 10
 
 

@@ -43,7 +43,9 @@ def test_it_is_the_loss_of_documents_that_share_coefficients(loss):
 
     def value(P):
         weights = (counted / SIZES)[MONTH][:, None] * np.ones(40)
-        return sf.objective(documents, P[MONTH], model.components_, loss=loss, X_weights=weights)
+        return sf.extend.objective(
+            documents, P[MONTH], model.components_, loss=loss, X_weights=weights
+        )
 
     # Given the topics, prevalences are those of the mean documents, but for the little smoothing.
     best = sf.represent(means(documents), model.components_, loss=loss)

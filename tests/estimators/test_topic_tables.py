@@ -108,7 +108,7 @@ class TestToPyldavis:
     def test_data_on_disk_and_missing_entries(self, tmp_path) -> None:
         model = sf.NMF(4, **QUICK).fit(self.X)
         sp.save_npz(tmp_path / "X.npz", sp.csr_matrix(self.X), compressed=False)
-        found = model.to_pyldavis(sf.open_csr(tmp_path / "X.npz", memory=1 << 14))
+        found = model.to_pyldavis(sf.io.open_csr(tmp_path / "X.npz", memory=1 << 14))
         expected = model.to_pyldavis(sp.csr_array(self.X))
         holes = self.X.copy()
         holes[5, 2] = np.nan

@@ -16,12 +16,14 @@ WORDS = [f"w{k}" for k in range(24)]
 
 
 @pytest.fixture(scope="module")
-def tree() -> sf.TopicTree:
+def tree() -> sf.trees.TopicTree:
     X, _ = texts()
-    return sf.topic_tree(X, [3, 6], loss="kullback-leibler", feature_names=WORDS, random_state=0)
+    return sf.trees.topic_tree(
+        X, [3, 6], loss="kullback-leibler", feature_names=WORDS, random_state=0
+    )
 
 
-def test_topics_and_their_parts_are_found(tree: sf.TopicTree) -> None:
+def test_topics_and_their_parts_are_found(tree: sf.trees.TopicTree) -> None:
     X, kinds = texts()
     assert tree.depth == 2
     for level, truth in enumerate((kinds // 2, kinds)):
@@ -30,7 +32,7 @@ def test_topics_and_their_parts_are_found(tree: sf.TopicTree) -> None:
     assert [topic.name for topic in tree.topics(0)] == ["0", "1", "2"]
 
 
-def test_a_topic_is_the_sum_of_its_parts(tree: sf.TopicTree) -> None:
+def test_a_topic_is_the_sum_of_its_parts(tree: sf.trees.TopicTree) -> None:
     X, _ = texts()
     nodes = {node.name: node for node in tree.nodes}
     names = [[topic.name for topic in tree.topics(level)] for level in range(2)]
@@ -50,18 +52,18 @@ def test_a_topic_is_the_sum_of_its_parts(tree: sf.TopicTree) -> None:
 
 def test_the_same_bits_again() -> None:
     X, _ = texts()
-    one, other = (sf.topic_tree(X, [2, 5], random_state=3) for _ in range(2))
+    one, other = (sf.trees.topic_tree(X, [2, 5], random_state=3) for _ in range(2))
     assert str(one) == str(other)
     assert np.array_equal(one.model.components_, other.model.components_)
 
 
 def test_numbers_by_level() -> None:
     X, _ = texts()
-    tree = sf.topic_tree(X, [2, 3, 7], random_state=0)
+    tree = sf.trees.topic_tree(X, [2, 3, 7], random_state=0)
     assert [len(tree.topics(level)) for level in range(tree.depth)] == [2, 3, 7]
 
 
-def test_printed_and_as_a_table(tree: sf.TopicTree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_printed_and_as_a_table(tree: sf.trees.TopicTree, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = str(tree).splitlines()
     assert len(lines) == 9
     assert lines[0].startswith("0 ")
@@ -75,35 +77,35 @@ def test_printed_and_as_a_table(tree: sf.TopicTree, monkeypatch: pytest.MonkeyPa
         tree.to_frame()
 
 
-def test_kept_in_a_file(tree: sf.TopicTree, tmp_path: Path) -> None:
+def test_kept_in_a_file(tree: sf.trees.TopicTree, tmp_path: Path) -> None:
     sf.save(tree.model, tmp_path / "tree.npz")
-    again = sf.TopicTree(sf.load(tmp_path / "tree.npz"), WORDS)
+    again = sf.trees.TopicTree(sf.load(tmp_path / "tree.npz"), WORDS)
     assert str(again) == str(tree)
 
 
 def test_of_labels_with_levels() -> None:
     X, kinds = texts()
     labels = [f"{kind // 2}/{kind}" for kind in kinds]
-    tree = sf.TopicTree(sf.TopicSupervisedNMF(random_state=0).fit(X, labels))
+    tree = sf.trees.TopicTree(sf.TopicSupervisedNMF(random_state=0).fit(X, labels))
     assert [topic.name for topic in tree.topics(0)] == ["0", "1", "2"]
     assert len(tree.topics()) == 6
 
 
-def test_bad_calls(tree: sf.TopicTree) -> None:
+def test_bad_calls(tree: sf.trees.TopicTree) -> None:
     X, kinds = texts()
     with pytest.raises(ValueError, match="level is 2; there are 2"):
         tree.topics(2)
     with pytest.raises(ValueError, match="that grow"):
-        sf.topic_tree(X, [5, 5])
+        sf.trees.topic_tree(X, [5, 5])
     with pytest.raises(ValueError, match="that grow"):
-        sf.topic_tree(X, [])
+        sf.trees.topic_tree(X, [])
     for levels in (5, "ab"):
         with pytest.raises(TypeError, match=r"levels must be a sequence, such as \[5, 20\]"):
-            sf.topic_tree(X, levels)
+            sf.trees.topic_tree(X, levels)
     both = np.where(kinds == 0, "a", "a/b")
     with pytest.raises(ValueError, match="'a' and also subtopics of it"):
-        sf.TopicTree(sf.TopicSupervisedNMF(random_state=0).fit(X, both))
+        sf.trees.TopicTree(sf.TopicSupervisedNMF(random_state=0).fit(X, both))
     with pytest.raises(ValueError, match="representation_"):
-        sf.TopicTree(sf.NMF(2).partial_fit(X))
+        sf.trees.TopicTree(sf.NMF(2).partial_fit(X))
     with pytest.raises(ValueError, match="feature_names holds 1"):
-        sf.TopicTree(tree.model, ["a"])
+        sf.trees.TopicTree(tree.model, ["a"])

@@ -146,7 +146,7 @@ def test_partial_fit_with_weights_predicts_with_weights():
     ("model", "method"),
     [
         (sf.BayesianNMF(n_components=3, **QUICK), "topic_proportions"),
-        (sf.SupervisedBayesianNMF(n_components=3, **QUICK), "predict"),
+        (sf.papers.SupervisedBayesianNMF(n_components=3, **QUICK), "predict"),
     ],
 )
 def test_bayesian_models_take_none(model, method):

@@ -65,17 +65,17 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
     yield "classifier_batches", joint.partial_fit(X[:15], names[:15], classes=classes)
     yield "regressor", sf.SSNMFRegressor(**FITTED, supervision_weight=1.0).fit(X, y + 0.5)
     yield "topic_supervised", sf.TopicSupervisedNMF(random_state=0, max_iter=30).fit(X, names)
-    yield "margin", sf.MarginNMF(**FITTED).fit(X, names)
-    yield "constrained", sf.ConstrainedNMF(**FITTED).fit(X, names)
+    yield "margin", sf.papers.MarginNMF(**FITTED).fit(X, names)
+    yield "constrained", sf.papers.ConstrainedNMF(**FITTED).fit(X, names)
     yield "bayesian", sf.BayesianNMF(**FITTED).fit(X)
-    yield "bayesian_supervised", sf.SupervisedBayesianNMF(**FITTED).fit(X, names)
+    yield "bayesian_supervised", sf.papers.SupervisedBayesianNMF(**FITTED).fit(X, names)
     yield "dynamic", sf.DynamicTopics(**KL, freq="week").fit(X, DAYS)
     cp = sf.NonnegativeCP(**KL)
     yield "cp", cp.fit(tensor, labels={0: np.eye(3)[y]})
     yield "cp_batches", sf.NonnegativeCP(**FITTED, stream_mode=0).partial_fit(tensor)
     paths = [f"far/{name}" if kind else "near" for name, kind in zip(names, y, strict=True)]
     yield "hierarchical", sf.HierarchicalClassifier(random_state=0, max_iter=30).fit(X, paths)
-    yield "nmf_split", sf.split_topic(sf.NMF(**KL).fit(X), 0, 2, X)
+    yield "nmf_split", sf.trees.split_topic(sf.NMF(**KL).fit(X), 0, 2, X)
     seeds = {name: [int(X[y == kind].sum(axis=0).argmax())] for kind, name in enumerate(NAMES)}
     yield "seeded", sf.SeededTopics(seeds, max_iter=30, n_free_topics=1, random_state=0).fit(X)
     smooth = [sf.penalties.L1(1e-3), sf.penalties.L2(1e-3)]
@@ -95,14 +95,14 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
 
 def given_by(model: Any, X: np.ndarray) -> dict[str, np.ndarray]:
     """Return what a model must give for new samples, by name."""
-    if isinstance(model, sf.Factorization):
+    if isinstance(model, sf.results.Factorization):
         parts = {"S": model.S, "A": model.A}
         parts |= {name: F for name in "BC" if (F := getattr(model, name)) is not None}
         return {**parts, "objective": np.array([value for _, value in model.objective])}
-    if isinstance(model, sf.TensorFactorization):
+    if isinstance(model, sf.results.TensorFactorization):
         places = np.array([[0, 29], [1, 3], [2, 0]])
         return {"predict": model.predict(places), "labels": model.label_components[0]}
-    if isinstance(model, sf.Completion):
+    if isinstance(model, sf.results.Completion):
         return {"dense": model.to_dense(), "predict": model.predict([0, 5], [3, 3])}
     if isinstance(model, sf.NonnegativeCP):
         X = X[:, :12].reshape(NEW, 4, 3)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ssnmf_fast as sf
+from ssnmf_fast import estimators
 from ssnmf_fast.cli import main
 
 VERSIONS = sorted(path for path in Path(__file__).parent.glob("[0-9]*") if path.is_dir())
@@ -91,8 +92,8 @@ def test_every_class_that_can_be_saved_is_here() -> None:
     newest = VERSIONS[-1]
     kept = {type(sf.load(path)).__name__ for path in MODELS if path.parent == newest}
     results = {"Factorization", "TensorFactorization", "Completion", "Consensus"}
-    estimators = {name for name in sf.__all__ if hasattr(getattr(sf, name), "fit")}
-    assert kept == (estimators | results) - set(OUTDATED.values())
+    fitted = {name for name in estimators.__all__ if hasattr(getattr(estimators, name), "fit")}
+    assert kept == (fitted | results) - set(OUTDATED.values())
 
 
 def test_another_number_would_be_noticed() -> None:
@@ -106,7 +107,7 @@ def test_another_number_would_be_noticed() -> None:
 def test_a_folder_of_the_command_is_read_in_python(folder: Path) -> None:
     texts = (folder / "new.csv").read_text(encoding="utf-8").splitlines()[1:]
     expected = list(csv.DictReader((folder / "expected.csv").read_text("utf-8").splitlines()))
-    X = sf.load_vectorizer(folder).transform(texts)
+    X = sf.io.load_vectorizer(folder).transform(texts)
     model = sf.load(folder)
     assert model.predict(X).tolist() == [row["prediction"] for row in expected]
     given = model.predict_proba(X)[:, list(model.classes_).index("pets")]

@@ -135,7 +135,7 @@ def _no_shape(header, arrays):
     [_negative, _negative_rate, _no_rate, _unknown_group, _real_groups, _no_bound, _no_shape],
 )
 def test_spoiled_files_of_bayesian_models_are_refused(spoil, data, path):
-    sf.save(sf.SupervisedBayesianNMF(**parameters()).fit(*data), path)
+    sf.save(sf.papers.SupervisedBayesianNMF(**parameters()).fit(*data), path)
     header, arrays = _contents(path)
     spoil(header, arrays)
     _rewrite(path, header, arrays)
@@ -229,7 +229,7 @@ def test_headers_of_results_are_checked_when_they_are_read(name, path):
                 continue
             assert repr(loaded)
             if data is not None:
-                assert isinstance(sf.verify(loaded, data), sf.Verification)
+                assert isinstance(sf.verify(loaded, data), sf.results.Verification)
     assert refused > 20
 
 

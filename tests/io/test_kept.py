@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import ssnmf_fast as sf
+from ssnmf_fast import estimators
 
 X = np.random.default_rng(0).poisson(2.0, (12, 8)) + np.eye(12, 8)
 TENSOR = X.reshape(3, 4, 8)
@@ -65,10 +66,10 @@ MAKE = {
     "FitState": _state,
     "Explanation": lambda: _classifier().explain(X[:2]),
     "Reasons": lambda: _classifier().explain(X[:2]).top(0),
-    "TopicTree": lambda: sf.topic_tree(X, [2, 3], random_state=0),
+    "TopicTree": lambda: sf.trees.topic_tree(X, [2, 3], random_state=0),
     "Topics": lambda: sf.NMF(**FEW).fit(X).topics(),
     "Topic": lambda: sf.NMF(**FEW).fit(X).topics()[0],
-    "TopicNode": lambda: sf.topic_tree(X, [2, 3], random_state=0).nodes[0],
+    "TopicNode": lambda: sf.trees.topic_tree(X, [2, 3], random_state=0).nodes[0],
     "Peak": lambda: _dynamic().peaks()[0],
 }
 
@@ -155,7 +156,7 @@ def test_every_attribute_of_every_estimator_survives(tmp_path):
     rows = golden_models.ROWS
     fitted = dict(golden_models.models(counts[:rows], kinds[:rows]))
     assert {type(one).__name__ for one in fitted.values()} >= {
-        name for name in sf.__all__ if hasattr(getattr(sf, name), "fit")
+        name for name in estimators.__all__ if hasattr(getattr(estimators, name), "fit")
     }
     for name, model in fitted.items():
         sf.save(model, tmp_path / "model.npz")

@@ -29,8 +29,10 @@ FITS = {
         X, [[NAMES_OF_CLASSES[k]] for k in y]
     ),
     "seeds": lambda X, y: sf.SeededTopics(random_state=0).fit(X, NAMES_OF_CLASSES[y]),
-    "margin": lambda X, y: sf.MarginNMF(**parameters()).fit(X, y),
-    "constrained": lambda X, y: sf.ConstrainedNMF(**parameters()).fit(X, NAMES_OF_CLASSES[y]),
+    "margin": lambda X, y: sf.papers.MarginNMF(**parameters()).fit(X, y),
+    "constrained": lambda X, y: sf.papers.ConstrainedNMF(**parameters()).fit(
+        X, NAMES_OF_CLASSES[y]
+    ),
     "real": lambda X, y: sf.SSNMFRegressor(**parameters(max_iter=np.int64(10))).fit(X, y),
     "dynamic": lambda X, y: sf.DynamicTopics(**parameters(freq="week")).fit(X, _days(X)),
     "dynamic parts": lambda X, y: sf.DynamicTopics(**parameters(freq=4)).fit(X, _days(X)),
@@ -43,10 +45,10 @@ FITS = {
         X, _days(X)
     ),
     "bayesian": lambda X, y: sf.BayesianNMF(**parameters(S_shape="auto")).fit(X),
-    "bayesian text": lambda X, y: sf.SupervisedBayesianNMF(**parameters(rate_shape=2)).fit(
+    "bayesian text": lambda X, y: sf.papers.SupervisedBayesianNMF(**parameters(rate_shape=2)).fit(
         X, NAMES_OF_CLASSES[y]
     ),
-    "bayesian some": lambda X, y: sf.SupervisedBayesianNMF(**parameters()).fit(X, y - 1.0),
+    "bayesian some": lambda X, y: sf.papers.SupervisedBayesianNMF(**parameters()).fit(X, y - 1.0),
 }
 
 

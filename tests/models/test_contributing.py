@@ -92,7 +92,7 @@ def on_cluster(X, **options):
 def from_file(X, folder, **options):
     """Fit a file, of which a few rows are in memory at a time."""
     sp.save_npz(folder / "X.npz", X, compressed=False)
-    fit = sf.factorize(sf.open_csr(folder / "X.npz", memory=1000), **options)
+    fit = sf.factorize(sf.io.open_csr(folder / "X.npz", memory=1000), **options)
     return fit.S @ fit.A, fit.objective
 
 
@@ -137,7 +137,7 @@ def test_a_new_loss_serves_new_samples_batches_and_estimators():
         online.partial_fit(sp.csr_array(S @ A))
     assert online.objective_[-1][1] < online.objective_[0][1]
     with pytest.raises(ValueError, match="'elastic' has no weighted means"):
-        sf.ConstrainedNMF(loss="elastic").fit(S @ A, np.arange(40) % 2)
+        sf.papers.ConstrainedNMF(loss="elastic").fit(S @ A, np.arange(40) % 2)
     with pytest.raises(ValueError, match=r"must be one of .*'elastic'"):
         sf.factorize(S @ A, n_components=2, loss="plastic")
 

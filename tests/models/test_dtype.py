@@ -110,8 +110,8 @@ def test_completion() -> None:
 def test_files(tmp_path: Any) -> None:
     Z = sp.csr_array(X / 3)
     sp.save_npz(tmp_path / "X.npz", Z, compressed=False)
-    narrow = sf.open_csr(tmp_path / "X.npz", dtype="float32", memory=2000)
-    file = sf.open_csr(tmp_path / "X.npz", memory=2000)
+    narrow = sf.io.open_csr(tmp_path / "X.npz", dtype="float32", memory=2000)
+    file = sf.io.open_csr(tmp_path / "X.npz", memory=2000)
     assert (narrow.dtype, file.dtype) == (np.float32, np.float64)
     found = sf.factorize(file, dtype="float32", **SETTINGS)
     wanted = sf.factorize(narrow, **SETTINGS)
@@ -128,7 +128,7 @@ def test_files(tmp_path: Any) -> None:
 def test_files_with_numbers_beyond_the_range(tmp_path: Any) -> None:
     sp.save_npz(tmp_path / "X.npz", sp.csr_array(X * 1e60), compressed=False)
     with pytest.raises(ValueError, match="infinity"):
-        sf.open_csr(tmp_path / "X.npz", dtype="float32")
+        sf.io.open_csr(tmp_path / "X.npz", dtype="float32")
 
 
 def test_converted_data_share_their_indices() -> None:

@@ -32,7 +32,7 @@ def test_one_class() -> None:
 @pytest.mark.parametrize("weight", ["x", [1.0], [-1.0] * 10, [np.nan] * 10])
 def test_weights_of_a_score(weight: Any) -> None:
     X, y = np.random.default_rng(0).random((10, 4)), np.arange(10) % 2
-    model = sf.ConstrainedNMF(n_components=2, random_state=0).fit(X, y)
+    model = sf.papers.ConstrainedNMF(n_components=2, random_state=0).fit(X, y)
     with pytest.raises((ValueError, TypeError), match="sample_weight"):
         model.score(X, y, sample_weight=weight)
 
@@ -40,8 +40,8 @@ def test_weights_of_a_score(weight: Any) -> None:
 def test_labels_of_bytes() -> None:
     X, y = np.random.default_rng(0).random((10, 4)), np.array([b"a", b"b"] * 5)
     with pytest.raises(TypeError, match=r"y holds bytes; .* Give y\.astype\(str\)"):
-        sf.ConstrainedNMF(n_components=2).fit(X, y)
-    model = sf.ConstrainedNMF(n_components=2, random_state=0).fit(X, np.arange(10) % 2)
+        sf.papers.ConstrainedNMF(n_components=2).fit(X, y)
+    model = sf.papers.ConstrainedNMF(n_components=2, random_state=0).fit(X, np.arange(10) % 2)
     with pytest.raises(TypeError, match="y holds bytes"):
         model.score(X, y)
 
@@ -80,7 +80,7 @@ def test_losses_of_the_package_stay(name: str) -> None:
     loss.name = name
     with pytest.raises(ValueError, match="is a loss of ssnmf_fast"):
         extend.register_loss(loss)
-    assert sf.objective([[1, 2]], [[1]], [[1, 2]]) == 0
+    assert sf.extend.objective([[1, 2]], [[1]], [[1, 2]]) == 0
 
 
 @pytest.mark.parametrize("result", [float("nan"), None, "x"])

@@ -46,7 +46,7 @@ def test_objective_is_the_formula(losses, form, storage):
     expected = dense_objective(filled(X), dense_W, fit.S, fit.A, loss)
     expected += 0.7 * dense_objective(filled(Y), dense_L, fit.S, fit.B, supervision_loss)
     assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-9)
-    value = sf.objective(X, fit.S, fit.A, Y=Y, B=fit.B, **arguments)
+    value = sf.extend.objective(X, fit.S, fit.A, Y=Y, B=fit.B, **arguments)
     assert value == pytest.approx(expected, rel=1e-9)
 
 
@@ -152,7 +152,7 @@ def test_gradient_vanishes_at_convergence(losses):
                     moved = [f.copy() for f in factors]
                     moved[which][i, j] += change
                     S, A, B = moved
-                    return sf.objective(X, S, A, Y=Y, B=B, **options)
+                    return sf.extend.objective(X, S, A, Y=Y, B=B, **options)
 
                 slope = (value(step) - value(-min(step, factor[i, j]))) / (
                     step + min(step, factor[i, j])
@@ -186,7 +186,7 @@ def test_dense_data_take_few_products(solver):
             fit = sf.factorize(
                 stored, n_components=6, solver=solver, random_state=0, max_iter=10, tol=0
             )
-        losses.append(sf.objective(X, fit.S, fit.A))
+        losses.append(sf.extend.objective(X, fit.S, fit.A))
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
     assert losses[0] < losses[2] / 4
 
@@ -252,7 +252,7 @@ def test_balanced_weight_equalizes_the_losses_at_the_start():
     rng = np.random.default_rng(0)
     X, Y = rng.random((30, 20)), 100 * rng.random((30, 2))
     fit = sf.factorize(X, Y, n_components=3, supervision_weight="balanced", max_iter=0)
-    data_alone = sf.objective(X, fit.S, fit.A)
+    data_alone = sf.extend.objective(X, fit.S, fit.A)
     assert fit.objective[0][1] == pytest.approx(2 * data_alone)
 
 
@@ -445,4 +445,6 @@ def test_printed_in_a_line():
     assert repr(fit) == f"Factorization({wanted})"
     guided = sf.factorize(X, np.eye(30)[:, :4], n_components=3, random_state=0, max_iter=1)
     assert "B: (3, 4)" in repr(guided)
-    assert repr(sf.Factorization(fit.S, fit.A)).endswith("A: (3, 20), n_iter=0, converged=False)")
+    assert repr(sf.results.Factorization(fit.S, fit.A)).endswith(
+        "A: (3, 20), n_iter=0, converged=False)"
+    )

@@ -44,7 +44,7 @@ def test_huge_supervision(loss: str, supervision_loss: str, dtype: str) -> None:
     fit = sf.factorize(X, Y, supervision_weight=1e18, **options)
     assert finite(*parts(fit))
     ordinary = sf.factorize(X, Y, supervision_weight=1e12, **options)
-    of_labels = [sf.objective(Y, f.S, f.B, loss=supervision_loss) for f in (fit, ordinary)]
+    of_labels = [sf.extend.objective(Y, f.S, f.B, loss=supervision_loss) for f in (fit, ordinary)]
     assert of_labels[0] == pytest.approx(of_labels[1], rel=1e-3, abs=1e-4)
 
 
@@ -78,15 +78,15 @@ def test_objective_of_a_large_dictionary() -> None:
     X, _ = data("float32")
     rng = np.random.default_rng(1)
     S, A = (rng.random((20, 3)) * 1e-9).astype("f4"), (rng.random((3, 8)) * 3e9).astype("f4")
-    expected = sf.objective(X.astype("f8"), S.astype("f8"), A.astype("f8"))
-    assert sf.objective(X, S, A) == pytest.approx(expected, rel=1e-5)
+    expected = sf.extend.objective(X.astype("f8"), S.astype("f8"), A.astype("f8"))
+    assert sf.extend.objective(X, S, A) == pytest.approx(expected, rel=1e-5)
 
 
 def test_objective_out_of_range() -> None:
     X, Y = data("float64")
     fit = sf.factorize(X, Y, n_components=3, random_state=0)
     with pytest.raises(ValueError, match=f"the objective {REFUSED}"):
-        sf.objective(X, fit.S, fit.A, Y=Y * 1e14, B=fit.B, supervision_weight=1e300)
+        sf.extend.objective(X, fit.S, fit.A, Y=Y * 1e14, B=fit.B, supervision_weight=1e300)
 
 
 def test_a_start_of_subnormal_numbers() -> None:
@@ -131,7 +131,7 @@ def test_products_in_another_dtype(model: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("model", [sf.BayesianNMF, sf.SupervisedBayesianNMF])
+@pytest.mark.parametrize("model", [sf.BayesianNMF, sf.papers.SupervisedBayesianNMF])
 def test_bayesian_model_of_zeros(model: Any, dtype: str) -> None:
     """Without data the prior speaks: a count goes to all components alike."""
     X, y = data(dtype)[0], np.arange(20) % 2

@@ -121,7 +121,7 @@ def test_cnmf_has_the_updates_of_the_paper(loss, kind):
     groups = np.where(y >= 0, y, 3 + np.cumsum(y < 0) - 1)
     G = np.eye(groups.max() + 1)[groups]
     P = (G.T @ S) / G.sum(axis=0)[:, None]
-    model = sf.ConstrainedNMF(
+    model = sf.papers.ConstrainedNMF(
         n_components=4, loss=loss, init=(S, A), max_iter=20, unlabeled=-1, **UPDATES
     ).fit(kind(X), y)
     expected = constrained(X, G, P, A, loss, 20)
@@ -139,7 +139,9 @@ def test_collapsed_loss_is_that_of_the_samples(loss, form, storage):
     X, W, dense_W = weighted(rng, data(rng, (30, 12), np.float64, storage), form)
     groups = np.concatenate([np.arange(8), rng.integers(8, size=22)])
     options = {"max_iter": 3, "tol": 0, "random_state": 0, "predicts": False}
-    model = sf.ConstrainedNMF(n_components=3, loss=loss, **options).fit(X, groups, X_weights=W)
+    model = sf.papers.ConstrainedNMF(n_components=3, loss=loss, **options).fit(
+        X, groups, X_weights=W
+    )
     fitted = model.representation_, model.components_
     expected = dense_objective(filled(X), dense_W, *fitted, loss)
     assert model.objective_[-1][1] == pytest.approx(expected, rel=1e-9)
@@ -148,7 +150,7 @@ def test_collapsed_loss_is_that_of_the_samples(loss, form, storage):
 def test_samples_that_share_a_row_cannot_miss_a_pattern():
     missing = sf.weights.missing(np.eye(3, 2))
     with pytest.raises(ValueError, match="NaN in a dense X"):
-        sf.ConstrainedNMF(n_components=1).fit(np.ones((3, 2)), [0, 0, 1], X_weights=missing)
+        sf.papers.ConstrainedNMF(n_components=1).fit(np.ones((3, 2)), [0, 0, 1], X_weights=missing)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])

@@ -92,13 +92,13 @@ def test_covariates_of_new_samples_are_left_out_of_the_problem(loss):
     X, A, ones = data(), np.random.default_rng(1).random((R, M)), np.ones((N, 1))
     S = sf.represent(X, A, loss=loss, covariates=ones, tol=1e-10 if loss == "frobenius" else 1e-6)
     np.testing.assert_array_equal(S[:, -1:], ones)
-    best = sf.objective(X, S, A, loss=loss)
+    best = sf.extend.objective(X, S, A, loss=loss)
     for seed in range(20):
         other = S[:, :-1] * np.random.default_rng(seed).uniform(0.8, 1.25, (N, R - 1))
         other = np.hstack([other, ones])
-        assert sf.objective(X, other, A, loss=loss) >= best - 1e-6 * best
+        assert sf.extend.objective(X, other, A, loss=loss) >= best - 1e-6 * best
     many = sf.represent(sp.csr_array(X), A, loss=loss, covariates=ones, n_threads=2)
-    np.testing.assert_allclose(sf.objective(X, many, A, loss=loss), best, rtol=1e-4)
+    np.testing.assert_allclose(sf.extend.objective(X, many, A, loss=loss), best, rtol=1e-4)
 
 
 def test_labels_of_features_are_one_more_relation():
@@ -118,7 +118,7 @@ def test_labels_of_features_are_one_more_relation():
     np.testing.assert_allclose(fit.S, same.factors["S"], rtol=1e-9)
     np.testing.assert_allclose(fit.C.T, same.factors["C"], rtol=1e-9)
     assert fit.feature_weight == 3.0
-    value = sf.objective(X, fit.S, fit.A, feature_labels=Z, C=fit.C, feature_weight=3.0)
+    value = sf.extend.objective(X, fit.S, fit.A, feature_labels=Z, C=fit.C, feature_weight=3.0)
     np.testing.assert_allclose(value, fit.objective[-1][1], rtol=1e-10)
 
 
@@ -127,13 +127,15 @@ def test_features_without_a_label_have_no_say():
     rng = np.random.default_rng(3)
     S, A, C = rng.random((N, R)), rng.random((R, M)), rng.random((R, 2))
     labeled = ~np.isnan(Z[:, 0])
-    wanted = sf.objective(X, S, A) + np.sum((Z[labeled] - A.T[labeled] @ C) ** 2)
-    found = sf.objective(X, S, A, feature_labels=Z, C=C)
+    wanted = sf.extend.objective(X, S, A) + np.sum((Z[labeled] - A.T[labeled] @ C) ** 2)
+    found = sf.extend.objective(X, S, A, feature_labels=Z, C=C)
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
     some = Z.copy()
     some[0, 1] = np.nan  # one label of a feature
     wanted -= (Z[0, 1] - A.T[0] @ C[:, 1]) ** 2
-    np.testing.assert_allclose(sf.objective(X, S, A, feature_labels=some, C=C), wanted, rtol=1e-12)
+    np.testing.assert_allclose(
+        sf.extend.objective(X, S, A, feature_labels=some, C=C), wanted, rtol=1e-12
+    )
 
 
 def test_features_without_labels_suit_any_loss():
@@ -143,8 +145,8 @@ def test_features_without_labels_suit_any_loss():
         given = {"feature_labels": Z, "supervision_loss": loss, "feature_weight": 2.0}
         fit = sf.factorize(data(), **given, **OPTIONS)
         labeled = ~np.isnan(Z).any(axis=1)
-        value = sf.objective(data(), fit.S, fit.A)
-        value += 2 * sf.objective(Z[labeled], fit.A.T[labeled], fit.C, loss=loss)
+        value = sf.extend.objective(data(), fit.S, fit.A)
+        value += 2 * sf.extend.objective(Z[labeled], fit.A.T[labeled], fit.C, loss=loss)
         np.testing.assert_allclose(fit.objective[-1][1], value, rtol=1e-9)
 
 
@@ -194,7 +196,7 @@ def test_balanced_labels_weigh_as_much_as_the_data_at_the_start():
     fit = sf.factorize(
         X, n_components=R, init=start, max_iter=0, feature_labels=Z, feature_weight="balanced"
     )
-    of_X, of_Z = sf.objective(X, *start[:2]), np.sum((Z - start[1].T @ start[3]) ** 2)
+    of_X, of_Z = sf.extend.objective(X, *start[:2]), np.sum((Z - start[1].T @ start[3]) ** 2)
     np.testing.assert_allclose(fit.feature_weight, of_X / of_Z, rtol=1e-10)
     np.testing.assert_allclose(fit.objective[0][1], 2 * of_X, rtol=1e-10)
 
@@ -202,7 +204,7 @@ def test_balanced_labels_weigh_as_much_as_the_data_at_the_start():
 def test_a_file_of_the_data_gives_the_same(tmp_path):
     X = np.vstack([data(seed) for seed in range(20)])
     sp.save_npz(tmp_path / "X.npz", sp.csr_matrix(X), compressed=False)
-    file = sf.open_csr(tmp_path / "X.npz", memory=4096)
+    file = sf.io.open_csr(tmp_path / "X.npz", memory=4096)
     known = {
         "fixed_components": np.ones((1, M)),
         "covariates": np.ones((len(X), 1)),
@@ -286,13 +288,13 @@ def test_a_huge_weight_of_labels_leaves_the_other_weights_as_they_are():
     fit = sf.factorize(X, Y, supervision_weight=1e12, **given, **OPTIONS)
     assert fit.feature_weight == 2.0
     options = {"Y": Y, "B": fit.B, "C": fit.C, "supervision_weight": 1e12}
-    whole = sf.objective(X, fit.S, fit.A, **options, **given)
+    whole = sf.extend.objective(X, fit.S, fit.A, **options, **given)
     # The weight magnifies rounding of the labels' loss, whose terms add up to the norm of Y.
     close = {"rtol": 1e-9, "atol": 1e12 * np.finfo(float).eps * np.sum(Y**2)}
     np.testing.assert_allclose(whole, fit.objective[-1][1], **close)
     zero = {**options, "supervision_weight": 0.0}
-    parts = sf.objective(X, fit.S, fit.A, **zero, **given)
-    labels = sf.objective(Y, fit.S, fit.B)
+    parts = sf.extend.objective(X, fit.S, fit.A, **zero, **given)
+    labels = sf.extend.objective(Y, fit.S, fit.B)
     np.testing.assert_allclose(whole, parts + 1e12 * labels, **close)
 
 

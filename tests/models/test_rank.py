@@ -28,8 +28,8 @@ MANY = 10_000_000
         lambda: sf.NMF(n_components=MANY).partial_fit(X),
         lambda: sf.SSNMFClassifier(n_components=MANY).fit(X, Y),
         lambda: sf.SSNMFRegressor(n_components=MANY).fit(X, Y),
-        lambda: sf.MarginNMF(n_components=MANY).fit(X, Y),
-        lambda: sf.ConstrainedNMF(n_components=MANY).fit(X, Y),
+        lambda: sf.papers.MarginNMF(n_components=MANY).fit(X, Y),
+        lambda: sf.papers.ConstrainedNMF(n_components=MANY).fit(X, Y),
         lambda: sf.BayesianNMF(n_components=MANY).fit(X),
         lambda: sf.NonnegativeCP(MANY).fit(X),
     ],
@@ -58,7 +58,7 @@ def test_available_memory(monkeypatch):
     ("model", "most"),
     [
         (sf.NMF(n_components=13, **QUICK), r"min\(n, m\) = 12"),
-        (sf.MarginNMF(n_components=13, **QUICK), r"min\(n, m\) = 12"),
+        (sf.papers.MarginNMF(n_components=13, **QUICK), r"min\(n, m\) = 12"),
     ],
 )
 def test_more_components_than_describe_any_data(model, most):

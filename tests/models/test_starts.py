@@ -33,7 +33,7 @@ def on_disk(tmp_path):
     for name in ("indptr", "indices", "data"):
         np.save(tmp_path / f"{name}.npy", getattr(COUNTS, name))
     np.save(tmp_path / "shape.npy", COUNTS.shape)
-    return sf.open_csr(tmp_path, memory=16 * 200)  # several blocks
+    return sf.io.open_csr(tmp_path, memory=16 * 200)  # several blocks
 
 
 def same(one, other):
@@ -90,7 +90,7 @@ def test_more_starts_are_no_worse():
         (sf.SSNMFRegressor(**SHORT), lambda m: m.objective_[-1][1]),
         (sf.TopicSupervisedNMF(max_iter=30, predicts=False), lambda m: m.objective_[-1][1]),
         (sf.BayesianNMF(**SHORT), lambda m: -m.lower_bound_),
-        (sf.SupervisedBayesianNMF(**SHORT), lambda m: -m.lower_bound_),
+        (sf.papers.SupervisedBayesianNMF(**SHORT), lambda m: -m.lower_bound_),
     ],
     ids=lambda given: type(given).__name__,
 )

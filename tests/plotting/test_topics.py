@@ -50,11 +50,11 @@ CALLS: dict[str, Callable[..., Figure]] = {
 }
 
 
-def two_ranks() -> sf.RankChoice:
-    return sf.RankChoice.of((2, 3), np.array([[1.0, 2.0], [3.0, 2.0]]), "held-out", "best")
+def two_ranks() -> sf.results.RankChoice:
+    return sf.results.RankChoice.of((2, 3), np.array([[1.0, 2.0], [3.0, 2.0]]), "held-out", "best")
 
 
-def few_starts() -> sf.Consensus:
+def few_starts() -> sf.results.Consensus:
     X = np.kron(np.eye(2), np.ones((6, 3)))
     return sf.consensus(X, 2, n_starts=2, random_state=0)
 
@@ -66,9 +66,11 @@ def dated_model() -> sf.DynamicTopics:
     )
 
 
-def small_tree() -> sf.TopicTree:
+def small_tree() -> sf.trees.TopicTree:
     X = np.kron(np.eye(3), np.ones((4, 2)))
-    return sf.topic_tree(X, [2, 3], feature_names=["$a", "_b", "c", "d", "e", "f"], random_state=0)
+    return sf.trees.topic_tree(
+        X, [2, 3], feature_names=["$a", "_b", "c", "d", "e", "f"], random_state=0
+    )
 
 
 # What has no title, or no axes to be given.

@@ -219,7 +219,7 @@ def test_rows_of_sparse_data_have_no_weights_in_estimators() -> None:
 def test_files(tmp_path: Any) -> None:
     X = sp.csr_array(counts())
     sp.save_npz(tmp_path / "X.npz", X, compressed=False)
-    file = sf.open_csr(tmp_path / "X.npz")
+    file = sf.io.open_csr(tmp_path / "X.npz")
     for criterion in ("held-out", "block"):
         with pytest.raises(TypeError, match="X is on disk"):
             sf.choose_rank(file, [2], criterion=criterion)

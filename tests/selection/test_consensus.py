@@ -113,7 +113,7 @@ def test_missing_entries_and_weights_are_heeded():
 def test_data_on_disk_give_the_same(tmp_path):
     X, _ = planted()
     sp.save_npz(tmp_path / "X.npz", sp.csr_array(X), compressed=False)
-    from_disk = found(sf.open_csr(tmp_path / "X.npz", memory=15_000), n_starts=3)
+    from_disk = found(sf.io.open_csr(tmp_path / "X.npz", memory=15_000), n_starts=3)
     in_memory = found(sp.csr_array(X), n_starts=3)
     np.testing.assert_allclose(from_disk.components, in_memory.components, atol=1e-6)
     np.testing.assert_allclose(from_disk.scores, in_memory.scores, rtol=1e-4, atol=1e-8)

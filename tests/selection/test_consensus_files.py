@@ -103,7 +103,7 @@ def test_wrong_names_and_samples_are_refused(tmp_path):
 def test_components_of_data_on_disk_are_refused(tmp_path):
     X = sp.csr_array(planted(n=30)[0])
     sp.save_npz(tmp_path / "X.npz", X, compressed=False)
-    consensus, Y = found(X, n_starts=2), sf.open_csr(tmp_path / "X.npz")
+    consensus, Y = found(X, n_starts=2), sf.io.open_csr(tmp_path / "X.npz")
     np.testing.assert_allclose(consensus.scores_of(Y), consensus.scores)
     with pytest.raises(TypeError, match="Y is on disk, and components_of needs it in memory"):
         consensus.components_of(Y)

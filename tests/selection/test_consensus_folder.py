@@ -89,7 +89,7 @@ def forms_of(X, folder):
     zeros.data[:] = X.ravel()
     path = folder / "X.npz"
     sp.save_npz(path, rows, compressed=False)
-    disk, parts = (sf.open_csr(path, **given) for given in ({}, {"memory": 5000}))
+    disk, parts = (sf.io.open_csr(path, **given) for given in ({}, {"memory": 5000}))
     return {"dense": X, "rows": rows, "backwards": backwards, "zeros": zeros} | {
         "disk": disk, "parts": parts,
     }  # fmt: skip

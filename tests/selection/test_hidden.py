@@ -48,8 +48,8 @@ def test_the_rest_keeps_its_weights(form: Any, kind: str | None) -> None:
     X, weights = amounts(n=20, m=15), given(kind, (20, 15))
     hidden = _hidden.hide_entries(form(X), weights, 0.2, True, np.random.default_rng(0))
     S, A = np.ones((20, 1)), np.ones((1, 15))
-    value = sf.objective(form(X), S, A, X_weights=weights)
-    seen = sf.objective(hidden.X, S, A, X_weights=hidden.X_weights)
+    value = sf.extend.objective(form(X), S, A, X_weights=weights)
+    seen = sf.extend.objective(hidden.X, S, A, X_weights=hidden.X_weights)
     unseen = float(hidden.weights.data @ (hidden.values.data - 1) ** 2)
     assert seen + unseen == pytest.approx(value, rel=1e-9)
 
@@ -69,7 +69,7 @@ def test_all_places_have_the_same_chance(monkeypatch: pytest.MonkeyPatch, share:
         errors.append(unseen.measures(S, A, "frobenius", 1)["error"])
     assert places.min() > 35  # of 75 expected
     assert places.max() < 125
-    expected = sf.objective(X, S, A) / X.shape[0] / X.shape[1]
+    expected = sf.extend.objective(X, S, A) / X.shape[0] / X.shape[1]
     deviation = np.std(errors) / np.sqrt(len(errors))
     assert abs(np.mean(errors) - expected) < 4 * deviation
 

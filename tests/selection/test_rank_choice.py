@@ -16,11 +16,11 @@ from ssnmf_fast import plotting
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def choice(means: Any, spread: float = 0.0, rule: str = "one-se") -> sf.RankChoice:
+def choice(means: Any, spread: float = 0.0, rule: str = "one-se") -> sf.results.RankChoice:
     """Return a choice with scores around some means, whose standard error is about `spread`."""
     around = np.array([-1.0, 0.0, 1.0]) * spread * np.sqrt(3)
     scores = np.asarray(means)[:, None] + around
-    return sf.RankChoice.of(tuple(range(1, len(means) + 1)), scores, "held-out", rule)
+    return sf.results.RankChoice.of(tuple(range(1, len(means) + 1)), scores, "held-out", rule)
 
 
 def test_rules() -> None:
@@ -32,7 +32,7 @@ def test_rules() -> None:
 
 
 def test_one_split_has_no_standard_error() -> None:
-    found = sf.RankChoice.of((1, 2), np.array([[2.0], [1.0]]), "held-out", "one-se")
+    found = sf.results.RankChoice.of((1, 2), np.array([[2.0], [1.0]]), "held-out", "one-se")
     assert found.rank == 2
     assert np.isnan(found.standard_errors).all()
 
@@ -40,13 +40,15 @@ def test_one_split_has_no_standard_error() -> None:
 def test_notes() -> None:
     assert choice([3.0, 1.0, 2.0, 4.0]).notes == []
     assert "largest rank tried, 3: try larger ones" in repr(choice([3.0, 2.0, 1.0]))
-    some = sf.RankChoice.of((5, 6, 7), np.array([[1.0], [2.0], [3.0]]), "held-out", "one-se")
+    some = sf.results.RankChoice.of(
+        (5, 6, 7), np.array([[1.0], [2.0], [3.0]]), "held-out", "one-se"
+    )
     assert "smallest one tried: try some below 5" in repr(some)
     assert choice([1.0, 2.0, 3.0]).notes == []  # none is below 1
     assert choice([2.0]).notes == []
     rng = np.random.default_rng(0)
     scores = rng.random((6, 5))
-    flat = sf.RankChoice.of(tuple(range(2, 8)), scores, "held-out", "one-se")
+    flat = sf.results.RankChoice.of(tuple(range(2, 8)), scores, "held-out", "one-se")
     assert any("The curve is flat" in note for note in flat.notes)
 
 
@@ -95,10 +97,10 @@ class TestBound:
 
     def test_labels(self) -> None:
         X, y = counts(), np.arange(60) % 2
-        model = sf.SupervisedBayesianNMF(tol=0, max_iter=20, random_state=0)
+        model = sf.papers.SupervisedBayesianNMF(tol=0, max_iter=20, random_state=0)
         given = {"criterion": "bound", "estimator": model, "n_starts": 1}
         found = sf.choose_rank(X, range(1, 4), y=y, **given)
-        assert isinstance(found.best_model, sf.SupervisedBayesianNMF)
+        assert isinstance(found.best_model, sf.papers.SupervisedBayesianNMF)
         with pytest.raises(ValueError, match="requires y"):
             sf.choose_rank(X, [2], **given)
 
@@ -126,7 +128,9 @@ class TestStability:
         assert found.scores.shape == (4, 1)
         assert found.larger_is_better
         scores = np.array([[1.0], [0.95], [0.5]])
-        made = [sf.RankChoice.of((2, 3, 4), scores, "stability", r) for r in ("one-se", "best")]
+        made = [
+            sf.results.RankChoice.of((2, 3, 4), scores, "stability", r) for r in ("one-se", "best")
+        ]
         assert [one.rank for one in made] == [3, 2]
 
     def test_one_start(self) -> None:

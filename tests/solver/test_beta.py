@@ -60,7 +60,7 @@ def test_objective_is_the_formula(beta, form, storage):
     S, A = rng.random((30, 3)) + 0.1, rng.random((3, 20)) + 0.1
     expected = objective(filled(whole), dense_W, S, A, beta)
     loss = {"loss": beta, "X_weights": W}
-    assert sf.objective(X, S, A, **loss) == pytest.approx(expected, rel=1e-9)
+    assert sf.extend.objective(X, S, A, **loss) == pytest.approx(expected, rel=1e-9)
     fit = sf.factorize(X, n_components=3, init=(S, A), max_iter=15, tol=0, **loss)
     expected = objective(filled(whole), dense_W, fit.S, fit.A, beta)
     assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-8)
@@ -186,7 +186,7 @@ def test_represent_and_estimators(beta):
     for _ in range(30):
         online.partial_fit(S @ A)
     assert online.objective_[-1][1] < online.objective_[0][1]
-    constrained = sf.ConstrainedNMF(n_components=3, loss=beta, random_state=0)
+    constrained = sf.papers.ConstrainedNMF(n_components=3, loss=beta, random_state=0)
     constrained.fit(S @ A, y)
     values = [value for _, value in constrained.objective_]
     assert max(np.diff(values)) <= 1e-9 * values[0]
@@ -196,7 +196,7 @@ def test_represent_and_estimators(beta):
 def test_fits_from_disk_are_those_in_memory(tmp_path, beta):
     X = data(np.random.default_rng(8), (80, 20), np.float64)
     sp.save_npz(tmp_path / "X.npz", X, compressed=False)
-    file = sf.open_csr(tmp_path / "X.npz", memory=1000)
+    file = sf.io.open_csr(tmp_path / "X.npz", memory=1000)
     options = {"n_components": 3, "loss": beta, "random_state": 0, "init": "random"}
     here, there = (sf.factorize(Z, max_iter=15, tol=0, **options) for Z in (X, file))
     np.testing.assert_allclose(there.A, here.A, rtol=1e-8)

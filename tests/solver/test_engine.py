@@ -93,8 +93,8 @@ def test_separable_weights_of_data_with_holes(loss, share, solver):
 UNKNOWN = {
     "factorize": lambda: sf.factorize(X, n_components=2, loss="euclidean"),
     "represent": lambda: sf.represent(X, np.ones((2, 8)), loss="euclidean"),
-    "objective": lambda: sf.objective(X, X[:, :2], X[:2], loss="euclidean"),
-    "ConstrainedNMF": lambda: sf.ConstrainedNMF(loss="euclidean").fit(X, LABELS),
+    "objective": lambda: sf.extend.objective(X, X[:, :2], X[:2], loss="euclidean"),
+    "ConstrainedNMF": lambda: sf.papers.ConstrainedNMF(loss="euclidean").fit(X, LABELS),
 }
 
 
@@ -141,9 +141,9 @@ def test_a_file_is_read_once_in_every_iteration(tmp_path, monkeypatch, loss, sol
     X = data(rng, (200, 40), np.float64)
     Y = np.eye(3)[rng.integers(3, size=200)] if labels else None
     sp.save_npz(tmp_path / "X.npz", X, compressed=False)
-    file = sf.open_csr(tmp_path / "X.npz", memory=2000)
-    blocks, reads = sf.CsrFile.blocks, []
-    monkeypatch.setattr(sf.CsrFile, "blocks", lambda self: (reads.append(1), blocks(self))[1])
+    file = sf.io.open_csr(tmp_path / "X.npz", memory=2000)
+    blocks, reads = sf.io.CsrFile.blocks, []
+    monkeypatch.setattr(sf.io.CsrFile, "blocks", lambda self: (reads.append(1), blocks(self))[1])
     sums = {"loss": loss, "supervision_loss": loss, "solver": solver}
     options = {"n_components": 4, "init": "random", "random_state": 0, "tol": 0, **sums}
     in_memory = dict(options)

@@ -70,7 +70,7 @@ def test_the_optimality_conditions_hold_at_convergence(solver):
     assert residual(X, fit.S, fit.A) < 1e-6
     values = [value for _, value in fit.objective]
     assert max(np.diff(values)) <= 1e-12 * values[0]
-    known = sf.objective(X, fit.S, fit.A, loss=LOSS)
+    known = sf.extend.objective(X, fit.S, fit.A, loss=LOSS)
     assert fit.objective[-1][1] == pytest.approx(known, rel=1e-10)
 
 

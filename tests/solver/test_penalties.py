@@ -96,7 +96,7 @@ def test_no_update_raises_the_penalized_objective(seed, loss, solver, form, stor
     rises = np.diff(values)
     assert np.all(rises <= 1e-9 * np.abs(values[0]))
     del options["solver"]
-    found = sf.objective(X, fit.S, fit.A, Y=Y, B=fit.B, **options)
+    found = sf.extend.objective(X, fit.S, fit.A, Y=Y, B=fit.B, **options)
     np.testing.assert_allclose(found, values[-1], rtol=1e-8, atol=1e-10)
 
 
@@ -160,12 +160,12 @@ def test_the_objective_is_that_of_scikit_learn(loss, l1_ratio):
         penalties.L2(scale * alpha * (1 - l1_ratio) / 2),
     ]
     # The order of updates differs, and minima are local: one of theirs is one of ours.
-    theirs = sf.objective(X, W, H, loss=loss, penalties=given)
+    theirs = sf.extend.objective(X, W, H, loss=loss, penalties=given)
     near = W + 1e-3 * W.mean(), H + 1e-3 * H.mean()
     options = {"init": near, "tol": 1e-10, "max_iter": 20000, "penalties": given}
     fit = sf.factorize(X, n_components=R, loss=loss, **options)
     np.testing.assert_allclose(fit.objective[-1][1], theirs, rtol=2e-4)
-    loss_alone = sf.objective(X, W, H, loss=loss)
+    loss_alone = sf.extend.objective(X, W, H, loss=loss)
     elastic = l1_ratio * (10 * W.sum() + 15 * H.sum())
     elastic += (1 - l1_ratio) / 2 * (10 * (W**2).sum() + 15 * (H**2).sum())
     np.testing.assert_allclose(theirs, loss_alone + scale * alpha * elastic, rtol=1e-10)
@@ -225,7 +225,7 @@ def test_files_and_threads_do_not_matter(tmp_path):
         np.testing.assert_array_equal(fit.S, two.S)
         solver = "auto" if loss == "frobenius" else "mm"  # files have no descent entry by entry
         fit = sf.factorize(X, loss=loss, solver=solver, **options)
-        file = sf.open_csr(tmp_path / "X.npz", memory=8192)
+        file = sf.io.open_csr(tmp_path / "X.npz", memory=8192)
         stored = sf.factorize(file, loss=loss, solver=solver, **options)
         np.testing.assert_allclose(stored.S, fit.S, rtol=1e-6, atol=1e-8)
 
@@ -386,7 +386,7 @@ def test_other_models_take_penalties_by_the_names_of_factors():
     scaled = {"S": penalties.L1(0.5 / 5), "A": penalties.L2(0.5 / 8)}
     S, A = fit.factors["rows"], fit.factors["columns"].T
     np.testing.assert_allclose(
-        fit.objective[-1][1], sf.objective(X, S, A, penalties=scaled), rtol=1e-10
+        fit.objective[-1][1], sf.extend.objective(X, S, A, penalties=scaled), rtol=1e-10
     )
     with pytest.raises(ValueError, match="expected names of factors"):
         extend.fit(model, n_components=2, penalties={"samples": penalties.L1(1.0)})
@@ -397,5 +397,5 @@ def test_the_objective_takes_components_that_are_far_apart_in_scale():
     S, A = rng.random((6, 3)), rng.random((3, 5))
     X, sizes = S @ A, 2.0 ** np.array([40, 0, -40])
     given = {"S": penalties.L2(1e-12)}
-    found = sf.objective(X, S * sizes, A / sizes[:, None], penalties=given)
+    found = sf.extend.objective(X, S * sizes, A / sizes[:, None], penalties=given)
     np.testing.assert_allclose(found, 5e-12 * np.sum((S * sizes) ** 2), rtol=1e-9)

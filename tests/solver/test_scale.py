@@ -29,7 +29,7 @@ def fits_of(X, Y):
         "labels": lambda: sf.factorize(X, Y, n_components=2),
         "penalties": lambda: sf.factorize(X, n_components=2, penalties=sf.penalties.L2(1.0)),
         "represent": lambda: sf.represent(X, np.ones((2, 15))),
-        "objective": lambda: sf.objective(X, np.ones((20, 2)), np.ones((2, 15))),
+        "objective": lambda: sf.extend.objective(X, np.ones((20, 2)), np.ones((2, 15))),
         "tensor": lambda: sf.factorize_tensor(X.reshape(5, 4, 15), n_components=2),
         "fit": lambda: sf.NMF(2).fit(X),
         "transform": lambda: fitted.transform(X),
@@ -60,7 +60,7 @@ def test_labels_far_from_1_are_refused():
 def test_files_far_from_1_are_refused(tmp_path):
     sp.save_npz(tmp_path / "X.npz", sp.csr_array(np.full((4, 3), 1e-20)), compressed=False)
     with pytest.raises(ValueError, match=r"X has a largest entry of 1e-20.*multiply X by 1e20\."):
-        sf.open_csr(tmp_path / "X.npz")
+        sf.io.open_csr(tmp_path / "X.npz")
 
 
 @each("solver", ["auto", "mu"])
@@ -120,11 +120,11 @@ def test_divergences_are_finite_and_not_negative():
     rng = np.random.default_rng(0)
     X = np.ldexp(rng.random((20, 15)), 45)
     S, A = np.zeros((20, 2)), np.zeros((2, 15))
-    assert np.isfinite(sf.objective(X, S, A, loss="kullback-leibler"))
+    assert np.isfinite(sf.extend.objective(X, S, A, loss="kullback-leibler"))
     for seed in range(20):
         rng = np.random.default_rng(seed)
         S, A = rng.random((30, 2)).astype(np.float32), rng.random((2, 40)).astype(np.float32)
-        assert sf.objective(S @ A, S, A, loss="kullback-leibler") >= 0
+        assert sf.extend.objective(S @ A, S, A, loss="kullback-leibler") >= 0
 
 
 @pytest.mark.slow

@@ -173,7 +173,8 @@ def test_rows_of_any_mode_are_those_of_the_unfolded_matrix(loss, form):
         expected = sf.represent(unfolded(full, mode), G.T, **problem_of_rows)
         found = fitted.transform(X, mode=mode, X_weights=given)
         values = [
-            sf.objective(unfolded(full, mode), S, G.T, **problem_of_rows) for S in (found, expected)
+            sf.extend.objective(unfolded(full, mode), S, G.T, **problem_of_rows)
+            for S in (found, expected)
         ]
         assert values[0] == pytest.approx(values[1], rel=1e-3 if loss == "elastic" else 1e-6)
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
         assert_type(sf.NMF(3).fit(X), sf.NMF)
         assert_type(sf.NMF(3).transform(X), npt.NDArray[Any])
         assert_type(sf.SSNMFClassifier().fit(X, [0, 1]), sf.SSNMFClassifier)
-        assert_type(sf.factorize(X, n_components=2), sf.Factorization)
+        assert_type(sf.factorize(X, n_components=2), sf.results.Factorization)
         assert_type(sf.factorize(X, n_components=2).A, npt.NDArray[Any])
-        assert_type(sf.complete(X, n_components=2), sf.Completion)
+        assert_type(sf.complete(X, n_components=2), sf.results.Completion)
         assert_type(sf.__version__, str)
 
 

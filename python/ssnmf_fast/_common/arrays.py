@@ -1,8 +1,8 @@
-"""The types of arrays in signatures."""
+"""Types in signatures."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,9 @@ import scipy.sparse as sp
 Array: TypeAlias = npt.NDArray[Any]
 Matrix: TypeAlias = Array | sp.csr_array  # clean
 MatrixLike: TypeAlias = npt.ArrayLike | sp.sparray | sp.spmatrix  # as users give it
+Seed: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
+LossName = Literal["frobenius", "kullback-leibler", "itakura-saito"]
+Solver = Literal["auto", "mm", "mu", "hals"]
 
 
 def bits_of(mask: Array) -> Array:

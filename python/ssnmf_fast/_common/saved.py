@@ -23,7 +23,7 @@ _readers = np.lib.format
 _READERS = {(1, 0): _readers.read_array_header_1_0, (2, 0): _readers.read_array_header_2_0}
 
 
-def header_array(header: Any) -> Array:
+def header_array(header: object) -> Array:
     """Return a header as the array that a file has of it."""
     return np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
 
@@ -137,7 +137,7 @@ class Saved:
                     )
         self._check_entries(name, value)
 
-    def restored(self, value: Any) -> Any:
+    def restored(self, value: object) -> Any:
         """Return the attribute, of the value of a file that was checked."""
         return value if self.kind is None or value is None else as_declared(value, self.kind, "")
 
@@ -162,7 +162,7 @@ class Saved:
 Table = Mapping[str, Saved]
 
 
-def arrays_of(value: Any) -> Any:
+def arrays_of(value: object) -> Any:
     """Return what is saved of an attribute: its arrays, or its `plain` form."""
     if hasattr(value, "arrays"):
         return value.arrays()

@@ -56,11 +56,11 @@ def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
     return arrays, plain
 
 
-def _is_numeric(value: Any) -> bool:
+def _is_numeric(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
 
 
-def _packed(value: Any, key: str) -> Any:
+def _packed(value: object, key: str) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind == "M":
         return {"kind": np.datetime_data(value.dtype)[0], "values": value.astype(str).tolist()}
     if isinstance(value, np.ndarray):
@@ -112,7 +112,7 @@ def unpacked(plain: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
     return values | arrays
 
 
-def _unpacked(value: Any) -> Any:
+def _unpacked(value: object) -> Any:
     if not isinstance(value, dict):
         return value
     entries = value["values"]
@@ -165,7 +165,7 @@ _FORMER = {"rank": "n_components", "rank_": "n_components_"}
 _MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
-def save(model: Any, path: Names) -> None:
+def save(model: object, path: Names) -> None:
     """Save a model to a file that is safe to share.
 
     Parameters
@@ -306,7 +306,7 @@ def _is_estimator(kind: Any) -> bool:
     return hasattr(kind, "get_params")
 
 
-def _class_of(name: Any) -> Any:
+def _class_of(name: object) -> Any:
     """Return the class of a name, of those that can be saved, or None."""
     result = next((kind for kind in _RESULTS if kind.__name__ == name), None)
     return result or (_declaring().get(name) if isinstance(name, str) else None)

@@ -63,7 +63,7 @@ def load_vectorizer(path: str | os.PathLike[str]) -> Any:
     Examples
     --------
     >>> import ssnmf_fast as sf
-    >>> vectorizer = sf.load_vectorizer("results")  # doctest: +SKIP
+    >>> vectorizer = sf.io.load_vectorizer("results")  # doctest: +SKIP
     >>> model = sf.load("results")  # doctest: +SKIP
     >>> model.predict(vectorizer.transform(["the team won the game"]))  # doctest: +SKIP
     """

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName
 from .._common.text import listed
 from .._common.warn import warn_user
 from .._data.border import check_factor, check_option
@@ -31,7 +31,7 @@ def map_to(
     genes: Sequence[str] | None = None,
     scale: str = "reference",
     key_added: str = "nmf",
-    loss: str | float | None = None,
+    loss: LossName | float | None = None,
     tol: float = 1e-6,
     n_threads: int | None = None,
     memory: int = MEMORY,

@@ -195,9 +195,9 @@ def consensus(
     random_state : None, int, Generator or RandomState
         Seed of the starts.
     cnmf_folder : path, optional
-        Where tables are written, as cNMF has them; see :meth:`Consensus.to_cnmf`.  Those of all
-        genes need them in memory: of more than `memory` bytes, tables have the genes that were
-        used.
+        Where tables are written, as cNMF has them; see
+        :meth:`ssnmf_fast.results.Consensus.to_cnmf`.  Those of all genes need them in memory: of
+        more than `memory` bytes, tables have the genes that were used.
     cnmf_name : str
         The begin of the names of these files, without separators of folders.
     **options

@@ -42,7 +42,7 @@ _OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
 _PICTURE, _REPORT = "components.png", "report.html"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
-    VECTORIZER_NAME: "vocabulary and idf, for `ssnmf-fast predict` and ssnmf_fast.load_vectorizer",
+    VECTORIZER_NAME: "vocabulary and idf, for `predict` and ssnmf_fast.io.load_vectorizer",
     _TOPICS: "top terms of every topic",
     _SHARES: "share of every class in a topic",
     _EXAMPLES: "samples that are typical of every topic",

@@ -115,9 +115,9 @@ def complete(
         Number of threads; it does not change the result.  None uses all cores that are available to
         the process.
     callback : callable, optional
-        Called with a :class:`CompletionState` after every check, those of the search of
-        ``gamma_min="validate"`` included.  Returning True stops everything; the result is then that
-        of the current fit, which during the search uses nine tenths of the entries.
+        Called with a :class:`ssnmf_fast.results.CompletionState` after every check, those of the
+        search of ``gamma_min="validate"`` included.  Returning True stops everything; the result is
+        then that of the current fit, which during the search uses nine tenths of the entries.
     verbose : int
         1 shows progress on standard error: a bar on a terminal, otherwise lines.
     dtype : {"float32", "float64"}, optional

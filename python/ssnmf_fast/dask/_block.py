@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._backend.dispatch import padded, padded_zeros
-from .._common.arrays import Array, bits_of, mask_of
+from .._common.arrays import Array, Solver, bits_of, mask_of
 from .._data.border import CleanMatrix, check_data, check_factor, check_matrix, check_support
 from .._data.csr_file import CsrFile
 from .._solver import starts, terms
@@ -20,7 +20,7 @@ from .._solver.known import Known
 from .._solver.losses import FROBENIUS
 from .._solver.penalties import Penalties, value_of
 from .._solver.problem import Ahead, Problem, problem_of
-from .._solver.relations import Relation, Solver, Statistics, unreached, value
+from .._solver.relations import Relation, Statistics, unreached, value
 from .._solver.terms import Loss
 from ._rows import BlockStatistics, OnePickle, Order, Rows, kept
 

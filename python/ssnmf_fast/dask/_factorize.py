@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from distributed import Client
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Solver
 from .._data.border import check_factor, check_integer, require_memory, warn_of_rank
 from .._persist.io import save
 from .._solver.build import (
@@ -47,7 +47,7 @@ def factorize(
     supervision_weight: float | Literal["balanced"] = 1.0,
     X_weights: Any = None,
     Y_weights: Any = None,
-    solver: str = "auto",
+    solver: Solver = "auto",
     init: Any = "auto",
     max_iter: int = 200,
     tol: float = 1e-4,
@@ -79,7 +79,7 @@ def factorize(
     X : dask.array.Array, shape (n, m), or list
         Samples by features, nonnegative, cut by rows into chunks of NumPy arrays, SciPy sparse
         matrices or pydata/sparse arrays; or a list with a delayed object, a future or a path for
-        each block of rows.  A path is that of a file as :func:`ssnmf_fast.open_csr` takes, which
+        each block of rows.  A path is that of a file as :func:`ssnmf_fast.io.open_csr` takes, which
         the workers open and read in every iteration: it must be there for all of them.
     Y : array_like, scipy.sparse, dask.array.Array, shape (n, k), or list, optional
         Supervision.  Arrays of all rows are cut as X is.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Solver
 from .._data.border import check_random_state
 from .._data.threads import resolve_threads
 from .._solver import starts
@@ -20,7 +20,7 @@ from .._solver.known import Known
 from .._solver.loop import Current
 from .._solver.penalties import Penalties
 from .._solver.problem import Ahead, Problem
-from .._solver.relations import Relation, Side, Solver, Statistics, unreached, value
+from .._solver.relations import Relation, Side, Statistics, unreached, value
 from . import _block
 from . import _block as _build
 from ._block import Draw, Plan, RowOrder

@@ -16,7 +16,7 @@ from dask import delayed
 from distributed import Client
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization
 from .._models.represent import represent
@@ -287,7 +287,7 @@ def _apply(block: Any, weights: Any = None, *, model: Any, method: str, empty: A
 
 
 def _represent_rows(
-    given: BlockInput, rows: Array, A: Array, loss: str | float, n_threads: int | None
+    given: BlockInput, rows: Array, A: Array, loss: LossName | float, n_threads: int | None
 ) -> Array:
     """Return some rows of a block over a dictionary."""
     X, weights = given.X, given.X_weights

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array, Matrix, MatrixLike
+from .._common.arrays import Array, LossName, Matrix, MatrixLike
 from .._common.optional import TABLES_HINT, require_package
 from .._common.saved import LOSS, Saved
 from .._data.border import (
@@ -154,7 +154,7 @@ class DynamicTopics(FactorizationBase):
     freq: str | int = "month"
     method: Literal["tied", "tensor", "sums", "nmf"] = "tied"
     documents_per_slice: int | None = None
-    loss: str | float = "frobenius"
+    loss: LossName | float = "frobenius"
     solver: str = "auto"
     init: Starts = "auto"
     forget_factor: float = 0.98

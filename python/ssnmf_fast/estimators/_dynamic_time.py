@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
-from .._common.arrays import Array, Matrix
+from .._common.arrays import Array, LossName, Matrix
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix
 from .._data.tensors import check_tensor
@@ -118,7 +118,7 @@ class Dated(Protocol):
     freq: str | int
     method: Any
     documents_per_slice: int | None
-    loss: str | float
+    loss: LossName | float
     init: Any
     n_threads: int | None
     components_: Array
@@ -126,7 +126,7 @@ class Dated(Protocol):
     prevalence_: Array
     slices_: Array
     slice_sizes_: Array
-    loss_: str | float
+    loss_: LossName | float
     stream_statistics_: dict[str, Array]
 
     def _arguments(self, function: Callable[..., Any] = ...) -> dict[str, Any]: ...
@@ -147,7 +147,7 @@ class SliceMethod:
         means = means_of_slices(self.prepare(X, model.loss_), slices)
         return represent(means, model.components_, loss=model.loss_, n_threads=model.n_threads)
 
-    def rows(self, X: Matrix, slices: Slices, loss: str | float) -> Matrix:
+    def rows(self, X: Matrix, slices: Slices, loss: LossName | float) -> Matrix:
         """Return the rows that a model learns from."""
         return sums_of_slices(self.prepare(X, loss), slices)[slices.sizes > 0]
 
@@ -177,7 +177,7 @@ class DocumentMethod:
         S = represent(X, model.components_, loss=model.loss_, n_threads=model.n_threads)
         return np.asarray(means_of_slices(S, slices))
 
-    def rows(self, X: Matrix, slices: Slices, loss: str | float) -> Matrix:
+    def rows(self, X: Matrix, slices: Slices, loss: LossName | float) -> Matrix:
         return X
 
     def fitted_rows(self, model: Dated) -> Array:

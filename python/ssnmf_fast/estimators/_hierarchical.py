@@ -254,7 +254,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
     See Also
     --------
     FewLabelsClassifier : Labels of one level.
-    ssnmf_fast.topic_tree : A tree of topics without labels.
+    ssnmf_fast.trees.topic_tree : A tree of topics without labels.
 
     Notes
     -----

@@ -220,8 +220,8 @@ class NMF(BatchLearner):
     Attributes
     ----------
     topic_names_ : ndarray of str, shape (r,)
-        Names of the topics, where they come from :func:`ssnmf_fast.split_topic` or
-        :func:`ssnmf_fast.merge_topics`.
+        Names of the topics, where they come from :func:`ssnmf_fast.trees.split_topic` or
+        :func:`ssnmf_fast.trees.merge_topics`.
 
     See Also
     --------

@@ -103,7 +103,7 @@ class ConstrainedNMF(ReadoutPredictions):
     >>> import ssnmf_fast as sf
     >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2], [4, 1, 0, 0]])
     >>> y = [0, 0, 1, 1, -1]
-    >>> model = sf.ConstrainedNMF(n_components=2, unlabeled=-1, random_state=0).fit(X, y)
+    >>> model = sf.papers.ConstrainedNMF(n_components=2, unlabeled=-1, random_state=0).fit(X, y)
     >>> bool(np.allclose(model.representation_[0], model.representation_[1]))
     True
     """
@@ -359,7 +359,7 @@ class MarginNMF(ReadoutPredictions):
     >>> from sklearn.svm import LinearSVC
     >>> import ssnmf_fast as sf
     >>> X, y = load_digits(n_class=2, return_X_y=True)
-    >>> model = make_pipeline(sf.MarginNMF(n_components=5, random_state=0), LinearSVC())
+    >>> model = make_pipeline(sf.papers.MarginNMF(n_components=5, random_state=0), LinearSVC())
     >>> bool(model.fit(X / 16, y).score(X / 16, y) > 0.95)
     True
     """

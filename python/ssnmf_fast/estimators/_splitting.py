@@ -71,7 +71,7 @@ def split_topic(
     >>> X = np.kron(np.eye(3), np.ones((4, 3)))  # three blocks, two topics
     >>> model = sf.NMF(2, random_state=0).fit(X)
     >>> largest = int(model.topic_proportions(X).sum(axis=0).argmax())
-    >>> parts = sf.split_topic(model, largest, 2, X)
+    >>> parts = sf.trees.split_topic(model, largest, 2, X)
     >>> bool(parts.reconstruction_err_ < 1e-6 < model.reconstruction_err_)
     True
     """
@@ -110,7 +110,7 @@ def merge_topics(model: Any, topics: Sequence[int | str]) -> NMF:
     >>> import ssnmf_fast as sf
     >>> X = np.kron(np.eye(3), np.ones((4, 3)))
     >>> model = sf.NMF(3, random_state=0).fit(X)
-    >>> print(sf.merge_topics(model, [0, 2]).topic_names_)
+    >>> print(sf.trees.merge_topics(model, [0, 2]).topic_names_)
     ['0+2' '1']
     """
     check_topics(model)

@@ -72,7 +72,7 @@ def term_bars(
     ValueError
         If topics are empty, weights are negative or not finite, or counts are below 1.
     TypeError
-        If `topics` is not a :class:`Topics`, or a count is not an integer.
+        If `topics` is not a :class:`ssnmf_fast.results.Topics`, or a count is not an integer.
 
     Examples
     --------

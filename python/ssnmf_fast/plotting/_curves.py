@@ -152,7 +152,7 @@ def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any =
     ----------
     values : array_like, shape (k,)
         Singular values, largest first, such as the `singular_values` of a
-        :class:`~ssnmf_fast.Completion`; zeros are left out.
+        :class:`~ssnmf_fast.results.Completion`; zeros are left out.
     rank : int, 1 to k, optional
         Marked by a line behind the value of this number; the others are gray.
 

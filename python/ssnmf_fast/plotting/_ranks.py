@@ -106,7 +106,7 @@ def clustergram(consensus: Consensus, *, title: str | None = None) -> Figure:
     Raises
     ------
     TypeError
-        If `consensus` is not a :class:`ssnmf_fast.Consensus`.
+        If `consensus` is not a :class:`ssnmf_fast.results.Consensus`.
 
     Notes
     -----
@@ -162,7 +162,7 @@ def consensus_matrix(consensus: Consensus, *, title: str | None = None, ax: Any 
     Raises
     ------
     TypeError
-        If `consensus` is not a :class:`ssnmf_fast.Consensus`.
+        If `consensus` is not a :class:`ssnmf_fast.results.Consensus`.
 
     Notes
     -----
@@ -220,7 +220,7 @@ def stability_by_rank(
     Raises
     ------
     TypeError
-        If one is not a :class:`ssnmf_fast.Consensus`.
+        If one is not a :class:`ssnmf_fast.results.Consensus`.
     ValueError
         If there is none.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .._data.border import check_integer, check_option
 from .._topics import class_means, divide_by_sums, topic_shares
 from ._style import (
@@ -46,12 +46,12 @@ def class_map(
     model: Any,
     classes: Any = None,
     *,
-    X: Any = None,
-    y: Any = None,
+    X: Matrix = None,
+    y: object = None,
     topics: Any = None,
     sort: bool = True,
     darkest: float | None = None,
-    unlabeled: Any = "auto",
+    unlabeled: object = "auto",
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:
@@ -143,7 +143,7 @@ def _topic_axes(
     return drawn, axes, room, order
 
 
-def _over_classes(model: Any, X: Any, y: Any, unlabeled: Any) -> tuple[Array, Any]:
+def _over_classes(model: Any, X: Any, y: Any, unlabeled: object) -> tuple[Array, Any]:
     """Return topics over classes, and names of these."""
     if (X is None) != (y is None):
         given, missing = ("X", "y") if y is None else ("y", "X")
@@ -170,14 +170,14 @@ def _over_classes(model: Any, X: Any, y: Any, unlabeled: Any) -> tuple[Array, An
 @complete_docstring
 def label_map(
     S: npt.ArrayLike,
-    y: Any,
+    y: object,
     *,
     topics: Any = None,
     label_names: Any = None,
     share: Literal["topic", "label", "largest"] = "topic",
     sort: bool = False,
     darkest: float | None = None,
-    unlabeled: Any = "auto",
+    unlabeled: object = "auto",
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:
@@ -269,14 +269,14 @@ def topic_tree(
     Parameters
     ----------
     tree : TopicTree
-        As from :func:`ssnmf_fast.topic_tree`.
+        As from :func:`ssnmf_fast.trees.topic_tree`.
     n_terms : int
         Number of terms beside the name of a topic, at least 1; those that have no room are cut.
 
     Raises
     ------
     TypeError
-        If `tree` is not a :class:`ssnmf_fast.TopicTree`.
+        If `tree` is not a :class:`ssnmf_fast.trees.TopicTree`.
 
     Notes
     -----
@@ -288,7 +288,7 @@ def topic_tree(
     >>> import ssnmf_fast as sf
     >>> from ssnmf_fast import plotting
     >>> X = np.kron(np.eye(2), np.array([[3, 3, 1, 0], [3, 3, 0, 1]]).repeat(5, axis=0))
-    >>> drawn = plotting.topic_tree(sf.topic_tree(X, [2, 4], random_state=0))
+    >>> drawn = plotting.topic_tree(sf.trees.topic_tree(X, [2, 4], random_state=0))
     >>> len(drawn.axes)
     1
     """
@@ -334,5 +334,5 @@ def _check_tree(tree: Any) -> None:
 
     if not isinstance(tree, TopicTree):
         raise TypeError(
-            f"tree must be a TopicTree, as sf.topic_tree returns; got {type(tree).__name__}."
+            f"tree must be a TopicTree, as sf.trees.topic_tree returns; got {type(tree).__name__}."
         )

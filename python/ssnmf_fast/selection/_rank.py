@@ -67,8 +67,8 @@ def choose_rank(
         An estimator of this package that takes `X_weights`, such as :class:`NMF`,
         :class:`SSNMFClassifier` or :class:`SSNMFRegressor`, with its parameters; it is not fitted
         itself.  None fits plain factorizations (:func:`factorize`, :func:`factorize_tensor`).  For
-        "bound" a :class:`BayesianNMF` (the default) or :class:`SupervisedBayesianNMF`, for tensors
-        a :class:`NonnegativeCP`.
+        "bound" a :class:`BayesianNMF` (the default) or
+        :class:`ssnmf_fast.papers.SupervisedBayesianNMF`, for tensors a :class:`NonnegativeCP`.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float, optional
         Loss of the plain factorizations, and what the errors of predictions are measured by;
         "frobenius" by default.  An estimator has its own.

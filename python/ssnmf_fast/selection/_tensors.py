@@ -12,8 +12,15 @@ import numpy as np
 from sklearn.base import clone
 
 from .._common.arrays import Array
-from .._data.tensor_entries import RowProducts
-from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor, coordinate_parts, depth
+from .._data.tensors import (
+    Coordinates,
+    RowProducts,
+    SparseTensor,
+    Tensor,
+    check_tensor,
+    coordinate_parts,
+    depth,
+)
 from .._data.threads import Stop, resolve_threads
 from .._models.factorize import factorize_tensor
 from .._solver.build import build_tensor_term

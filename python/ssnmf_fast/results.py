@@ -1,0 +1,30 @@
+"""Results of functions and methods, for type hints and ``isinstance``: no user constructs them."""
+
+from __future__ import annotations
+
+from ._models.factorize import Factorization, TensorFactorization
+from ._solver.result import FitState, Receipt
+from ._topics import Topic, Topics
+from .completion._result import Completion, CompletionState
+from .estimators import Explanation, Peak, PeakInterval, Reasons, SlicePrevalence, TopicNode
+from .selection import Consensus, RankChoice, Verification
+
+__all__ = [
+    "Completion",
+    "CompletionState",
+    "Consensus",
+    "Explanation",
+    "Factorization",
+    "FitState",
+    "Peak",
+    "PeakInterval",
+    "RankChoice",
+    "Reasons",
+    "Receipt",
+    "SlicePrevalence",
+    "TensorFactorization",
+    "Topic",
+    "TopicNode",
+    "Topics",
+    "Verification",
+]
