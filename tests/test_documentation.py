@@ -156,6 +156,8 @@ def test_scripts_exist() -> None:
     scripts = set(re.findall(r"python ((?:benchmarks|examples)/\S+?\.py)", text))
     assert scripts
     assert [script for script in sorted(scripts) if not (ROOT / script).is_file()] == []
+    benchmarks = {path.stem for path in (ROOT / "benchmarks").rglob("*.py")}
+    assert set(re.findall(r"benchmarks/run\.py (\w+)", text)) <= benchmarks
 
 
 def modules_with_examples() -> list[str]:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from internals import _findings, _models, _sample_labels
 from topic_tables import make_topics
 
 import ssnmf_fast as sf
+from ssnmf_fast.cli import _findings, _models
+from ssnmf_fast.cli import _labels as _sample_labels
 
 
 class TestLabels:

@@ -69,10 +69,7 @@ def test_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (
-            ["--criterion", "bound", "--loss", "frobenius"],
-            "--loss is not used by --criterion",
-        ),
+        (["--criterion", "bound", "--loss", "frobenius"], "--loss is not used by --criterion"),
         (["--criterion", "stability", "--ranks", "1:3"], "ranks and n_starts of at least 2"),
     ],
 )

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from internals import _findings, _fit
 from outputs import rows_of
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
@@ -18,7 +17,7 @@ from sklearn.metrics import f1_score
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import build_parser, main
+from ssnmf_fast.cli import _findings, _fit, build_parser, main
 from ssnmf_fast.report import Evaluation, Measure, predict_simply
 
 MODEL, SVC, LARGEST = "model", "LinearSVC", "largest class"
@@ -122,9 +121,8 @@ class TestDefault:
         assert main([*files(tmp_path, 10), "--rank", "5"]) == 2
         assert "takes no --rank" in capsys.readouterr().err
         assert main([*files(tmp_path, 10), "--readout", "refit"]) == 2
-        assert (
-            "--readout is not used by --model few-labels (only by ssnmf)" in capsys.readouterr().err
-        )
+        error = capsys.readouterr().err
+        assert "--readout is not used by --model few-labels (only by ssnmf)" in error
         more = ["--model", "ssnmf", "--rank", "5", "--supervision-weight", "auto"]
         assert main([*files(tmp_path, 10), *more]) == 2
         assert "--model ssnmf takes no --supervision-weight auto" in capsys.readouterr().err
@@ -262,9 +260,8 @@ class TestScores:
         """Of labels that are more even than the classes, for every method."""
         truth = np.array(["a", "a", "b", "b"])
         guesses = {MODEL: np.array(["a", "a", "b", "a"]), LARGEST: np.array(["b"] * 4)}
-        judged = Evaluation(
-            truth, guesses, ["a", "b"], True, weights=np.array([0.4, 0.4, 0.1, 0.1])
-        )
+        weights = np.array([0.4, 0.4, 0.1, 0.1])
+        judged = Evaluation(truth, guesses, ["a", "b"], True, weights=weights)
         found = {one.key: one for one in judged.measures()}
         assert found["accuracy"].value == pytest.approx(0.9)
         assert found["majority_accuracy"].value == pytest.approx(0.2)

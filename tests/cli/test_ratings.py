@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import types
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -177,21 +178,30 @@ class TestColumns:
         ],
     )
     def test_by_name(self, header: str, more: Any, found: Any, tmp_path: Path) -> None:
-        columns = header.split(",")
-        rows = [f"{k % 5 + 1},{k % 3},{k % 4},{k}".split(",")[: len(columns)] for k in range(12)]
-        lines = [header, *(",".join(row) for row in rows)]
-        (tmp_path / "a.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        roles = ("user", "item", "rating")
-        options = [f"--{role}={name}" for role, name in zip(roles, more, strict=False)]
-        assert complete(tmp_path / "a.csv", tmp_path / "out", "--duplicates=mean", *options) == 0
-        report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
-        assert tuple(report["columns"].values()) == found
+        options = zip(("--user", "--item", "--rating"), more, strict=False)
+        given = [part for option in options for part in option]
+        assert self.complete(tmp_path, header, found, *given) == 0
+        for name, letter in (("user", "a"), ("item", "b")):
+            values = {row[name] for row in rows_of(tmp_path / "out" / f"{name}s.csv")}
+            assert values == {f"{letter}{k}" for k in range(6)}
 
     def test_by_place_warns(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        (tmp_path / "a.csv").write_text("stars,film,viewer\na,b,1\nc,d,2\n", encoding="utf-8")
-        assert complete(tmp_path / "a.csv", tmp_path / "out") == 0
-        message = "by their place: user 'stars', item 'film', rating 'viewer'; if that is wrong"
-        assert message in capsys.readouterr().err
+        header = "stars,film,viewer"
+        assert self.complete(tmp_path, header, header.split(",")) == 0
+        error = " ".join(capsys.readouterr().err.split())
+        assert "user 'stars', item 'film', rating 'viewer'" in error
+        assert "--user" in error
+
+    def complete(self, folder: Path, header: str, names: Any, *given: str) -> int:
+        """Complete a table whose users, items and ratings are in the named columns."""
+        lines = [header]
+        for user, item in product(range(6), range(6)):
+            cells = dict(zip(names, (f"a{user}", f"b{item}", str((user + item) % 5)), strict=True))
+            lines.append(",".join(cells.get(name, "7") for name in header.split(",")))
+        table = folder / "a.csv"
+        table.write_text("\n".join(lines), encoding="utf-8")
+        quick = ["--rank", "1", "--max-iter", "3", "--test-size", "0"]
+        return main(["complete", str(table), "--out", str(folder / "out"), *quick, *given])
 
     @pytest.mark.parametrize("cells", ["5,1,film,7", "5,1,80,7"])
     def test_numbers_do_not_pass_for_ratings(
