@@ -288,7 +288,8 @@ def test_texts_without_spaces_are_told(
     joined = spaced.replace(" ", "")
     told = ([joined] * 6, [joined, english] * 3, [f"{joined} NASA 2024. {joined}"] * 6)
     for texts in (*told, [spaced] * 6, [spaced, english] * 3, [english] * 40 + [joined]):
-        fit(written(tmp_path / "a.csv", texts), tmp_path / "out", "--max-df", "1", "--overwrite")
+        given = ["--max-df", "1", "--token-pattern", r"\S+"]
+        assert fit(written(tmp_path / "a.csv", texts), tmp_path / "out", *given) == 0
         assert ("script without spaces" in capsys.readouterr().err) == (texts in told)
 
 
