@@ -72,7 +72,7 @@ def run(options: Namespace) -> dict[str, Any]:
         error = row["standard_error"]
         spread = "" if math.isnan(error) else f" +- {error:.2g}"
         mark = "  <" if row["rank"] == choice.rank else ""
-        left = "  (given up)" if row["given_up"] else ""
+        left = "  (pruned)" if row["pruned"] else ""
         print(f"{row['rank']:>6}  {row['mean']:.6g}{spread}{left}{mark}")
     out.show()
     return {**content, "out": str(out.folder), "files": sorted(out.names)}
