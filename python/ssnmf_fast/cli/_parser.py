@@ -287,9 +287,9 @@ def _add_choose_rank(parser: argparse.ArgumentParser) -> None:
     add("--ranks", v.RANKS, ranks, default="2:20")
     add(
         "--criterion",
-        v.word("held-out", "block", "bound", "stability"),
-        "how ranks are compared: by predictions of hidden entries or of a block, the bound of a "
-        "Bayesian model, or how well many starts agree",
+        v.word("held-out", "bound", "stability"),
+        "how ranks are compared: by predictions of held-out entries, the bound of a Bayesian "
+        "model, or how well many starts agree",
         default="held-out",
     )
     add("--loss", v.LOSS, f"loss of the data: {_LOSSES} (default: frobenius; not for bound)")
@@ -298,16 +298,16 @@ def _add_choose_rank(parser: argparse.ArgumentParser) -> None:
     add = _adder(parser, "choice")
     add(
         "--rule",
-        v.word("one-se", "best"),
+        v.word("near-best", "best"),
         "the smallest rank within one standard error of the best (for stability the largest that "
-        "is about as stable), or the best; not for bound",
-        default="one-se",
+        "is nearly as stable), or the best; not for bound",
+        default="near-best",
     )
-    splits = "times that entries, or a block, are held out; not for bound, stability"
+    splits = "number of times that entries are held out; not for bound, stability"
     add("--splits", v.COUNT, splits, default=5)
     add("--starts", v.COUNT, "starts of every rank in every split (default: 3, for stability 20)")
-    held_out = "share of the entries that are held out; not for bound, stability"
-    add("--held-out", v.SHARE, held_out, default=0.1)
+    fraction = "share of the entries that are held out; not for bound, stability"
+    add("--validation-fraction", v.SHARE, fraction, default=0.1)
     add("--only-nonzeros", v.ON, "hold out no zeros: for data whose zeros are unknown values")
     add("--max-iter", v.COUNT, "most iterations of a fit (default: 500, for bound 200)")
     add("--tol", v.FRACTION, f"{_TOL} (default: 1e-6 for frobenius, else 1e-5)")
