@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ._backend.dispatch import padded
-from ._common.arrays import Array
+from ._common.arrays import Array, Seed, Solver
 from ._data.border import check_factor, check_integer, check_random_state, check_real
 from ._data.csr_file import check_data
 from ._data.entries import Entries, Target
@@ -24,7 +24,7 @@ from ._data.weight_forms import WeightForm
 from ._models.represent import objective
 from ._solver.known import penalties_of_factor
 from ._solver.loop import FitLoop
-from ._solver.losses import Loss, loss_named, register_loss
+from ._solver.losses import Loss, LossOption, loss_named, register_loss
 from ._solver.penalties import Penalties, require_scale
 from ._solver.problem import problem_of
 from ._solver.relations import Relation
@@ -48,7 +48,7 @@ def relation(
     columns: str,
     X: Any,
     *,
-    loss: Any = "frobenius",
+    loss: LossOption = "frobenius",
     weights: Any = None,
     coefficient: float = 1.0,
     n_threads: int | None = None,
@@ -77,11 +77,11 @@ def fit(
     relations: Sequence[Relation],
     *,
     n_components: int,
-    solver: str = "auto",
+    solver: Solver = "auto",
     init: Mapping[str, Any] | None = None,
     max_iter: int = 200,
     tol: float = 1e-4,
-    random_state: Any = None,
+    random_state: Seed = None,
     callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
     penalties: Mapping[str, Any] | None = None,

@@ -1,13 +1,22 @@
-"""The type of arrays in signatures."""
+"""Types in signatures."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+Seed = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
+LossName = Literal["frobenius", "kullback-leibler", "itakura-saito"]
+Solver = Literal["auto", "mm", "mu", "hals"]
+InitName = Literal["auto", "random", "least-squares", "nndsvda", "random-acol"]
+TensorInit = Literal["auto", "random", "least-squares", "svd"] | Sequence[Array] | tuple[Any, ...]
+Init = InitName | tuple[npt.ArrayLike, ...]
+DTypeName = Literal["float32", "float64"]
+DType = DTypeName | type[np.float32] | type[np.float64] | np.dtype[Any]
 
 
 def bits_of(mask: Array) -> Array:

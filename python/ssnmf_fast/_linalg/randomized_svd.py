@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.dispatch import kernels, padded
-from .._common.arrays import Array
+from .._common.arrays import Array, Seed
 from .._data.border import check_integer, check_matrix, check_random_state
 from .._data.threads import resolve_threads
 from .operators import MatrixOperator, Operator, SparsePlusLowRank, svd, times
@@ -61,7 +61,7 @@ def randomized_svd(
     *,
     n_oversamples: int = 10,
     n_power: int = 4,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_threads: int | None = None,
 ) -> tuple[Array, Array, Array]:
     """Leading singular triplets by a randomized range finder with power steps [1]_.

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from .._common.arrays import DType, Init, Seed, Solver, TensorInit
 from .._data.border import check_integer, check_random_state
 from .._data.threads import resolve_threads
 from .._solver.loop import FitLoop
+from .._solver.losses import LossOption
 from .._solver.result import Factorization, FitState, TensorFactorization
 from .fits import Fits, TensorFits
 from .many_starts import best_start, best_start_of_tensor
@@ -20,17 +22,17 @@ def factorize(
     Y: Any = None,
     *,
     n_components: int,
-    loss: str | float = "frobenius",
-    supervision_loss: str | float = "frobenius",
+    loss: LossOption = "frobenius",
+    supervision_loss: LossOption = "frobenius",
     supervision_weight: float | Literal["balanced"] = 1.0,
     X_weights: Any = None,
     Y_weights: Any = None,
-    solver: str = "auto",
-    init: Any = "auto",
+    solver: Solver = "auto",
+    init: Init = "auto",
     max_iter: int = 200,
     tol: float = 1e-4,
     n_starts: int = 1,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_threads: int | None = None,
     callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
@@ -41,7 +43,7 @@ def factorize(
     feature_labels: Any = None,
     feature_weight: float | Literal["balanced"] = 1.0,
     penalties: Any = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
 ) -> Factorization:
     """Factorize X ~ S A and, jointly, Y ~ S B with nonnegative factors.
 
@@ -183,22 +185,22 @@ def factorize_tensor(
     X: Any,
     *,
     n_components: int,
-    loss: str | float = "frobenius",
+    loss: LossOption = "frobenius",
     X_weights: Any = None,
     labels: Mapping[int, Any] | None = None,
-    supervision_loss: str | float = "frobenius",
+    supervision_loss: LossOption = "frobenius",
     supervision_weight: float = 1.0,
-    solver: str = "auto",
-    init: Any = "auto",
+    solver: Solver = "auto",
+    init: TensorInit = "auto",
     max_iter: int = 200,
     tol: float = 1e-4,
     n_starts: int = 1,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_threads: int | None = None,
     callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
     penalties: Any = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
 ) -> TensorFactorization:
     """Decompose a nonnegative tensor into a sum of few products of nonnegative vectors.
 

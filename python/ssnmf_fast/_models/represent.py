@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._backend.dispatch import padded, padded_zeros
-from .._common.arrays import Array
+from .._common.arrays import Array, DType
 from .._common.warn import warn_user
 from .._data.border import check_factor, check_matrix, check_real, require_finite
 from .._data.csr_file import check_data
@@ -18,7 +18,7 @@ from .._data.tensors import SparseTensor, Tensor, check_mode, check_tensor
 from .._data.threads import resolve_threads
 from .._solver.build import features_term, pad_factors, relation_of_features, relations, terms
 from .._solver.known import Known, check_penalties, penalties_of_rows, solve_known_rows
-from .._solver.losses import Loss, loss_named
+from .._solver.losses import Loss, LossOption, loss_named
 from .._solver.penalties import Penalties
 from .._solver.problem import Problem
 from .._solver.relations import Relation
@@ -47,7 +47,7 @@ def terms_of_tensor(
     losses: tuple[Loss, Loss],
     weight: float,
     threads: int,
-    dtype: Any = None,
+    dtype: DType | None = None,
 ) -> TensorTerms:
     """Check a tensor, its weights and labels, and return what they are to be near to."""
     X = check_tensor(X, "X", dtype)
@@ -97,8 +97,8 @@ def objective(
     *,
     Y: Any = None,
     B: Any = None,
-    loss: str | float = "frobenius",
-    supervision_loss: str | float = "frobenius",
+    loss: LossOption = "frobenius",
+    supervision_loss: LossOption = "frobenius",
     supervision_weight: float = 1.0,
     X_weights: Any = None,
     Y_weights: Any = None,
@@ -170,8 +170,8 @@ def problem_at(
     given: Mapping[str, Any],
     *,
     Y: Any,
-    loss: str | float,
-    supervision_loss: str | float,
+    loss: LossOption,
+    supervision_loss: LossOption,
     supervision_weight: float,
     X_weights: Any,
     Y_weights: Any,
@@ -242,7 +242,7 @@ def explained_deviance(
     X: Tensor,
     factors: Sequence[Array],
     *,
-    loss: str | float,
+    loss: LossOption,
     X_weights: Any = None,
     n_threads: int | None = None,
 ) -> float:
@@ -285,14 +285,14 @@ def represent(
     X: Any,
     A: Any,
     *,
-    loss: str | float = "frobenius",
+    loss: LossOption = "frobenius",
     X_weights: Any = None,
     init: Any = None,
     tol: float = 1e-6,
     n_threads: int | None = None,
     S_fixed: Any = None,
     penalties: Any = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
 ) -> Array:
     """Represent samples over a given dictionary: argmin over S >= 0 of sum W .* d(X, S A).
 
@@ -403,7 +403,7 @@ def represent_tensor(
     others: Sequence[Array],
     mode: int,
     *,
-    loss: str | float = "frobenius",
+    loss: LossOption = "frobenius",
     X_weights: Any = None,
     tol: float = 1e-6,
     n_threads: int | None = None,

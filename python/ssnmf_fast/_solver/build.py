@@ -14,7 +14,7 @@ from .._common.arrays import Array
 from .._data.border import check_matrix, check_option, check_real
 from .._data.csr_file import check_data
 from .loop import Current, Run
-from .losses import loss_named
+from .losses import Loss, loss_named
 from .relations import Relation, unreached, value
 from .result import Factorization
 from .terms import Term
@@ -27,8 +27,8 @@ _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a s
 def terms(
     X: Any,
     Y: Any,
-    loss: str | float,
-    supervision_loss: str | float,
+    loss: str | float | Loss,
+    supervision_loss: str | float | Loss,
     X_weights: Any,
     Y_weights: Any,
     threads: int,
@@ -63,7 +63,7 @@ def terms(
     return X, data, labels, Units.of(x, y, losses, labels=True)
 
 
-def features_term(given: Any, X: Any, loss: str | float, threads: int) -> Term | None:
+def features_term(given: Any, X: Any, loss: str | float | Loss, threads: int) -> Term | None:
     """Return the term of labels of features, if there are some; a row of NaN has no weight."""
     if given is None:
         return None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._backend.dispatch import kernels
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName
 from .._common.text import short
 from .._data.entries import Entries, Target, block_slices, row_slices
 from .._data.tensor_entries import full_columns, mean_sum, used_columns
@@ -498,6 +498,7 @@ FROBENIUS = register(Frobenius())
 KULLBACK_LEIBLER = register(KullbackLeibler())
 ITAKURA_SAITO = register(BetaDivergence(0.0, "itakura-saito"))
 _BY_BETA: dict[float, Loss] = {2: FROBENIUS, 1: KULLBACK_LEIBLER, 0: ITAKURA_SAITO}
+LossOption = LossName | float | Loss
 
 
 def loss_named(name: Any, argument: str) -> Loss:

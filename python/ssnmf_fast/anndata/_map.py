@@ -14,6 +14,7 @@ from .._common.text import listed
 from .._common.warn import warn_user
 from .._data.border import check_factor, check_option
 from .._models.represent import represent
+from .._solver.losses import LossOption
 from .._version import __version__
 from ..selection import Consensus
 from ._data import said, writable
@@ -31,7 +32,7 @@ def map_to(
     genes: Sequence[str] | None = None,
     scale: str = "reference",
     key_added: str = "nmf",
-    loss: str | float | None = None,
+    loss: LossOption | None = None,
     tol: float = 1e-6,
     n_threads: int | None = None,
     memory: int = MEMORY,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._common.arrays import Array
+from .._common.arrays import Array, DType, Seed
 from .._common.text import short
 from .._data.arrays import as_array
 from .._data.border import (
@@ -23,7 +23,7 @@ from .._data.border import (
 from .._data.threads import resolve_threads
 from .._solver.loop import verbose_progress
 from ._matrix_irls import MatrixIRLS
-from ._methods import check_method
+from ._methods import MethodName, check_method
 from ._noisy import BIAS_WEIGHTS
 from ._problem import Fit, Method, Problem
 from ._read import read_observed, warn_of_uninformed
@@ -37,7 +37,7 @@ def complete(
     *,
     observed: Any = None,
     shape: tuple[int, int] | None = None,
-    method: str | Method = "auto",
+    method: MethodName | Method = "auto",
     rank: int | None = None,
     gamma_min: float | Literal["validate"] | None = None,
     biases: bool = False,
@@ -46,11 +46,11 @@ def complete(
     init: Any = None,
     max_iter: int | None = None,
     tol: float | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_threads: int | None = None,
     callback: Callable[[CompletionState], Any] | None = None,
     verbose: int = 0,
-    dtype: Any = None,
+    dtype: DType | None = None,
 ) -> Completion:
     """Complete a matrix of low rank from some of its entries.
 

@@ -20,6 +20,7 @@ from .._common.arrays import Array
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization
 from .._models.represent import represent
+from .._solver.losses import LossOption
 from .._solver.weights import as_weights
 from ..estimators._base import FactorizationBase
 from ..estimators._explanation import Explanation
@@ -205,7 +206,7 @@ class PredictsOnCluster(OnCluster):
                 f"X must be in memory for explain; got data on a cluster ({type(X).__name__}). "
                 "Give the rows to explain, for example X[:100].compute()."
             )
-        found: Explanation = super().explain(X, X_weights=X_weights, side=side)
+        found: Explanation = super().explain(X, X_weights=X_weights, side=side)  # type: ignore[misc]
         return found
 
     @with_readout
@@ -224,7 +225,8 @@ class PredictsOnCluster(OnCluster):
         labels come to the caller.
         """
         given = gather(None, y), gather(None, sample_weight)
-        return float(super().score(X, *given, X_weights=X_weights, side=side))
+        score = super().score  # type: ignore[misc]
+        return float(score(X, *given, X_weights=X_weights, side=side))
 
 
 def gather(client: Client | None, y: Any) -> Any:
@@ -287,7 +289,7 @@ def _apply(block: Any, weights: Any = None, *, model: Any, method: str, empty: A
 
 
 def _represent_rows(
-    given: BlockInput, rows: Array, A: Array, loss: str | float, n_threads: int | None
+    given: BlockInput, rows: Array, A: Array, loss: LossOption, n_threads: int | None
 ) -> Array:
     """Return some rows of a block over a dictionary."""
     X, weights = given.X, given.X_weights

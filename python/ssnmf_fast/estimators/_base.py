@@ -10,7 +10,6 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
     check_array,
@@ -19,7 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._common.arrays import Array
+from .._common.arrays import Array, DType, Seed
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype, refuse_on_disk
@@ -33,12 +32,13 @@ from .._solver.result import RECEIPT
 from .._topics import Topics, divide_by_sums, make_topics, names_of, topic_shares
 from ._docstrings import complete_methods
 from ._receipts import WithReceipt
+from ._sklearn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
 
-class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Estimator(TransformerMixin, BaseEstimator):
     """Base of all estimators.
 
     Docstrings are completed.  If learning is refused, fails or is interrupted, the attributes are
@@ -98,11 +98,11 @@ class IterativeEstimator(Estimator):
 
     max_iter: int = 200
     tol: float = 1e-4
-    random_state: Any = None
+    random_state: Seed = None
     n_threads: int | None = None
     callback: Callable[[Any], Any] | None = None
     verbose: int = 0
-    dtype: Any = None
+    dtype: DType | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -203,7 +203,7 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return found
 
 
-class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
+class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """A dictionary learned from X, over which samples are represented."""
 
     # Learns from checked X and from y, with what else `fit` takes, and sets the attributes.

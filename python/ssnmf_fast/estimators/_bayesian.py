@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammainccinv, gammaincinv
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Init
 from .._common.saved import COUNT, NUMBER, POSITIVE, Saved
 from .._common.warn import IDLE, is_quiet, warn_user
 from .._data.border import check_real
@@ -277,7 +277,7 @@ class BayesianNMF(BayesianBase):
     _: KW_ONLY
     S_shape: float | str = 1.0
     S_mean: float | str = "auto"
-    init: Any = "auto"
+    init: Init = "auto"
 
     _saved: ClassVar = {"S_shape_": POSITIVE, "S_mean_": POSITIVE}
 
@@ -360,7 +360,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     A_shape: float | str = 1.0
     rate_shape: float | str = "auto"
     rate_mean: float | str = "auto"
-    init: Any = "random"
+    init: Init = "random"
     readout: str | None = "logistic"
     tol: float = 1e-5  # as of BayesianBase, not of ReadoutPredictions
 

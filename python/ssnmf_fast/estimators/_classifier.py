@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Init, Solver
 from .._common.saved import COUNT, Saved
 from .._data.border import check_integer, check_option, check_real, require_memory
 from .._labels import ClassLabels, Indicators, labels_of
+from .._solver.losses import LossOption
 from .._solver.starts import INITS
 from ._base import Self, require
 from ._class_topics import SUPPORTS, LabeledSamples, restated_by_labels
@@ -94,11 +95,11 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
 
     n_components: int = 10
     _: KW_ONLY
-    loss: str = "kullback-leibler"
-    supervision_loss: str = "kullback-leibler"
-    supervision_weight: float | str = "balanced"
-    solver: str = "auto"
-    init: Any = "random"
+    loss: LossOption = "kullback-leibler"
+    supervision_loss: LossOption = "kullback-leibler"
+    supervision_weight: float | Literal["balanced"] = "balanced"
+    solver: Solver = "auto"
+    init: Init | Literal["labels"] = "random"
     threshold: float = 0.5
     readout: str = "logistic"
     forget_factor: float = 0.8

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Init, Solver
 from .._common.saved import COUNT, Saved
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
 from .._data.border import check_integer, check_real
 from .._labels import ClassLabels, LabelLists
 from .._models.factorize import factorize
-from .._solver.losses import loss_named
+from .._solver.losses import LossOption, loss_named
 from .._solver.weights import as_weights, collapse
 from .._topics import Topics
 from ._base import require
@@ -106,9 +106,9 @@ class ConstrainedNMF(ReadoutPredictions):
 
     n_components: int = 10
     _: KW_ONLY
-    loss: str = "frobenius"
-    solver: str = "auto"
-    init: Any = "random"
+    loss: LossOption = "frobenius"
+    solver: Solver = "auto"
+    init: Init = "random"
     readout: str | None = "logistic"
 
     _saved: ClassVar = {
@@ -234,11 +234,11 @@ class TopicSupervisedNMF(NamedTopics):
 
     _: KW_ONLY
     n_free_topics: int = 0
-    loss: str = "frobenius"
+    loss: LossOption = "frobenius"
     labeled_weight: float | str = "inverse-rate"
     free_in_labeled: bool = False
-    solver: str = "auto"
-    init: Any = "random-acol"
+    solver: Solver = "auto"
+    init: Init = "random-acol"
     n_starts: int = 1
     topic_names: Any = None
 

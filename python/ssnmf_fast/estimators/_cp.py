@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Solver, TensorInit
 from .._common.saved import COUNT, HISTORY, LOSS, Saved
 from .._data.border import check_factor, check_matrix
 from .._data.tensors import SparseTensor, check_mode, check_tensor
 from .._models.factorize import factorize_tensor
 from .._models.receipts import TENSOR_INPUTS, Claim, claim_of_tensor
 from .._models.represent import explained_deviance, represent_tensor
+from .._solver.losses import LossOption
 from .._solver.result import RECEIPT, Receipt, TensorFactorization, dense_model
 from .._topics import Topics, make_topics
 from ._docstrings import complete_docstring
@@ -26,7 +27,7 @@ class RowsOfTensors:
     """The way back from representations of a mode, and how much of a tensor they explain."""
 
     factors_: list[Array]
-    loss_: str | float
+    loss_: LossOption
     n_threads: int | None
     dtype: Any
     transform: Callable[..., Array]
@@ -182,11 +183,11 @@ class NonnegativeCP(RowsOfTensors, SliceLearner):
 
     n_components: int = 10
     _: KW_ONLY
-    loss: str | float = "frobenius"
-    supervision_loss: str | float = "frobenius"
+    loss: LossOption = "frobenius"
+    supervision_loss: LossOption = "frobenius"
     supervision_weight: float = 1.0
-    solver: str = "auto"
-    init: Any = "auto"
+    solver: Solver = "auto"
+    init: TensorInit = "auto"
     n_starts: int = 1
     stream_mode: int = -1
     forget_factor: float = 0.98

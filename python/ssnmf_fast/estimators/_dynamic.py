@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Init, Solver
 from .._common.saved import LOSS, Saved
 from .._data.border import CleanMatrix, check_integer, check_random_state
 from .._data.times import cut
 from .._models.dated import means_of_slices
 from .._models.represent import represent
+from .._solver.losses import LossOption
 from ._docstrings import complete_docstring
 from ._dynamic_fits import find_topics, method_of, name_of, warn_if_degenerate
 from ._dynamic_peaks import TopicsOverTime
@@ -138,9 +139,9 @@ class DynamicTopics(TopicsOverTime):
     freq: str | int = "month"
     method: Any = "tied"
     documents_per_slice: int | None = None
-    loss: str | float = "frobenius"
-    solver: str = "auto"
-    init: Any = "auto"
+    loss: LossOption = "frobenius"
+    solver: Solver = "auto"
+    init: Init = "auto"
     forget_factor: float = 0.98
 
     _allow_nan: ClassVar = False

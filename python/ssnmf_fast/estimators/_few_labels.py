@@ -11,6 +11,7 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.border import require_memory
 from .._labels import labels_of
+from .._solver.losses import LossOption
 from ._base import Self, require
 from ._class_topics import SUPPORTS, LabeledSamples, in_memory, restated_by_labels, with_context
 from ._classifier_training import (
@@ -139,7 +140,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     """
 
     _: KW_ONLY
-    loss: str = "kullback-leibler"
+    loss: LossOption = "kullback-leibler"
     threshold: float | str = "auto"
     self_training: int | str = "auto"
     class_weight: Any = "auto"

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,11 +16,13 @@ from .._common.saved import Saved
 from .._common.text import as_first_given, nfc, short
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, is_missing
+from .._solver.losses import LossOption
 from .._topics import divide_by_sums
 from ._base import FactorizationBase, Self, require, score_labeled
 from ._docstrings import complete_docstring
 from ._few_labels import FewLabelsClassifier
 from ._readout import SavedReadout
+from ._sklearn import ClassifierMixin
 from ._topic_tree import place_of_level
 from ._training_data import checked_weight
 
@@ -214,7 +215,7 @@ _LEAST = 1e-12  # probability that can be corrected
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignore[misc]
+class HierarchicalClassifier(ClassifierMixin, FactorizationBase):
     """Semi-supervised NMF for labels that are parts of others, also with few labels.
 
     A label may be of any level: of some samples only the top is known, of most nothing.  Every
@@ -279,7 +280,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
     parents: Any = None
     _: KW_ONLY
     separator: str | None = "/"
-    loss: str = "kullback-leibler"
+    loss: LossOption = "kullback-leibler"
     unlabeled: Any = "auto"
 
     _verifiable: ClassVar = False

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array
+from .._common.arrays import Array, DType, Seed
 from .._common.saved import COUNT, NUMBER, Saved
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype, list_entries
@@ -34,6 +33,7 @@ from ..completion._problem import Observations, Problem
 from ..completion._read import counts
 from ._base import DTYPES, Estimator
 from ._docstrings import complete_docstring
+from ._sklearn import OneToOneFeatureMixin
 
 _LEAST_RIDGE = 1e-10  # rows with fewer entries than components take the shortest solution
 _MOST_COMPONENTS = 40
@@ -42,7 +42,7 @@ _TENTHS, _FEW_ENTRIES = 3, 100_000  # in larger tables one hidden tenth is enoug
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
+class LowRankImputer(OneToOneFeatureMixin, Estimator):
     """Fill missing entries by a low-rank model of the table.
 
     Columns are standardized by the means and deviations of their entries.  The model is that of
@@ -126,10 +126,10 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
     keep_empty_features: bool = False
     max_iter: int | None = None
     tol: float | None = None
-    random_state: Any = None
+    random_state: Seed = None
     n_threads: int | None = None
     verbose: int = 0
-    dtype: Any = None
+    dtype: DType | None = None
 
     _saved: ClassVar = {
         "components_": Saved("rm", "finite"),

@@ -11,12 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Init, Solver
 from .._common.saved import COUNT, Saved
 from .._data.border import CleanMatrix, check_matrix, check_option, check_real
 from .._labels import ClassLabels, Indicators, labels_of
 from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
 from .._models.receipts import Claim
+from .._solver.losses import LossOption
 from .._solver.result import Receipt, fingerprints
 from ._base import require
 from ._docstrings import complete_docstring
@@ -97,9 +98,9 @@ class MarginNMF(ReadoutPredictions):
     supervision_weight: float | str = "auto"
     C: float = 1.0
     features: str = "inner-product"
-    loss: str = "kullback-leibler"
-    solver: str = "auto"
-    init: Any = "random"
+    loss: LossOption = "kullback-leibler"
+    solver: Solver = "auto"
+    init: Init = "random"
     readout: str | None = "logistic"
 
     _allow_nan: ClassVar = False

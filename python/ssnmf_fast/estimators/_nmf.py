@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Init, Solver
 from .._common.saved import Saved
 from .._common.text import short
 from .._common.warn import warn_user
@@ -19,7 +19,7 @@ from .._data.border import check_matrix, check_option
 from .._labels import ClassLabels, Targets, is_indicator
 from .._models.online import Online, learn_batch
 from .._models.represent import represent
-from .._solver.losses import loss_named
+from .._solver.losses import LossOption, loss_named
 from .._topics import Topics, topic_shares
 from ._base import FactorizationBase, Self, require
 from ._docstrings import complete_docstring
@@ -255,9 +255,9 @@ class NMF(BatchLearner):
 
     n_components: int = 10
     _: KW_ONLY
-    loss: str = "frobenius"
-    solver: str = "auto"
-    init: Any = "auto"
+    loss: LossOption = "frobenius"
+    solver: Solver = "auto"
+    init: Init = "auto"
     n_starts: int = 1
     forget_factor: float = 0.8
     A_support: Any = None

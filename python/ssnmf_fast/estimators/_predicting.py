@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +20,7 @@ from ._committee import with_tables
 from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
+from ._sklearn import ClassifierMixin
 from ._suggesting import suggest
 from ._training_data import TrainingLabels, labels_for_training
 from ._views import Context, Tables, context_of, directions_of, filled, tables_to_predict
@@ -43,7 +43,7 @@ with_readout: Callable[[Method], Method] = available_if(_has_readout)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[misc]
+class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     """A dictionary that labels guide, with predictions for samples without labels."""
 
     unlabeled: Any = "auto"

@@ -7,18 +7,19 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Init, Solver
 from .._common.saved import COUNT, Saved
 from .._data.border import check_option, require_finite
 from .._labels import RealTargets
+from .._solver.losses import LossOption
 from ._base import product, require, score_labeled
 from ._docstrings import complete_docstring
 from ._nmf import SupervisedBase
 from ._receipts import Restated
+from ._sklearn import RegressorMixin
 from ._training_data import (
     as_outer,
     checked_weight,
@@ -30,7 +31,7 @@ from ._training_data import (
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
+class SSNMFRegressor(RegressorMixin, SupervisedBase):
     """Semi-supervised NMF for regression, X ~ S A and Y ~ S B.
 
     Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where unlabeled
@@ -90,11 +91,11 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
     n_components: int | str = 10
     _: KW_ONLY
-    loss: str = "frobenius"
-    supervision_loss: str = "frobenius"
+    loss: LossOption = "frobenius"
+    supervision_loss: LossOption = "frobenius"
     supervision_weight: float | str = 1.0
-    solver: str = "auto"
-    init: Any = "random"
+    solver: Solver = "auto"
+    init: Init = "random"
     readout: str = "auto"
     forget_factor: float = 0.8
     A_support: Any = None

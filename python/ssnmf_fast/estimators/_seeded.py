@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Solver
 from .._common.saved import Saved
 from .._common.text import listed, nfc, short
 from .._data.border import check_integer, check_option, check_random_state
 from .._labels import ClassLabels, names_array
 from .._models.factorize import Factorization
+from .._solver.losses import LossOption
 from .._topics import Topics
 from ._base import require
 from ._class_topics import OVERALL, even_start, weighted_sums
@@ -113,8 +114,8 @@ class SeededTopics(NamedTopics):
     forbidden: Any = None
     membership: str = "single"
     feature_names: Any = None
-    loss: str = "kullback-leibler"
-    solver: str = "auto"
+    loss: LossOption = "kullback-leibler"
+    solver: Solver = "auto"
     readout: str | None = "naive-bayes"
 
     _allow_nan: ClassVar = False

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from .._common.arrays import Array
 from .._common.text import short
@@ -20,9 +19,10 @@ from .._solver.result import sizes_of
 from .._solver.starts import given_factors
 from ._base import IterativeEstimator
 from ._receipts import WithReceipt
+from ._sklearn import ClassNamePrefixFeaturesOutMixin
 
 
-class SliceLearner(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
+class SliceLearner(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """A decomposition that may learn from one slice after the other."""
 
     factors_: list[Array]

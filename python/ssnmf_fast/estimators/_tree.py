@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Seed
 from .._common.text import short
 from .._data.border import check_integer
+from .._solver.losses import LossOption
 from .._topics import amounts, divide_by_sums
 from ._nmf import NMF
 from ._splitting import divided
@@ -23,12 +24,12 @@ def tree(
     X: npt.ArrayLike,
     levels: Sequence[Any],
     *,
-    loss: str = "frobenius",
+    loss: LossOption = "frobenius",
     X_weights: Any = None,
     feature_names: Any = None,
     max_iter: int = 200,
     tol: float = 1e-4,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_threads: int | None = None,
 ) -> TopicTree:
     """Find topics, their parts, the parts of these and so on.

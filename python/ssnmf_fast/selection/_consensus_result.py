@@ -325,7 +325,8 @@ class Consensus:
         refuse_on_disk(Y, "components_of", "Y")
         clean = self._of_samples(Y, resolve_threads(n_threads))
         shares = self.shares.T.astype(clean.dtype)
-        found = represent(clean.T, shares, loss=self.loss, n_threads=n_threads)
+        loss: Any = self.loss
+        found = represent(clean.T, shares, loss=loss, n_threads=n_threads)
         return np.ascontiguousarray(found.T)
 
     def to_cnmf(

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from .._common.arrays import Seed
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
 from .._data.border import check_integer, check_option, check_random_state, check_real
 from .._data.csr_file import check_data
 from .._data.threads import resolve_threads
+from .._solver.losses import LossOption
 from ._blocks import block_splits
 from ._criteria import choose_by_bound, choose_by_stability
 from ._held_out import EstimatorFits, PlainFits, fits_of
@@ -29,7 +31,7 @@ def choose_rank(
     y: Any = None,
     criterion: str = "held-out",
     estimator: Any = None,
-    loss: str | float | None = None,
+    loss: LossOption | None = None,
     n_splits: int = 5,
     n_starts: int | None = None,
     held_out: float = 0.1,
@@ -40,7 +42,7 @@ def choose_rank(
     tol: float | None = None,
     n_jobs: int | None = None,
     n_threads: int | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
     verbose: int = 0,
 ) -> RankChoice:
     """Choose the number of components by what models of several ranks predict.

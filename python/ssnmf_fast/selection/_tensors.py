@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from .._common.arrays import Array
+from .._common.arrays import Array, TensorInit
 from .._data.tensor_entries import RowProducts
 from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor, coordinate_parts, depth
 from .._data.threads import Stop, resolve_threads
@@ -151,11 +151,11 @@ class TensorFits:
     """Decompositions by a loss, or copies of an estimator that is fitted."""
 
     of: PlainFits | EstimatorFits
-    init: str = "auto"  # of decompositions by a loss
+    init: TensorInit = "auto"  # of decompositions by a loss
 
     def that_differ(self) -> TensorFits:
         """Return fits from starts that their seeds alone decide: "auto" may be the same for all."""
-        drawn = loss_named(self.of.loss, "loss").start
+        drawn: Any = loss_named(self.of.loss, "loss").start
         if isinstance(self.of, PlainFits):
             return replace(self, init=drawn)
         estimator = self.of.estimator
