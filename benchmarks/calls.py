@@ -59,7 +59,9 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
         "represent": lambda: sf.represent(X, A, n_threads=1),
         "represent, Kullback-Leibler": lambda: sf.represent(small, A, loss=divergence, n_threads=1),
         "randomized_svd": lambda: linalg.randomized_svd(X, 10, random_state=0, n_threads=1),
-        "complete": lambda: sf.complete(low_rank, rank=5, max_iter=10, random_state=0, **fixed),
+        "complete": lambda: sf.complete(
+            low_rank, n_components=5, max_iter=10, random_state=0, **fixed
+        ),
         "factorize_tensor": lambda: sf.factorize_tensor(tensor, **random),
         "BayesianNMF": model(sf.BayesianNMF(**random)),
         "SupervisedBayesianNMF": model(papers.SupervisedBayesianNMF(**random), labels),

@@ -123,6 +123,20 @@ def dynamic(of_counts: bool = False, **parameters: Any) -> Fit:
     return fit
 
 
+def theirs(estimator: type, of_counts: bool = False) -> Fit:
+    """Return what fits a model of scikit-learn: the prevalence is the mean of the documents."""
+
+    def fit(tfidf: Any, counts: Any, times: Any, seed: int) -> Array:
+        X = counts if of_counts else tfidf
+        model = estimator(N_STEADY + N_EVENTS, random_state=seed)
+        weights = model.fit_transform(X)
+        if estimator is NMF:
+            weights = weights * model.components_.sum(axis=1)
+        return np.stack([weights[times == t].mean(axis=0) for t in np.unique(times)])
+
+    return fit
+
+
 METHODS: dict[str, Fit] = {
     "`DynamicTopics()`, TF-IDF": dynamic(),
     "divergence, TF-IDF": dynamic(loss=D),
@@ -133,12 +147,9 @@ METHODS: dict[str, Fit] = {
     "tensor, divergence, counts": dynamic(True, method="tensor", loss=D),
     '`method="sums"`, TF-IDF': dynamic(method="sums"),
     "the same from one random start": dynamic(method="sums", init="random"),
-    '`method="two-layer"`, TF-IDF': dynamic(method="two-layer"),
     '`method="nmf"`, TF-IDF': dynamic(method="nmf"),
-    "`method=NMF()` of scikit-learn, TF-IDF": dynamic(method=NMF()),
-    "`method=LatentDirichletAllocation()`, counts": dynamic(
-        True, method=LatentDirichletAllocation()
-    ),
+    "NMF of scikit-learn, TF-IDF": theirs(NMF),
+    "LDA of scikit-learn, counts": theirs(LatentDirichletAllocation, True),
 }
 
 

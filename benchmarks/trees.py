@@ -7,9 +7,9 @@ parts, whose probabilities are summed ("flat"); a classifier of the top with one
 each of its labels ("top-down"); and the mean of the logarithms of these two ("mixture").
 Newsgroups are parts of the six usual groups, topics of Reuters of its own sets of codes.  With "5
 %" all labels are without parts; with "2 %, top 10 %" 2 % are, and of others only the top is known.
-Then topics without labels: `tree` beside `NMF` with as many topics as there are groups and classes;
-loss of the last level, and mutual information of the largest topic with both.  Results are appended
-to files in DIR: started again, the script goes on where it was.
+Then topics without labels: `topic_tree` next to `NMF` with as many topics as there are groups and
+classes; loss of the last level, and mutual information of the largest topic with both.  Results are
+appended to files in DIR: started again, the script goes on where it was.
 """
 
 from __future__ import annotations
@@ -128,13 +128,13 @@ def measure_topics(task: tuple[int, str]) -> dict[str, Any]:
     levels = [len(np.unique(truth)) for truth in truths]
     given: dict[str, Any] = {"loss": "kullback-leibler", "random_state": draw}
     begin = perf_counter()
-    tree = sf.trees.tree(data.X, levels, **given)
+    tree = sf.trees.topic_tree(data.X, levels, **given)
     middle = perf_counter()
     flat = [sf.NMF(count, **given).fit(data.X) for count in levels]
     found = {"seconds": [middle - begin, perf_counter() - middle]}
     found["loss"] = [m.objective_[-1][1] / flat[1].objective_[-1][1] for m in (tree.model, flat[1])]
     for level, (truth, kind) in enumerate(zip(truths, ("groups", "classes"), strict=True)):
-        shares = tree.shares(data.X, level), flat[level].shares(data.X)
+        shares = tree.topic_proportions(data.X, level), flat[level].topic_proportions(data.X)
         found[kind] = [float(agreement(truth, each.argmax(axis=1))) for each in shares]
     return {"draw": draw, "data": name} | found
 

@@ -14,7 +14,7 @@ rng = np.random.default_rng(0)
 topics = [[f"digit {label}"] if rng.random() < 0.2 else [] for label in y]  # []: not labeled
 
 model = sf.TopicSupervisedNMF(n_free_topics=2, random_state=0).fit(X, topics)
-shares = model.shares(X_new)
+shares = model.topic_proportions(X_new)
 names = model.get_feature_names_out()
 found = names[shares[:, :10].argmax(axis=1)]
 print(f"{model.n_labeled_} of {len(X)} labeled; topics: {', '.join(names)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ssnmf_fast import _labels, _topics
 from ssnmf_fast._common import warn
-from ssnmf_fast._data import count_scale, csr_file, entries, threads, times
+from ssnmf_fast._data import border, count_scale, csr_file, entries, threads, times
 from ssnmf_fast._data import tensors as tensor_checks
 from ssnmf_fast._data import threads as side_by_side
 from ssnmf_fast._models import dated as folding
@@ -31,9 +31,8 @@ from ssnmf_fast.cli import _outputs as _findings
 from ssnmf_fast.cli import _read as _source
 from ssnmf_fast.cli import _suggest as _learning
 from ssnmf_fast.completion import _irls, _problem
-from ssnmf_fast.estimators import _class_topics as _label_shift
-from ssnmf_fast.estimators import _committee, _members, _suggesting, _training_data
-from ssnmf_fast.estimators import _views as _context
+from ssnmf_fast.estimators import _committee, _members, _training_data
+from ssnmf_fast.estimators import _predicting as _suggesting
 from ssnmf_fast.estimators import _views as _neighbors
 from ssnmf_fast.metrics import _coherence as _occurrences
 from ssnmf_fast.metrics import _sparsity as _matrices
@@ -47,7 +46,6 @@ __all__ = [
     "_class_scores",
     "_committee",
     "_complete",
-    "_context",
     "_core_consistency",
     "_errors",
     "_findings",
@@ -56,7 +54,6 @@ __all__ = [
     "_hidden",
     "_hidden_labels",
     "_irls",
-    "_label_shift",
     "_labels",
     "_learning",
     "_matrices",
@@ -77,6 +74,7 @@ __all__ = [
     "_text",
     "_topics",
     "_training_data",
+    "border",
     "count_scale",
     "csr_file",
     "entries",

@@ -161,7 +161,7 @@ def represent_more(rng: Any) -> Call:
         arguments["penalties"] = listed
     if known and rng.random() < 0.5:
         size = float(np.nanmean(dense)) or 1.0
-        arguments["S_fixed"] = (size * rng.random((n, rng.integers(1, rank + 1)))).astype(dtype)
+        arguments["covariates"] = (size * rng.random((n, rng.integers(1, rank + 1)))).astype(dtype)
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:
         return {"S": sf.represent(**given, n_threads=n_threads)}
@@ -171,12 +171,12 @@ def represent_more(rng: Any) -> Call:
         found = outside.factors(results, ("S",))
         if found:
             return found
-        if "S_fixed" in arguments:
-            fixed = arguments["S_fixed"]
+        if "covariates" in arguments:
+            fixed = arguments["covariates"]
             if not np.array_equal(S[:, -fixed.shape[1] :], fixed):
-                return ["S is not S_fixed"]
+                return ["S is not covariates"]
         # At the least value of a row no common factor of its free coefficients makes it less.
-        free = rank - np.shape(arguments.get("S_fixed", [[]]))[1]
+        free = rank - np.shape(arguments.get("covariates", [[]]))[1]
         best, rounding = outside.row_values(dense, W, S, A, loss, listed)
         for factor in (0.9, 1.1):
             scales = np.where(np.arange(rank) < free, factor, 1.0)

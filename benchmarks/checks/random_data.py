@@ -23,8 +23,8 @@ Results = dict[str, Any]
 SOLVERS = ("auto", "mm", "mu", "hals")
 LOSSES = ("frobenius", "kullback-leibler")
 FORMATS = ("array", "array", "csr", "csr", "csc", "coo", "bsr", "lil")
-ORDINARY_SCALES = (1.0, 1e-3, 1e3)  # that are fitted without a change of units
-SCALES = (1.0, 1.0, 1.0, 2.0**-40, 2.0**40, 1e-6, 1e6)
+ORDINARY_SCALES = (1.0, 1e-3, 1e3)
+SCALES = (1.0, 1.0, 1.0, 2.0**-18, 2.0**18, 1e-6, 1e6)
 
 
 @dataclass

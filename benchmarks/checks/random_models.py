@@ -79,14 +79,16 @@ def _rank(rng: Any) -> int:
 
 def nmf(rng: Any) -> Call:
     """Return a fit of a problem, in half of which something is known, or a part costs something."""
-    found = problem(rng, files=True, labels=False, among=("A_support", "A_fixed", "S_fixed"))
+    found = problem(
+        rng, files=True, labels=False, among=("A_support", "fixed_components", "covariates")
+    )
     arguments = {**found.arguments, "n_components": found.rank, **settings(rng)}
     arguments["max_iter"] += 1
     if rng.random() < 0.1:
         arguments["n_starts"] = 2
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:
-        of_fit = {name: given[name] for name in ("X_weights", "S_fixed") if name in given}
+        of_fit = {name: given[name] for name in ("X_weights", "covariates") if name in given}
         parameters = {name: v for name, v in given.items() if name not in of_fit and name != "X"}
         model = sf.NMF(**parameters, n_threads=n_threads).fit(given["X"], **of_fit)
         told = differences(model, given["X"], n_threads, **of_fit)
@@ -104,13 +106,13 @@ def nmf(rng: Any) -> Call:
 
 def batches(rng: Any) -> Call:
     """Return learning from batches of rows, some of which may be of zeros."""
-    found = problem(rng, ordinary=True, labels=False, among=("A_support", "A_fixed"))
+    found = problem(rng, ordinary=True, labels=False, among=("A_support", "fixed_components"))
     given, supervised = found.arguments, rng.random() < 0.5
     X, n = given["X"], len(found.dense)
     cuts = [0, *sorted(rng.integers(1, n + 1, rng.integers(0, 3)).tolist()), n]
     parts = [slice(a, b) for a, b in itertools.pairwise(cuts) if a < b]
     y = rng.random((n, 2)).astype(found.dtype) + 0.1
-    known = {name: given[name] for name in ("A_support", "A_fixed") if name in given}
+    known = {name: given[name] for name in ("A_support", "fixed_components") if name in given}
     arguments = {"X": X, "n_components": found.rank, "loss": given["loss"], **known}
     arguments["forget_factor"] = float(rng.choice([0.0, 0.5, 1.0]))
     arguments["random_state"] = 0
@@ -171,7 +173,7 @@ def supervised_bayesian(rng: Any) -> Call:
 
 
 def regressor(rng: Any) -> Call:
-    found = problem(rng, labels=False, among=("A_support", "A_fixed"))
+    found = problem(rng, labels=False, among=("A_support", "fixed_components"))
     given = {name: value for name, value in found.arguments.items() if name != "X_weights"}
     arguments = {**given, "n_components": found.rank, "max_iter": 15, "random_state": 0}
     if found.penalized and isinstance(given["penalties"], dict):

@@ -15,7 +15,7 @@ from random_data import Array, Results, any_loss, data_for, floats, of_positive
 import ssnmf_fast as sf
 from ssnmf_fast.penalties import L1, L2, Graph, Orthogonal, Temporal
 
-KNOWN = ("S_support", "A_support", "S_fixed", "A_fixed")
+KNOWN = ("S_support", "A_support", "covariates", "fixed_components")
 
 
 @dataclass
@@ -124,7 +124,7 @@ def _know(rng: Any, found: Problem, among: tuple[str, ...]) -> None:
     typical = float(np.sqrt(np.nanmean(found.dense) / rank)) or 1.0
     first = int(rng.integers(rank + 1)) if rng.random() < 0.4 else 0
     last = int(rng.integers(rank + 1 - first)) if rng.random() < 0.4 else 0
-    for name, shape in (("A_fixed", (first, m)), ("S_fixed", (n, last))):
+    for name, shape in (("fixed_components", (first, m)), ("covariates", (n, last))):
         if min(shape) > 0 and name in among:
             sizes = typical * 10.0 ** rng.uniform(-2, 2)
             given = rng.random(shape) * (rng.random(shape) < rng.choice([0.5, 1.0]))
@@ -149,7 +149,7 @@ def _penalize(rng: Any, found: Problem, rows: dict[str, int], cluster: bool) -> 
         return [each for each in listed if each.by_rows or not (cluster and name == "S")]
 
     given = found.arguments
-    fixed = len(given.get("A_fixed", ())) + np.shape(given.get("S_fixed", [[]]))[1]
+    fixed = len(given.get("fixed_components", ())) + np.shape(given.get("covariates", [[]]))[1]
     if fixed == found.rank or rng.random() < 0.3:  # a list is of all factors
         listed = draw_penalties(rng, 1, bounded=fixed < found.rank)
         listed = [each for each in possible(listed, "S") if not isinstance(each, Graph)]

@@ -103,7 +103,7 @@ def completed(
         warnings.simplefilter("ignore")  # rows without any observed entry are part of the thing
         return sf.complete(
             holes,
-            rank=experiment.rank if experiment.knows_rank and name != NNM else None,
+            n_components=experiment.rank if experiment.knows_rank and name != NNM else None,
             random_state=0,
             n_threads=1,
             **METHODS[name] | more,
@@ -125,7 +125,7 @@ def record(
         filled = fit.to_dense(keep_observed=True)
         error = float(np.linalg.norm(filled - target) / np.linalg.norm(target))
         if error < best["error"]:
-            best.update(choice, error=error, iterations=fit.n_iter, rank=fit.rank)
+            best.update(choice, error=error, iterations=fit.n_iter, rank=fit.n_components)
             best["converged"] = bool(fit.converged)
             if experiment.noise:
                 gap = np.linalg.norm(fit.to_dense() - M) / np.linalg.norm(M)

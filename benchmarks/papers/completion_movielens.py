@@ -109,7 +109,7 @@ def ours(train: Ratings, seed: int, threads: int, biases: bool) -> tuple[Predict
         random_state=seed,
         n_threads=threads,
     )
-    chosen = f"rank {fit.rank}, gamma {fit.gamma:.2g}"
+    chosen = f"rank {fit.n_components}, gamma {fit.gamma:.2g}"
     return (lambda test: mean + fit.predict(test.users, test.items)), chosen
 
 

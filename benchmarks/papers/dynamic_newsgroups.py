@@ -143,7 +143,6 @@ METHODS: dict[str, Fit] = {
     "tensor, squared error, random start": dynamic(method="tensor", init="random"),
     "tensor, divergence, random start": dynamic(method="tensor", loss=D, init="random"),
     "sums, squared error": dynamic(method="sums"),
-    "two layers, squared error": dynamic(method="two-layer"),
     "NMF, squared error": dynamic(method="nmf"),
     "NMF, squared error, nndsvda start (the thesis')": dynamic(method="nmf", init="nndsvda"),
     "NMF, divergence": dynamic(method="nmf", loss=D),

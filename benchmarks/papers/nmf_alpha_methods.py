@@ -20,7 +20,7 @@ from nmf_alpha_data import Data, Split
 
 import ssnmf_fast as sf
 from ssnmf_fast._labels import ClassLabels, Indicators
-from ssnmf_fast.estimators._margin import dual_coefficients
+from ssnmf_fast.estimators._papers import dual_coefficients
 
 ALPHA, MANY = "NMF-alpha", "NMF-alpha, 50 machines"
 NMF, STARTS = "NMF", "NMF, chosen start"
@@ -198,7 +198,7 @@ def lee(case: Case, rank: int) -> Iterator[Candidate]:
 
 
 def constrained(case: Case, rank: int) -> Iterator[Candidate]:
-    model = sf.papers.ConstrainedNMF(unlabeled=-1, readout=None, **common_arguments(case, rank))
+    model = sf.papers.ConstrainedNMF(unlabeled=-1, predicts=False, **common_arguments(case, rank))
     yield 0.0, corrected(case, model.fit(case.X, case.y))
 
 

@@ -60,7 +60,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     used up its iterations ends it too, since the next would do the same.
     """
     seen, (rows, columns, truth) = problem(job["n"], job["rank"], job["observed"])
-    settings = {"rank": job["rank"], "n_threads": job["threads"], **job["settings"]}
+    settings = {"n_components": job["rank"], "n_threads": job["threads"], **job["settings"]}
     if settings["method"].endswith("c = 0"):
         settings["method"] = StructuredSIRLS(sparsity=0.0)
     tries: list[dict[str, Any]] = [{"tol": tol} for tol in TOLERANCES]

@@ -89,7 +89,9 @@ def beside_peers(quick: bool, threads: int) -> list[Record]:
         fits: list[Any] = []
 
         def fit(method: str = method, fits: list[Any] = fits) -> None:
-            fits.append(sf.complete(X, rank=RANK, method=method, random_state=0, n_threads=threads))
+            fits.append(
+                sf.complete(X, n_components=RANK, method=method, random_state=0, n_threads=threads)
+            )
 
         took = min(seconds(fit) for _ in range(2))
         own = {"solver": f"ours, {method}", "seconds": took, "iterations": fits[-1].n_iter}

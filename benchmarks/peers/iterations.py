@@ -159,7 +159,7 @@ def tsnmf_cases(X: Any, Y: Any, options: argparse.Namespace) -> list[Case]:
             tol=0,
             max_iter=k,
             n_threads=options.threads,
-            readout=None,  # Fitting it takes longer than the iterations.
+            predicts=False,  # Fitting it takes longer than the iterations.
         )
         return model.fit(stories.X, y)
 

@@ -28,7 +28,7 @@ drawn = choice.plot(ax=axes)
 # %%
 # The best model has been kept.  Its components, as shares of the counts:
 
-shares = choice.best_model.shares(counts).mean(axis=0)
+shares = choice.best_model.topic_proportions(counts).mean(axis=0)
 print("  ".join(f"{100 * share:.0f} %" for share in np.sort(shares)[::-1]))
 
 # %%

@@ -35,9 +35,7 @@ known = ["space", "sport", "food"]
 labels = [[name for name in mine if name in known] if rng.random() < 0.1 else [] for mine in topics]
 vectorizer = CountVectorizer()
 X = vectorizer.fit_transform(texts)
-model = sf.TopicSupervisedNMF(
-    n_free_topics=2, free_in_labeled=True, topic_names=known, random_state=0
-).fit(X, labels)
+model = sf.TopicSupervisedNMF(n_free_topics=2, topic_names=known, random_state=0).fit(X, labels)
 
 # %%
 

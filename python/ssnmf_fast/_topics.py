@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, SupportsIndex, overload
+from typing import Any, SupportsIndex, TypeVar, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -168,6 +168,19 @@ class Topics(tuple[Topic, ...]):
         with require_package("pandas", _TABLES_HINT):
             import pandas
         return pandas.DataFrame([dict(t.shares) for t in self], index=[t.topic for t in self])
+
+
+Row = TypeVar("Row")
+
+
+class Records(list[Row]):
+    """A list of named tuples."""
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame with a row for each (needs pandas)."""
+        with require_package("pandas", TABLES_HINT):
+            import pandas
+        return pandas.DataFrame(self)
 
 
 def make_topics(

@@ -16,21 +16,20 @@ import numpy as np
 
 from ._backend.dispatch import padded
 from ._common.arrays import Array, Seed, Solver
-from ._data.border import check_factor, check_integer, check_random_state, check_real
-from ._data.csr_file import check_data
+from ._data.border import check_data, check_factor, check_integer, check_random_state, check_real
 from ._data.entries import Entries, Target
 from ._data.threads import resolve_threads
 from ._data.weight_forms import WeightForm
 from ._models.represent import objective
+from ._solver.build import build_term
 from ._solver.known import penalties_of_factor
 from ._solver.loop import FitLoop
-from ._solver.losses import Loss, LossOption, loss_named, register_loss
+from ._solver.losses import LossOption, loss_named
 from ._solver.penalties import Penalties, require_scale
 from ._solver.problem import problem_of
 from ._solver.relations import Relation
 from ._solver.result import FitState
-from ._solver.terms import Term
-from ._solver.weights import build_term
+from ._solver.terms import Loss, Term, register_loss
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .estimators import TopicTree, merge, split, tree
+from .estimators import TopicTree, merge_topics, split_topic, topic_tree
 
-__all__ = ["TopicTree", "merge", "split", "tree"]
+__all__ = ["TopicTree", "merge_topics", "split_topic", "topic_tree"]

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._data.arrays import as_array
-from ._solver.pattern_weights import Missing, Observed
-from ._solver.weights import Outer
+from ._solver.weights import Missing, Observed, Outer
 
 __all__ = ["Missing", "Observed", "Outer", "missing", "observed", "outer"]
 

@@ -274,7 +274,7 @@ class TestDigits:
             sf.save(model, out / "model.npz")
         assert main(["predict", str(out), str(digits[0]), "--out", str(new)]) == 0
         of_predict = _topics_and_shares(rows_of(new))
-        _assert_largest(*of_predict, model.shares(X))
+        _assert_largest(*of_predict, model.topic_proportions(X))
         assert np.mean(of_fit[0] == of_predict[0]) > 0.98
         if kind == "nmf":
             assert rows_of(new)[7]["topic"] == ""

@@ -48,7 +48,7 @@ def easy():
 
 def of_rank(rank, method):
     """The rank, for the methods that take one."""
-    return {} if method in ("nnm", "structured-nnm") else {"rank": rank}
+    return {} if method in ("nnm", "structured-nnm") else {"n_components": rank}
 
 
 @each("method", METHODS)
@@ -58,10 +58,10 @@ def test_recovery(easy, method, dtype):
     fit = sf.complete(holes.astype(dtype), method=method, random_state=0, **of_rank(3, method))
     assert error(M, fit) < (5e-2 if method == "nnm" else 5e-3)
     assert fit.left.dtype == fit.right.dtype == fit.to_dense().dtype == dtype
-    assert fit.left.shape == (40, fit.rank)
-    assert fit.right.shape == (fit.rank, 30)
+    assert fit.left.shape == (40, fit.n_components)
+    assert fit.right.shape == (fit.n_components, 30)
     assert fit.shape == (40, 30)
-    np.testing.assert_allclose(fit.right @ fit.right.T, np.eye(fit.rank), atol=1e-5)
+    np.testing.assert_allclose(fit.right @ fit.right.T, np.eye(fit.n_components), atol=1e-5)
     assert fit.converged
     assert fit.history[-1].iteration == fit.n_iter
 
@@ -75,7 +75,7 @@ def test_auto_uses_structure(shape):
     errors = {name: [] for name in ("auto", "plain", "sirls", "structured-sirls")}
     for seed in range(3):
         M, holes = structured(*shape, 3, 0.05, 0.45, seed)
-        common = {"rank": 3, "random_state": 0}
+        common = {"n_components": 3, "random_state": 0}
         errors["auto"].append(error(M, sf.complete(holes, **common)))
         plain = sf.complete(holes, method=MatrixIRLS(sparsity=0.0), nonnegative=False, **common)
         errors["plain"].append(error(M, plain))
@@ -91,10 +91,10 @@ def test_auto_uses_structure(shape):
 def test_thesis_without_its_sparsity_step(easy):
     """The gain of structured sIRLS over sIRLS is that of its schedule: c = 0 has it too."""
     M, holes = easy
-    slow = error(M, sf.complete(holes, method="sirls", rank=3, random_state=0))
+    slow = error(M, sf.complete(holes, method="sirls", n_components=3, random_state=0))
     for sparsity in (1e-6, 0.0):
         method = StructuredSIRLS(sparsity=sparsity)
-        fit = sf.complete(holes, method=method, rank=3, random_state=0)
+        fit = sf.complete(holes, method=method, n_components=3, random_state=0)
         assert error(M, fit) < 0.5 * slow
 
 
@@ -103,7 +103,7 @@ def test_rank_is_estimated():
     M, holes = structured(60, 50, 3, 0.6, 0.9)
     for method in ("auto", "structured-sirls", "irls"):
         fit = sf.complete(holes, method=method, random_state=0)
-        assert fit.rank >= 3
+        assert fit.n_components >= 3
         assert error(M, fit) < 1e-2
 
 
@@ -118,7 +118,7 @@ def test_the_estimated_rank_is_not_the_largest_possible():
     ]
     for M, holes, rank in problems:
         fit = sf.complete(holes, method="structured-sirls", random_state=0)
-        assert fit.rank == rank
+        assert fit.n_components == rank
         assert error(M, fit) < 1e-3
 
 
@@ -162,7 +162,7 @@ def test_forms_of_the_data_agree(easy):
     M, holes = easy
     results = {}
     for name, data, options in forms(M, holes):
-        fit = sf.complete(data, rank=3, random_state=0, max_iter=5, **options)
+        fit = sf.complete(data, n_components=3, random_state=0, max_iter=5, **options)
         results[name] = fit.to_dense()
         assert fit.observed.nnz == np.count_nonzero(~np.isnan(holes))  # explicit zeros count
     for name, result in results.items():
@@ -174,17 +174,17 @@ def test_input_is_not_modified(easy):
     for name, data, options in forms(M, holes):
         if isinstance(data, tuple):
             before = [part.copy() for part in data]
-            sf.complete(data, rank=2, max_iter=2, **options)
+            sf.complete(data, n_components=2, max_iter=2, **options)
             assert all(np.array_equal(a, b) for a, b in zip(data, before, strict=True)), name
         elif sp.issparse(data):
             before = data.copy()
-            sf.complete(data, rank=2, max_iter=2, **options)
+            sf.complete(data, n_components=2, max_iter=2, **options)
             assert (data != before).nnz == 0, name
 
 
 def test_predict_and_dense(easy):
     M, holes = easy
-    fit = sf.complete(holes, rank=3, random_state=0)
+    fit = sf.complete(holes, n_components=3, random_state=0)
     dense = fit.to_dense()
     rows, columns = np.array([[0, 3], [39, 5]]), np.array([[1, 29], [0, 0]])
     np.testing.assert_allclose(fit.predict(rows, columns), dense[rows, columns], atol=1e-12)
@@ -203,22 +203,29 @@ def test_predict_and_dense(easy):
 def test_printed_in_a_line():
     M = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 7.0))
     M[::3, ::2] = np.nan
-    completion = sf.complete(M, rank=1, random_state=0)
-    wanted = f"8 x 6, 39 entries observed, rank=1, n_iter={completion.n_iter}, converged=True"
+    completion = sf.complete(M, n_components=1, random_state=0)
+    wanted = (
+        f"8 x 6, 39 entries observed, n_components=1, n_iter={completion.n_iter}, converged=True"
+    )
     assert repr(completion) == f"Completion({wanted})"
 
 
 def test_fill_value_shifts_the_problem(easy):
     M, holes = easy
-    plain = sf.complete(holes, method="structured-sirls", rank=3, random_state=0)
+    plain = sf.complete(holes, method="structured-sirls", n_components=3, random_state=0)
     shifted = sf.complete(
-        holes + 5, method="structured-sirls", rank=3, random_state=0, fill_value=5.0
+        holes + 5, method="structured-sirls", n_components=3, random_state=0, fill_value=5.0
     )
     np.testing.assert_allclose(shifted.to_dense(), plain.to_dense() + 5, atol=1e-4)
     assert shifted.offset == 5.0
-    bounded = sf.complete(holes - 0.1, rank=3, random_state=0, fill_value=-0.1, nonnegative=True)
+    bounded = sf.complete(
+        holes - 0.1, n_components=3, random_state=0, fill_value=-0.1, nonnegative=True
+    )
     assert bounded.to_dense().min() >= 0
-    assert error(M - 0.1, sf.complete(holes - 0.1, rank=3, fill_value=-0.1, random_state=0)) < 1e-4
+    assert (
+        error(M - 0.1, sf.complete(holes - 0.1, n_components=3, fill_value=-0.1, random_state=0))
+        < 1e-4
+    )
 
 
 @slow_in_numpy
@@ -232,15 +239,15 @@ def test_nonnegative():
         bounded = sf.complete(holes, nonnegative=True, **options)
         assert bounded.to_dense().min() >= 0
         assert bounded.lower == 0
-    assert sf.complete(np.abs(holes), rank=3, max_iter=2).lower == 0
-    assert sf.complete(holes, rank=3, max_iter=2).lower == -np.inf
+    assert sf.complete(np.abs(holes), n_components=3, max_iter=2).lower == 0
+    assert sf.complete(holes, n_components=3, max_iter=2).lower == -np.inf
 
 
 def test_noise_is_not_amplified():
     M, holes = structured(50, 40, 3, 0.5, 0.9)
     noise = 1e-3 * M.std() * np.random.default_rng(0).standard_normal(M.shape)
     for method in ("auto", "sirls", "structured-sirls"):
-        fit = sf.complete(holes + noise, method=method, rank=3, random_state=0)
+        fit = sf.complete(holes + noise, method=method, n_components=3, random_state=0)
         assert error(M, fit) < 5e-3
 
 
@@ -259,8 +266,8 @@ def test_shrinkage_is_validated():
 
     fit = sf.complete(holes, gamma_min="validate", biases=True, random_state=0)
     assert rmse(fit) < 0.6
-    assert rmse(fit) < 0.5 * rmse(sf.complete(holes, method="structured-sirls", rank=10))
-    assert fit.left.shape[1] == fit.rank + 2
+    assert rmse(fit) < 0.5 * rmse(sf.complete(holes, method="structured-sirls", n_components=10))
+    assert fit.left.shape[1] == fit.n_components + 2
     rows = np.arange(80)
     np.testing.assert_allclose(fit.predict(rows, 0 * rows), fit.to_dense()[:, 0])
     seen = []
@@ -269,7 +276,9 @@ def test_shrinkage_is_validated():
     )
     assert max(state.iteration for state in seen) == 3  # the search is seen too
     assert not sf.complete(holes, gamma_min=1e-3, max_iter=3).converged
-    given = sf.complete(holes, gamma_min=fit.gamma, rank=fit.rank, biases=True, random_state=0)
+    given = sf.complete(
+        holes, gamma_min=fit.gamma, n_components=fit.n_components, biases=True, random_state=0
+    )
     assert rmse(given) == pytest.approx(rmse(fit), rel=0.05)
 
 
@@ -294,7 +303,7 @@ def test_biases_may_lie_far_apart(far, size, rank):
 
     def error(means):
         holes = np.where(seen, M + means, np.nan)
-        options = {"rank": rank, "gamma_min": "validate", "biases": True, "random_state": 0}
+        options = {"n_components": rank, "gamma_min": "validate", "biases": True, "random_state": 0}
         filled = sf.complete(holes, **options).to_dense()
         return np.sqrt(np.mean((filled - M - means)[~seen] ** 2))
 
@@ -304,9 +313,9 @@ def test_biases_may_lie_far_apart(far, size, rank):
 @pytest.mark.parametrize("method", ["auto", "sirls", "structured-sirls", "irls"])
 def test_warm_start(easy, method):
     M, holes = easy
-    first = sf.complete(holes, method=method, rank=3, random_state=0)
+    first = sf.complete(holes, method=method, n_components=3, random_state=0)
     for init in (first, (first.left, first.right)):
-        again = sf.complete(holes, method=method, rank=3, random_state=0, init=init)
+        again = sf.complete(holes, method=method, n_components=3, random_state=0, init=init)
         assert again.n_iter <= first.n_iter
         assert error(M, again) < 1.5 * error(M, first) + 1e-8
 
@@ -319,7 +328,7 @@ def test_callback_stops(easy):
         seen.append(state)
         return len(seen) == 2
 
-    fit = sf.complete(holes, rank=3, callback=callback)
+    fit = sf.complete(holes, n_components=3, callback=callback)
     assert [state.iteration for state in seen] == [1, 2]
     assert not seen[1].left.flags.writeable
     product = seen[1].left @ seen[1].right
@@ -344,14 +353,14 @@ def test_callback_stops_the_search_too(easy, biases, wanted):
     assert not fit.converged
     assert fit.history[-1] == seen[-1]
     assert (fit.n_iter, fit.gamma) == (seen[-1].iteration, seen[-1].gamma)
-    low_rank = fit.left[:, : fit.rank] @ fit.right[: fit.rank]
+    low_rank = fit.left[:, : fit.n_components] @ fit.right[: fit.n_components]
     np.testing.assert_allclose(low_rank, seen[-1].left @ seen[-1].right, atol=1e-12)
     assert np.isfinite(fit.to_dense()).all()
 
 
 def test_what_is_reported_of_a_fit_that_max_iter_ends(easy):
     _, holes = easy
-    fit = sf.complete(holes, rank=3, gamma_min=1e-3, max_iter=8, random_state=0)
+    fit = sf.complete(holes, n_components=3, gamma_min=1e-3, max_iter=8, random_state=0)
     assert (fit.n_iter, fit.gamma) == (8, fit.history[-1].gamma)
     assert fit.gamma > 1e-3
     assert not fit.converged
@@ -366,16 +375,20 @@ def test_iterate_of_structured_irls(easy):
     M, holes = easy
     for shift in (0.0, 5.0):
         fit = sf.complete(
-            holes + shift, method="structured-irls", rank=3, random_state=0, fill_value=shift
+            holes + shift,
+            method="structured-irls",
+            n_components=3,
+            random_state=0,
+            fill_value=shift,
         )
         observed = ~np.isnan(holes)
         np.testing.assert_array_equal(fit.iterate[observed], (holes + shift)[observed])
-        assert np.linalg.matrix_rank(fit.iterate - shift, tol=1e-8) > fit.rank
+        assert np.linalg.matrix_rank(fit.iterate - shift, tol=1e-8) > fit.n_components
         gap = fit.iterate - fit.to_dense(keep_observed=True)
         assert 0 < np.linalg.norm(gap) < 0.3 * np.linalg.norm(M)
         singular = np.linalg.svd(fit.iterate - shift, compute_uv=False)
         np.testing.assert_allclose(singular[:3], fit.singular_values, rtol=1e-2)
-    assert sf.complete(holes, rank=3, random_state=0).iterate is None
+    assert sf.complete(holes, n_components=3, random_state=0).iterate is None
 
 
 @pytest.mark.slow
@@ -391,7 +404,9 @@ def test_no_dense_array():
     for method in ("auto", "sirls", "structured-sirls", "irls"):
         tracemalloc.start()
         with pytest.warns(UserWarning, match="no observed entry") as caught:
-            sf.complete((rows, columns, values), shape=(n, n), method=method, rank=2, max_iter=2)
+            sf.complete(
+                (rows, columns, values), shape=(n, n), method=method, n_components=2, max_iter=2
+            )
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert caught[0].filename == __file__
@@ -410,7 +425,7 @@ def test_interrupt():
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            sf.complete(holes, method="sirls", rank=5, max_iter=10**7, tol=0.0)
+            sf.complete(holes, method="sirls", n_components=5, max_iter=10**7, tol=0.0)
     finally:
         timer.join()
         signal.signal(signal.SIGINT, before)
@@ -438,7 +453,7 @@ def test_hardly_anything_is_observed():
     M = np.full((2, 3), np.nan)
     M[1, 0] = 1.0
     with pytest.warns(UserWarning, match="in 1 row and 2 columns; "):
-        fit = sf.complete(M, rank=1, random_state=0)
+        fit = sf.complete(M, n_components=1, random_state=0)
     np.testing.assert_allclose(fit.predict([1], [0]), 1.0, atol=1e-6)
     assert np.isfinite(fit.to_dense()).all()
 
@@ -446,7 +461,7 @@ def test_hardly_anything_is_observed():
 @pytest.mark.slow
 def test_many_iterations_stay_finite(easy):
     _, holes = easy
-    options = {"rank": 3, "tol": 0.0, "max_iter": 1300 if FAST else 100}
+    options = {"n_components": 3, "tol": 0.0, "max_iter": 1300 if FAST else 100}
     for p, q in ((0.0, 0.0), (0.0, 1.0), (0.5, 0.5), (1.0, 0.0), (1.0, 1.0)):
         fit = sf.complete(holes, method=StructuredSIRLS(p=p, q=q), **options)
         assert np.isfinite(fit.to_dense()).all()
@@ -460,8 +475,8 @@ BAD = [
     ({"observed": np.ones((2, 3), bool)}, ValueError, r"observed has shape \(2, 3\)"),
     ({"observed": np.full((4, 3), 0.5)}, TypeError, "mask"),
     ({"shape": (4, 3)}, ValueError, "shape belongs to"),
-    ({"rank": 4}, ValueError, "rank must be at most"),
-    ({"rank": 0}, ValueError, "rank must be at least 1"),
+    ({"n_components": 4}, ValueError, "n_components must be at most"),
+    ({"n_components": 0}, ValueError, "n_components must be at least 1"),
     ({"method": "als"}, ValueError, "method must be one of"),
     ({"gamma_min": 0}, ValueError, "above 0"),
     ({"gamma_min": "best"}, ValueError, "gamma_min must be"),
@@ -547,7 +562,7 @@ def test_bad_parameters_of_methods(method, parameters, message):
 @each("method", METHODS)
 @each(
     ("name", "value"),
-    [("rank", 1), ("gamma_min", 0.1), ("init", (np.ones((40, 1)), np.ones((1, 30))))],
+    [("n_components", 1), ("gamma_min", 0.1), ("init", (np.ones((40, 1)), np.ones((1, 30))))],
 )
 def test_an_option_changes_the_result_or_is_refused(easy, method, name, value):
     _, holes = easy
@@ -574,14 +589,14 @@ def test_what_has_no_missing_entry_or_is_a_long_table_is_warned_of():
     triplets, matrix = (*places, ratings), ratings.reshape(10, 5)
     for full in (table, table.tolist(), sp.csr_array(table), matrix, triplets):
         with pytest.warns(UserWarning, match="M has no missing entry") as caught:
-            sf.complete(full, rank=2)
+            sf.complete(full, n_components=2)
         assert ("user, item and rating" in str(caught[0].message)) == (full is not triplets)
     table[::7, 2] = np.nan  # ratings to be predicted
     with pytest.warns(UserWarning, match="first two of the three columns.*user, item and rating"):
-        sf.complete(table, rank=2)
+        sf.complete(table, n_components=2)
     quiet = np.where(np.arange(50) % 7 == 0, np.nan, ratings).reshape(10, 5)
     for holes in (quiet, table * 0.5, tuple(part[1:] for part in triplets)):
-        sf.complete(holes, rank=2)
+        sf.complete(holes, n_components=2)
 
 
 def test_repeated_entries_are_named():
@@ -627,7 +642,7 @@ def test_fuzz(data, method, rank, noisy, fill_value, nonnegative):
     """Any input gives a finite completion or a clear error."""
     options = {"gamma_min": "validate", "biases": fill_value == 0} if noisy else {}
     if not isinstance(method, str) or method in METHODS[:5]:
-        options["rank"] = rank
+        options["n_components"] = rank
     try:
         fit = sf.complete(
             data,
@@ -646,7 +661,7 @@ def test_fuzz(data, method, rank, noisy, fill_value, nonnegative):
 
 def test_saved_completion(easy, tmp_path):
     _, holes = easy
-    fit = sf.complete(holes, rank=3, random_state=0)
+    fit = sf.complete(holes, n_components=3, random_state=0)
     sf.save(fit, tmp_path / "fit.npz")
     loaded = sf.load(tmp_path / "fit.npz")
     np.testing.assert_array_equal(loaded.to_dense(), fit.to_dense())
@@ -681,7 +696,7 @@ def test_same_bits_wherever_arrays_lie():
     rng = np.random.default_rng(0)
     M = rng.random((700, 4)) @ rng.random((4, 620))
     M[rng.random(M.shape) < 0.5] = np.nan
-    options = {"method": StructuredSIRLS(sparsity=1e-2), "nonnegative": True, "rank": 4}
+    options = {"method": StructuredSIRLS(sparsity=1e-2), "nonnegative": True, "n_components": 4}
     results, kept = set(), []
     for run in range(4):
         kept.append([np.zeros(int(size)) for size in rng.integers(1, 5000, size=20 * run)])

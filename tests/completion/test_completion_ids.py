@@ -23,7 +23,7 @@ def holes():
 
 
 def named(holes, **options):
-    fit = sf.complete(holes, rank=3, random_state=0, **options)
+    fit = sf.complete(holes, n_components=3, random_state=0, **options)
     return replace(fit, row_ids=USERS, column_ids=ITEMS)
 
 
@@ -78,7 +78,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_ids_is_kept(kind, holes, tmp_path):
-    plain, ids = sf.complete(holes, rank=3, random_state=0), KINDS[kind]
+    plain, ids = sf.complete(holes, n_components=3, random_state=0), KINDS[kind]
     fit = replace(plain, row_ids=ids)
     sf.save(fit, tmp_path / "fit.npz")
     expected = plain.predict([29, 3, 0], [2, 19, 0])
@@ -94,7 +94,7 @@ def test_every_kind_of_ids_is_kept(kind, holes, tmp_path):
 def test_columns_of_pandas_are_ids(holes):
     pandas = pytest.importorskip("pandas")
     users, _ = np.unique(pandas.Series(USERS, dtype=object), return_inverse=True)
-    plain = sf.complete(holes, rank=3, random_state=0)
+    plain = sf.complete(holes, n_components=3, random_state=0)
     for ids in (users, pandas.Index(users), pandas.Series(users, dtype="string")):
         found = replace(plain, row_ids=ids).predict(pandas.Series(["u9", "u0"]), [0, 1])
         np.testing.assert_array_equal(found, plain.predict([29, 0], [0, 1]))
@@ -117,7 +117,7 @@ def test_columns_of_pandas_are_ids(holes):
 )
 def test_bad_ids_are_refused_when_they_are_set(ids, error, message, holes):
     with pytest.raises(error, match=message):
-        replace(sf.complete(holes, rank=3, random_state=0), row_ids=ids)
+        replace(sf.complete(holes, n_components=3, random_state=0), row_ids=ids)
 
 
 def test_what_are_no_ids(holes):

@@ -11,13 +11,13 @@ import ssnmf_fast as sf
 from ssnmf_fast.completion import StructuredSIRLS
 
 FITS = {
-    "auto": {"rank": 3},
-    "irls": {"rank": 3, "method": "irls"},
-    "structured-irls": {"rank": 3, "method": "structured-irls", "max_iter": 20},
+    "auto": {"n_components": 3},
+    "irls": {"n_components": 3, "method": "irls"},
+    "structured-irls": {"n_components": 3, "method": "structured-irls", "max_iter": 20},
     "nnm": {"method": "nnm", "max_iter": 50},
-    "noisy": {"rank": 3, "gamma_min": "validate"},
-    "biases": {"rank": 3, "gamma_min": "validate", "biases": True},
-    "fill_value": {"rank": 3, "fill_value": 0.5},
+    "noisy": {"n_components": 3, "gamma_min": "validate"},
+    "biases": {"n_components": 3, "gamma_min": "validate", "biases": True},
+    "fill_value": {"n_components": 3, "fill_value": 0.5},
 }
 
 
@@ -52,7 +52,7 @@ def test_small_data(fit, exponent):
 def test_callbacks_see_small_data():
     _, holes = structured(30, 20, 3, 0.5, 0.8)
     seen = []
-    fit = sf.complete(holes * 1e-200, rank=3, random_state=0, callback=seen.append)
+    fit = sf.complete(holes * 1e-200, n_components=3, random_state=0, callback=seen.append)
     np.testing.assert_allclose(seen[-1].left @ seen[-1].right, fit.to_dense(), atol=1e-206)
 
 
@@ -63,21 +63,21 @@ def test_start_of_another_size(dtype, method):
     holes = holes.astype(dtype) * dtype(1e-30 if dtype == np.float32 else 1e-200)
     start = np.ones((30, 2)), np.ones((2, 20))
     with pytest.raises(ValueError, match=r"init is more than .* times as large as M"):
-        sf.complete(holes, init=start, method=method, rank=2)
-    fit = sf.complete(holes, method=method, rank=2, random_state=0)
-    again = sf.complete(holes, method=method, rank=2, init=fit, random_state=0)
+        sf.complete(holes, init=start, method=method, n_components=2)
+    fit = sf.complete(holes, method=method, n_components=2, random_state=0)
+    again = sf.complete(holes, method=method, n_components=2, init=fit, random_state=0)
     assert np.isfinite(again.to_dense()).all()
     huge = tuple(factor * 1e200 for factor in start)
     if dtype == np.float64:
         with pytest.raises(ValueError, match="product is too large"):
-            sf.complete(holes, init=huge, method=method, rank=2)
+            sf.complete(holes, init=huge, method=method, n_components=2)
 
 
 @pytest.mark.parametrize("q", [0.0, 1.0])
 def test_steps_of_any_size_stay_finite(q):
     _, holes = structured(30, 20, 3, 0.5, 0.8)
     method = StructuredSIRLS(sparsity=1e300, q=q)
-    fit = sf.complete(holes.astype(np.float32), method=method, rank=1, max_iter=50)
+    fit = sf.complete(holes.astype(np.float32), method=method, n_components=1, max_iter=50)
     assert np.isfinite(fit.to_dense()).all()
 
 
@@ -121,7 +121,7 @@ def test_tables_with_missing_numbers():
     pandas = pytest.importorskip("pandas")
     _, holes = structured(8, 6, 2, 0.6, 0.9)
     holes[0] = np.arange(6.0)
-    expected = sf.complete(holes, rank=2, random_state=0).to_dense()
+    expected = sf.complete(holes, n_components=2, random_state=0).to_dense()
     frame = pandas.DataFrame(holes)
     for form in (
         frame,
@@ -129,7 +129,7 @@ def test_tables_with_missing_numbers():
         np.where(np.isnan(holes), None, holes),
         np.where(np.isnan(holes), None, holes).tolist(),
     ):
-        fit = sf.complete(form, rank=2, random_state=0)
+        fit = sf.complete(form, n_components=2, random_state=0)
         np.testing.assert_array_equal(fit.to_dense(), expected)
     table = pandas.DataFrame({"user": ["ann"], "item": ["x"], "rating": [4.0]})
     with pytest.raises(TypeError, match=r"'ann', not a number.*user, item and rating"):

@@ -84,7 +84,7 @@ def assert_lazy(model, Z, *names):
 
 PREDICTIONS = (
     "transform",
-    "shares",
+    "topic_proportions",
     "predict",
     "predict_proba",
     "predict_log_proba",
@@ -98,7 +98,7 @@ class TestNMF:
         given = {"n_components": 4, "loss": loss, **LOOP}
         model = sfd.NMF(**given).fit(cut(X))
         assert_same_fit(model, sf.NMF(**given).fit(X))
-        assert_lazy(model, X, "transform", "shares")
+        assert_lazy(model, X, "transform", "topic_proportions")
         S = model.transform(cut(X))
         assert_same(model.inverse_transform(S), S.compute() @ model.components_)
 
@@ -116,8 +116,8 @@ class TestNMF:
         assert_same_fit(model, sf.NMF(**given).fit(Z, X_weights=in_memory))
         lazy = model.transform(cut(Z), X_weights=on_cluster)
         assert_same(lazy, model.transform(Z, X_weights=in_memory))
-        lazy = model.shares(cut(Z), X_weights=on_cluster)
-        assert_same(lazy, model.shares(Z, X_weights=in_memory))
+        lazy = model.topic_proportions(cut(Z), X_weights=on_cluster)
+        assert_same(lazy, model.topic_proportions(Z, X_weights=in_memory))
 
     def test_blocks_as_a_list(self, client):
         blocks = client.scatter([X[:100], X[100:]])
@@ -165,7 +165,7 @@ class TestNMF:
 class TestTopicSupervisedNMF:
     @pytest.mark.parametrize("weight", ["inverse-rate", 1.0])
     def test_is_that_in_memory(self, client, weight):
-        given = {"n_free_topics": 1, "labeled_weight": weight, "readout": None, **LOOP}
+        given = {"n_free_topics": 1, "labeled_weight": weight, "predicts": False, **LOOP}
         model = sfd.TopicSupervisedNMF(**given).fit(cut(X), da.from_array(Y, chunks=70))
         wanted = sf.TopicSupervisedNMF(**given).fit(X, Y)
         assert_same_fit(model, wanted)
@@ -176,7 +176,7 @@ class TestTopicSupervisedNMF:
     def test_lists_of_topics_and_weights(self, client):
         lists = [[] if y < 0 else [f"topic {y}", f"topic {(y + 1) % 3}"][: 1 + y % 2] for y in Y]
         W = np.random.default_rng(2).random((N, M))
-        given = {"readout": None, **LOOP}
+        given = {"predicts": False, **LOOP}
         model = sfd.TopicSupervisedNMF(**given).fit(cut(X), lists, X_weights=cut(W, 90))
         assert_same_fit(model, sf.TopicSupervisedNMF(**given).fit(X, lists, X_weights=W))
 

@@ -27,12 +27,13 @@ KNOWN = {
             "S": [SMALL, penalties.Orthogonal(0.01)], "A": [SMALL, penalties.Temporal(1)]
         }
     },
-    "fixed": {"A_fixed": 100 * X[:2], "S_fixed": np.ones((N, 1))},
+    "fixed": {"fixed_components": 100 * X[:2], "covariates": np.ones((N, 1))},
     "support": {"A_support": RNG.random((R, M)) < 0.7},
     "features": {"feature_labels": SEEDS, "feature_weight": "balanced"},
     "all": {
-        "Y": Y, "supervision_weight": "balanced", "feature_labels": SEEDS, "A_fixed": X[:1],
-        "S_fixed": np.ones((N, 1)), "penalties": SMALL, "supervision_loss": "kullback-leibler",
+        "Y": Y, "supervision_weight": "balanced", "feature_labels": SEEDS,
+        "fixed_components": X[:1], "covariates": np.ones((N, 1)), "penalties": SMALL,
+        "supervision_loss": "kullback-leibler",
     },
 }  # fmt: skip
 
@@ -56,10 +57,10 @@ def test_a_cluster_knows_what_memory_knows(threads, what, loss):
 
 
 def test_an_estimator_of_a_cluster_takes_covariates(client):
-    model = sfd.NMF(R, A_fixed=X[:1], penalties=SMALL, init="random", random_state=0)
-    model.fit(da.from_array(X, chunks=(25, M)), S_fixed=np.ones((N, 1)))
+    model = sfd.NMF(R, fixed_components=X[:1], penalties=SMALL, init="random", random_state=0)
+    model.fit(da.from_array(X, chunks=(25, M)), covariates=np.ones((N, 1)))
     np.testing.assert_array_equal(model.components_[:1], X[:1])
-    S = model.in_memory().transform(X, S_fixed=np.ones((N, 1)))
+    S = model.in_memory().transform(X, covariates=np.ones((N, 1)))
     np.testing.assert_array_equal(S[:, -1], 1)
 
 
@@ -76,15 +77,15 @@ STARTS = ("random", "random-acol", "least-squares", (RNG.random((N, R)), RNG.ran
 def test_a_fit_begins_where_it_begins_in_memory(threads, init):
     given = {
         "S_support": RNG.random((N, R)) < 0.7,
-        "S_fixed": RNG.random((N, 2)),
+        "covariates": RNG.random((N, 2)),
         "A_support": RNG.random((R, M)) < 0.7,
-        "A_fixed": 100 * RNG.random((1, M)),
+        "fixed_components": 100 * RNG.random((1, M)),
     }
     others = {"penalties": SMALL, "feature_labels": SEEDS, "feature_weight": "balanced"}
     settings = (
-        ("S_support S_fixed", np.float64, {"Y": Y}),
-        ("A_support A_fixed", np.float32, {"supervision_weight": "balanced", "Y": Y}),
-        ("S_support A_fixed", np.float64, {"X_weights": sf.weights.observed(X > 0)}),
+        ("S_support covariates", np.float64, {"Y": Y}),
+        ("A_support fixed_components", np.float32, {"supervision_weight": "balanced", "Y": Y}),
+        ("S_support fixed_components", np.float64, {"X_weights": sf.weights.observed(X > 0)}),
         (" ".join(given), np.float32, others if isinstance(init, str) else {"Y": Y}),
     )
     for names, dtype, further in settings[:: 3 if init == "least-squares" else 1]:
@@ -125,5 +126,5 @@ def test_a_cluster_refuses_what_has_no_minimum(client):
         name = "S" if "B" in free else "B"
         with pytest.raises(ValueError, match=f"can shrink while {name} grows"):
             sfd.factorize(blocks, penalties=free, **labels)
-    given = {"S_fixed": np.ones((N, R)), "penalties": {"A": penalties.Temporal(1.0)}}
+    given = {"covariates": np.ones((N, R)), "penalties": {"A": penalties.Temporal(1.0)}}
     sfd.factorize(blocks, n_components=R, max_iter=1, **given)

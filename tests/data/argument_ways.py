@@ -21,7 +21,7 @@ NAMES = """
     class_names class_weight clip columns_ common_scale consensus consensuses consider_weights
     count_scale coverage criterion darkest density_threshold documents_per_slice dtype entry_names
     estimator feature_names feature_weight features fill_value fit_params fits folder forbidden
-    forget_factor free_in_labeled freq gamma_min given held_out history_or_completion input_features
+    forget_factor freq gamma_min given held_out history_or_completion input_features
     interval keep_empty_features keep_observed kind kinds label label_names labeled_weight level
     levels limits log_x loss mask_zeros max_components max_iter max_rows measure membership memory
     method missing_norm missing_values mode mode_names model n n_components n_features n_fits
@@ -98,8 +98,8 @@ WAYS = {
         "Y_weights": weighings(Y, "Y_weights"),
         "S_support": [Way((Y > 0) * 1.0)],
         "A_support": [Way((A > 0.5) * 1.0)],
-        "S_fixed": [Way(S[:, :1])],
-        "A_fixed": [Way(A[:1])],
+        "covariates": [Way(S[:, :1])],
+        "fixed_components": [Way(A[:1])],
         "feature_labels": [Way(A.T.copy())],
         "penalties": PENALTIES,
         "init": [*START, Way(S[:, :3].T.copy() @ Y, lambda Z: (S, A, Z), {"Y": Y})],
@@ -122,7 +122,7 @@ WAYS = {
         "A": [Way(A)],
         "X_weights": weighings(HALF),
         "init": [Way(S)],
-        "S_fixed": [Way(S[:, :1])],
+        "covariates": [Way(S[:, :1])],
         "penalties": PENALTIES,
     },
     "factorize_tensor": {
@@ -144,10 +144,10 @@ WAYS = {
     },
     "linalg.randomized_svd": {"X": [Way(D)]},
     "verify": {"X": [Way(D)], "Y": [Way(Y)]},
-    "split": {"X": [Way(D)], "X_weights": weighings(HALF)},
-    "tree": {"X": [Way(D)], "X_weights": weighings(HALF)},
+    "split_topic": {"X": [Way(D)], "X_weights": weighings(HALF)},
+    "topic_tree": {"X": [Way(D)], "X_weights": weighings(HALF)},
     "TopicTree.transform": {"X": [Way(D)]},
-    "TopicTree.shares": {"X": [Way(D)]},
+    "TopicTree.topic_proportions": {"X": [Way(D)]},
     "consensus": {"X": [Way(D)], "X_weights": weighings(HALF), "init": []},  # no start of arrays
     "Consensus.transform": {"X": [Way(D)], "X_weights": weighings(HALF)},
     "Consensus.scores_of": {"Y": [Way(D)]},
@@ -194,9 +194,9 @@ WAYS = {
         "alpha": [Way(S)],
         "times": [Way(np.arange(20200101.0, 20201301, 100)), Way(TIMES)],
         "init": START,
-        "S_fixed": [Way(S[:, :1])],
+        "covariates": [Way(S[:, :1])],
         "A_support": [Way((A > 0.5) * 1.0)],
-        "A_fixed": [Way(A[:1])],
+        "fixed_components": [Way(A[:1])],
         "penalties": PENALTIES,
         "side": [],  # of the committee, which these models have not: test_side.py
     },
@@ -228,10 +228,10 @@ REQUIRED = {
     "Consensus.components_of": {"Y": D},
     "Consensus.to_cnmf": {"folder": FOLDER, "tpm": D},
     "verify": {"result": factorize(D, Y, **MORE), "X": D, "Y": Y},
-    "split": {"topic": 0, "n": 2, "X": D},
-    "tree": {"X": D, "levels": [2, 3], "max_iter": 2, "random_state": 0, "n_threads": 1},
+    "split_topic": {"topic": 0, "n": 2, "X": D},
+    "topic_tree": {"X": D, "levels": [2, 3], "max_iter": 2, "random_state": 0, "n_threads": 1},
     "TopicTree.transform": {"X": D},
-    "TopicTree.shares": {"X": D},
+    "TopicTree.topic_proportions": {"X": D},
     "choose_rank": {
         "X": D,
         "ranks": [2],
@@ -239,7 +239,7 @@ REQUIRED = {
         "n_starts": 1,
         **{name: MORE[name] for name in ("max_iter", "random_state", "n_threads")},
     },
-    "complete": {"M": D, "rank": 1, "max_iter": 2, "random_state": 0, "n_threads": 1},
+    "complete": {"M": D, "n_components": 1, "max_iter": 2, "random_state": 0, "n_threads": 1},
     "linalg.randomized_svd": {"X": D, "rank": 2, "random_state": 0},
     "LowRankPlusSparse": {"sparse": sp.csr_array(D), "left": S, "right": A},
     "Completion.predict": {"rows": np.arange(3), "columns": np.arange(3)},

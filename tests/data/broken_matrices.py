@@ -164,10 +164,14 @@ def functions():
     yield A, "A", lambda Z: sf.represent(D, Z)
     yield S, "init", lambda Z: sf.represent(D, A, init=Z)
     for method in ("irls", "structured-sirls"):
-        yield D, "M", lambda Z, m=method: sf.complete(Z, method=m, rank=1, max_iter=2)
+        yield D, "M", lambda Z, m=method: sf.complete(Z, method=m, n_components=1, max_iter=2)
     yield D, "M", lambda Z: sf.complete(Z, method="nnm", max_iter=2)
-    yield HALF, "observed", lambda Z: sf.complete(D, observed=Z, rank=1, max_iter=2)
-    yield HALF, "observed", lambda Z: sf.complete(sp.csr_array(D), observed=Z, rank=1, max_iter=2)
+    yield HALF, "observed", lambda Z: sf.complete(D, observed=Z, n_components=1, max_iter=2)
+    yield (
+        HALF,
+        "observed",
+        lambda Z: sf.complete(sp.csr_array(D), observed=Z, n_components=1, max_iter=2),
+    )
     yield D, "X", lambda Z: sf.linalg.randomized_svd(Z, 2)
     yield D, "sparse", lambda Z: sf.linalg.LowRankPlusSparse(Z, S, A)
     yield S, "left", lambda Z: sf.linalg.LowRankPlusSparse(sp.csr_array(D), Z, A)
@@ -220,9 +224,9 @@ def estimators():
             yield D, "X_weights", lambda Z, m=model, w=form: m.fit(D, y, X_weights=w(Z))
             yield D, "X_weights", lambda Z, m=fitted, w=form: m.transform(D, X_weights=w(Z))
     yield S, "alpha", lambda Z: sf.papers.MarginNMF(**rank).fit(D, alpha=Z)
-    imputer = sf.LowRankImputer(rank=1, max_iter=2)
+    imputer = sf.LowRankImputer(n_components=1, max_iter=2)
     yield D, "", imputer.fit
-    yield D, "", sf.LowRankImputer(rank=1, max_iter=2).fit(D).transform
+    yield D, "", sf.LowRankImputer(n_components=1, max_iter=2).fit(D).transform
 
 
 def reports():

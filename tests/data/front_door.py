@@ -103,7 +103,7 @@ class Fits:
     def new(self, name):
         one = estimators()[name]
         known = inspect.signature(one).parameters
-        given = {"rank": 1, "freq": "quarter", "supervision_weight": 1.0, **MORE}
+        given = {"freq": "quarter", "supervision_weight": 1.0, **MORE}
         if name in ("SSNMFClassifier", "SSNMFRegressor"):
             given["readout"] = "refit"  # others are slow
         return one(**{key: value for key, value in given.items() if key in known})
@@ -161,7 +161,7 @@ def caller(label, function, argument, beside):
     elif owner == "TensorFactorization":
         one = sf.factorize_tensor(T, **MORE)
     elif owner == "TopicTree":
-        one = sf.trees.tree(**REQUIRED["tree"])
+        one = sf.trees.topic_tree(**REQUIRED["topic_tree"])
     elif owner == "Consensus":
         one = sf.consensus(**REQUIRED["consensus"])
     elif owner == "Completion":
@@ -169,7 +169,7 @@ def caller(label, function, argument, beside):
     else:
         if label == "plotting.class_map":
             given = {"model": FITS.fitted("SSNMFClassifier"), "X": D, "y": y}
-        if label == "split":
+        if label == "split_topic":
             given |= {"model": FITS.fitted("NMF")}
         return lambda Z: function(**(given | {argument: Z}))
     return lambda Z: getattr(one, method)(**(given | {argument: Z}))

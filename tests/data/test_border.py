@@ -133,8 +133,8 @@ TAKING_NAN = {
     "objective": lambda Z: sf.extend.objective(Z, np.ones((30, 2)), np.ones((2, 12))),
     "represent": lambda Z: sf.represent(Z, np.ones((1, 12))),
     "tensor": lambda Z: sf.factorize_tensor(Z, n_components=2, **QUICK).factors[0],
-    "complete": lambda Z: sf.complete(Z, rank=1, random_state=0).to_dense(),
-    "imputer": lambda Z: sf.LowRankImputer(rank=1, random_state=0).fit_transform(Z),
+    "complete": lambda Z: sf.complete(Z, n_components=1, random_state=0).to_dense(),
+    "imputer": lambda Z: sf.LowRankImputer(n_components=1, random_state=0).fit_transform(Z),
     "NMF": lambda Z: sf.NMF(2, **QUICK).fit(Z).components_,
     "targets": lambda Z: sf.SSNMFRegressor(2, **QUICK).fit(X, Z).components_,
 }

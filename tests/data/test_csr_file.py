@@ -121,7 +121,7 @@ def test_what_needs_memory_says_so(matrix, tmp_path):
         "criterion 'held-out'": lambda: sf.choose_rank(file, [2]),
         "criterion 'block'": lambda: sf.choose_rank(file, [2], criterion="block"),
         "partial_fit": lambda: sf.NMF(2).partial_fit(file),
-        "the splitting of topics": lambda: sf.trees.split(found, 0, 2, file),
+        "the splitting of topics": lambda: sf.trees.split_topic(found, 0, 2, file),
         "BayesianNMF": lambda: sf.BayesianNMF(2).fit(file),
         "SupervisedBayesianNMF": lambda: sf.papers.SupervisedBayesianNMF(2).fit(file, y),
         "MarginNMF": lambda: sf.papers.MarginNMF(2).fit(file, y),

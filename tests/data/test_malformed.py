@@ -116,7 +116,7 @@ def test_layouts_of_dense_arrays_are_alike(layout, dtype):
     started = sf.factorize(X, init=(layout(S), layout(A)), **FEW)
     np.testing.assert_allclose(started.A, sf.factorize(X, init=(S, A), **FEW).A, rtol=1e-4)
     np.testing.assert_array_equal(
-        sf.complete(Z, observed=D < 0.9, rank=1, random_state=0, n_threads=1).left.dtype,
+        sf.complete(Z, observed=D < 0.9, n_components=1, random_state=0, n_threads=1).left.dtype,
         np.dtype(dtype),
     )
     assert np.isclose(sf.metrics.hoyer_sparsity(Z), sf.metrics.hoyer_sparsity(X))
@@ -124,7 +124,7 @@ def test_layouts_of_dense_arrays_are_alike(layout, dtype):
 
 @pytest.fixture(scope="module")
 def completed():
-    return sf.complete(sp.csr_array(D), rank=1, random_state=0)
+    return sf.complete(sp.csr_array(D), n_components=1, random_state=0)
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ def test_layouts_of_sparse_parts_are_alike(layout, form, completed):
     expected = sf.factorize(X, **FEW).A
     np.testing.assert_allclose(sf.factorize(Z, **FEW).A, expected)
     np.testing.assert_allclose(sf.NMF(**FEW).fit(Z).components_, expected)
-    found = sf.complete(Z, rank=1, random_state=0, n_threads=1)
+    found = sf.complete(Z, n_components=1, random_state=0, n_threads=1)
     np.testing.assert_allclose(found.right, completed.right)
 
 
@@ -161,9 +161,9 @@ def test_masked_entries_are_missing_where_entries_may_be():
     Z, X = np.ma.array(D, mask=hidden), np.where(hidden, np.nan, D)
     np.testing.assert_array_equal(sf.factorize(Z, **FEW).A, sf.factorize(X, **FEW).A)
     np.testing.assert_array_equal(sf.NMF(**FEW).fit(Z).components_, sf.factorize(X, **FEW).A)
-    completed = [sf.complete(M, rank=1, random_state=0, n_threads=1).right for M in (Z, X)]
+    completed = [sf.complete(M, n_components=1, random_state=0, n_threads=1).right for M in (Z, X)]
     np.testing.assert_array_equal(*completed)
-    filled = [sf.LowRankImputer(rank=1, random_state=0).fit_transform(M) for M in (Z, X)]
+    filled = [sf.LowRankImputer(n_components=1, random_state=0).fit_transform(M) for M in (Z, X)]
     np.testing.assert_array_equal(*filled)
     labels = np.ma.array(np.arange(12) % 2 + 5, mask=hidden.any(axis=1))
     model = sf.papers.ConstrainedNMF(**FEW).fit(D, labels)
@@ -180,7 +180,7 @@ def test_masked_entries_are_missing_where_entries_may_be():
         ("X_weights", lambda Z: sf.factorize(D, X_weights=sf.weights.observed(Z), **FEW)),
         ("rows", lambda Z: sf.weights.outer(rows=Z[:, 0])),
         ("A", lambda Z: sf.represent(D, Z[:2])),
-        ("observed", lambda Z: sf.complete(D, observed=Z, rank=1)),
+        ("observed", lambda Z: sf.complete(D, observed=Z, n_components=1)),
         ("X", lambda Z: sf.metrics.topic_coherence(Z, D[:2])),
         ("S", lambda Z: sf.metrics.inter_label_sparsity(Z, np.arange(12) % 2)),
     ],
@@ -204,7 +204,7 @@ UNEVEN = [[1, 0, 2], [1, 0]] * 6
         ("Y_weights", lambda: sf.factorize(D, np.ones((12, 2)), Y_weights=UNEVEN, **FEW)),
         ("X_weights", lambda: sf.factorize(D, X_weights=UNEVEN, **FEW)),
         ("A", lambda: sf.represent(D, UNEVEN[:2])),
-        ("M", lambda: sf.complete(UNEVEN, rank=1)),
+        ("M", lambda: sf.complete(UNEVEN, n_components=1)),
     ],
 )
 def test_rows_of_different_lengths_are_named(name, call):
@@ -227,7 +227,7 @@ def test_too_many_threads_are_refused(n_threads):
     calls = [
         lambda: sf.factorize(D, **{**FEW, "n_threads": n_threads}),
         lambda: sf.NMF(**{**FEW, "n_threads": n_threads}).fit(D),
-        lambda: sf.complete(D, rank=1, n_threads=n_threads),
+        lambda: sf.complete(D, n_components=1, n_threads=n_threads),
         lambda: sf.represent(D, D[:2], n_threads=n_threads),
     ]
     for call in calls:

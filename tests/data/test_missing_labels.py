@@ -32,7 +32,7 @@ CASES = [
 def fitted(labels, marker):
     """Fit a model that takes every form of labels."""
     X = np.random.default_rng(0).random((len(labels), 4))
-    model = sf.TopicSupervisedNMF(unlabeled=marker, readout=None, max_iter=1, tol=0)
+    model = sf.TopicSupervisedNMF(unlabeled=marker, predicts=False, max_iter=1, tol=0)
     return model.fit(X, labels)
 
 

@@ -123,4 +123,4 @@ def test_seeds():
 
 def test_names_of_topics():
     model = sf.TopicSupervisedNMF(**FEW).fit(X, MIXED)
-    assert len(sf.trees.merge(model, [CAFE, DECOMPOSED(NAIVE)]).topic_names_) == 1
+    assert len(sf.trees.merge_topics(model, [CAFE, DECOMPOSED(NAIVE)]).topic_names_) == 1

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from internals import _committee, _context, _label_shift, _members, _neighbors, _training_data
+from internals import _committee, _members, _neighbors, _training_data
 from scipy.special import softmax
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -62,7 +63,7 @@ def test_many_labels_find_the_good_member():
     weights = _committee.fit_weights(logits, truth, PRIOR)
     assert weights["good"] > 5 * max(weights["poor"], weights["noise"])
     alone = truth.loss(_committee.temperature(logits["good"], truth) * logits["good"])[0]
-    assert truth.loss(_committee.pooled(logits, weights))[0] < 1.01 * alone
+    assert truth.loss(sum(w * logits[name] for name, w in weights.items()))[0] < 1.01 * alone
 
 
 def test_few_labels_stay_near_the_prior():
@@ -120,12 +121,12 @@ def test_logistic_regression_in_the_span_of_the_samples(form, classes):
 @pytest.mark.parametrize("name", ["fit_margins", "fit_naive_bayes", "fit_coordinates"])
 def test_members_of_one_class_or_of_missing_classes(name):
     X = np.random.default_rng(0).random((12, 8))
-    context = _context.context_of(X, np.eye(8)[:4])
+    view = _neighbors.view_of(X, np.eye(8)[:4])
     more = (1.0,) if name == "fit_coordinates" else ()
     for y in (np.zeros(12, dtype=int), np.array([0, 2] * 6)):
         labels = _training_data.TrainingLabels(np.eye(4)[y], np.ones((12, 4)), False)
-        member = getattr(_members, name)(context, labels, *more)
-        logits = member.logits(context, np.ones((12, 1)))
+        member = getattr(_members, name)(view, labels, *more)
+        logits = member.logits(view)
         assert logits.shape == (12, 4)
         assert np.isfinite(logits).all()
         assert set(logits.argmax(axis=1)) <= set(y)
@@ -134,13 +135,13 @@ def test_members_of_one_class_or_of_missing_classes(name):
 def test_a_sum_of_members_gives_the_sum_of_their_logits():
     rng = np.random.default_rng(0)
     X, shares = rng.random((7, 5)), rng.dirichlet(np.ones(3), 7)
-    context = _context.context_of(X, rng.normal(size=(2, 5)))
+    view = _neighbors.view_of(X, rng.normal(size=(2, 5))).with_shares(shares)
     one = _members.Linear(
         rng.normal(size=4), rng.normal(size=(4, 3)), None, rng.normal(size=(4, 5))
     )
     other = _members.Linear(rng.normal(size=4), None, rng.normal(size=(4, 2)))
-    expected = 2 * one.logits(context, shares) + other.logits(context, shares)
-    np.testing.assert_allclose((one.scaled(2) + other).logits(context, shares), expected)
+    expected = 2 * one.logits(view) + other.logits(view)
+    np.testing.assert_allclose((one.scaled(2) + other).logits(view), expected)
 
 
 @pytest.mark.slow
@@ -169,6 +170,11 @@ def clusters():
     return np.eye(3)[y] * 4 + 0.3 * rng.normal(size=(150, 3)), y
 
 
+def seen_at(points):
+    """Return a view of samples whose scores are some points."""
+    return SimpleNamespace(scores=points)
+
+
 def test_labels_spread_to_their_clusters(clusters):
     points, y = clusters
     graph = _neighbors.Graph.of(points, 1)
@@ -184,7 +190,7 @@ def test_labels_spread_to_their_clusters(clusters):
     for most in (150, 60, 2):  # the labeled samples always vote
         votes = graph.votes(chances, known, most)
         assert len(votes.points) == max(most, known.sum())
-        assert (votes.logits(points + 0.01).argmax(axis=1) == y).all()
+        assert (votes.logits(seen_at(points + 0.01)).argmax(axis=1) == y).all()
 
 
 def test_copies_and_few_samples():
@@ -197,7 +203,7 @@ def test_copies_and_few_samples():
     assert np.isfinite(chances).all()
     two = _neighbors.Graph.of(points[:16], 1)
     assert np.isfinite(
-        two.votes(chances[:16], np.ones(16, dtype=bool), 16).logits(points[:2])
+        two.votes(chances[:16], np.ones(16, dtype=bool), 16).logits(seen_at(points[:2]))
     ).all()
 
 
@@ -298,9 +304,9 @@ def test_shares_of_classes_are_found_from_predictions():
     y = rng.choice(3, size=20_000, p=true)
     points = np.eye(3)[y] + 0.7 * rng.normal(size=(len(y), 3))
     logits = points / 0.7**2  # Bayes' rule for even classes
-    found = _label_shift.shares_of_classes(logits, prior, np.ones(len(y)))
+    found = _committee.shares_of_classes(logits, prior, np.ones(len(y)))
     np.testing.assert_allclose(found, true, atol=0.02)
-    shifted = logits + _label_shift.log_ratio(found, prior)
+    shifted = logits + _committee.log_ratio(found, prior)
     assert (shifted.argmax(axis=1) == y).mean() > (logits.argmax(axis=1) == y).mean() + 0.02
-    assert _label_shift.effective_number(np.ones(7)) == pytest.approx(7)
-    assert _label_shift.effective_number(np.array([1.0, 0])) == pytest.approx(1)
+    assert _committee.effective_number(np.ones(7)) == pytest.approx(7)
+    assert _committee.effective_number(np.array([1.0, 0])) == pytest.approx(1)

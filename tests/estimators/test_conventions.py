@@ -211,7 +211,7 @@ def test_shares(kind, digits):
     X, y = digits
     X = np.vstack([X[:200], 1e-300 * X[1], 0 * X[0]])
     model = _fitted(kind, X[:200], y[:200])
-    found = model.shares(X)
+    found = model.topic_proportions(X)
     S = model._represent(X, None)
     amounts = S[:200] * model.components_.sum(axis=1)
     np.testing.assert_allclose(found[:200], amounts / amounts.sum(axis=1, keepdims=True))
@@ -219,9 +219,9 @@ def test_shares(kind, digits):
     assert (found[~S.any(axis=1)] == 0).all()
     assert found.dtype == np.float64
     model.components_ = model.components_.astype(np.float32)
-    assert model.shares(X[:3].astype(np.float32)).dtype == np.float64
+    assert model.topic_proportions(X[:3].astype(np.float32)).dtype == np.float64
     with pytest.raises(ValueError, match="64 features"):
-        model.shares(X[:, :5])
+        model.topic_proportions(X[:, :5])
 
 
 @each("kind", ESTIMATORS)

@@ -1,4 +1,4 @@
-"""DynamicTopics: methods that find topics, among them those of other libraries."""
+"""DynamicTopics: methods that find topics."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ import dated_documents as dated
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.decomposition import NMF, LatentDirichletAllocation, TruncatedSVD
-from sklearn.pipeline import make_pipeline
 
 import ssnmf_fast as sf
 
 X, TIMES, TOPICS = dated.documents()
-SMALL = np.kron(np.eye(2), np.ones((6, 3)))
-MONTHLY = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
 MONTH = (TIMES.astype("datetime64[M]") - dated.FIRST).astype(int)
 
 
@@ -58,86 +54,9 @@ class TestSums:
         assert np.isfinite(fit("sums", loss=loss, init=start).prevalence_).all()
 
 
-class TestTwoLayers:
-    def test_what_is_always_there_is_found(self):
-        model = fit("two-layer")
-        assert correlations(model)[dated.PERSISTENT] > 0.9
-        np.testing.assert_allclose(model.components_.sum(axis=1), 1)
-        np.testing.assert_allclose(model.prevalence_, means(model.representation_))
-
-    def test_topics_of_slices_are_matched(self):
-        """Two topics, both of which every slice has, in an order of its own."""
-        rng = np.random.default_rng(0)
-        kinds = np.array([[0, 0, 0, 1], [1, 1, 1, 0], [0, 1, 0, 1]] * 4).ravel()
-        data = np.kron(np.eye(2), np.ones(6))[kinds] * rng.uniform(0.5, 1.5, (48, 1))
-        model = fit("two-layer", data, np.repeat(MONTHLY, 4), 2)
-        early = model.components_[:, :6].sum(axis=1)
-        np.testing.assert_allclose(np.sort(early), [0, 1], atol=1e-6)
-        assert model.prevalence_[0].argmax() == early.argmax()
-
-    def test_few_documents_and_none(self):
-        data = SMALL[[0, 1, 2, 9, 10]]
-        model = fit("two-layer", data, MONTHLY[[0, 1, 2, 9, 10]], 3)
-        assert not model.prevalence_[3:9].any()
-        assert not fit("two-layer", np.zeros((12, 6)), MONTHLY, 2).prevalence_.any()
-
-    def test_a_start_of_arrays_is_refused(self):
-        with pytest.raises(ValueError, match=r"init holds arrays.*'two-layer'"):
-            fit("two-layer", init=(np.ones((36, 4)), np.ones((4, 40))))
-
-
-class TestEstimators:
-    @pytest.mark.slow
-    def test_shares_stay_as_they_are(self):
-        given = LatentDirichletAllocation(random_state=3, max_iter=3, max_doc_update_iter=10)
-        model = fit(given)
-        theirs = LatentDirichletAllocation(4, random_state=3, max_iter=3, max_doc_update_iter=10)
-        np.testing.assert_allclose(model.prevalence_, means(theirs.fit_transform(X)))
-        np.testing.assert_allclose(model.prevalence_.sum(axis=1), 1)
-        wanted = theirs.components_ / theirs.components_.sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(model.components_, wanted)
-        assert (given.n_components, model.estimator_.n_components) == (10, 4)
-        assert not hasattr(given, "components_")
-        np.testing.assert_allclose(model.prevalence(X, TIMES).values, model.prevalence_)
-
-    def test_weights_are_in_the_unit_of_the_data(self):
-        model = fit(NMF(random_state=1, max_iter=1000))
-        theirs = NMF(4, random_state=1, max_iter=1000)
-        W = theirs.fit_transform(X)
-        np.testing.assert_allclose(model.prevalence_, means(W * theirs.components_.sum(axis=1)))
-
-    def test_a_seed_repeats(self):
-        first, again = (fit(sf.NMF(max_iter=5, tol=0), sp.csr_array(X)) for _ in range(2))
-        assert np.array_equal(first.prevalence_, again.prevalence_)
-        other = sf.DynamicTopics(4, method=sf.NMF(max_iter=5, tol=0), random_state=1).fit(X, TIMES)
-        assert not np.allclose(first.prevalence_, other.prevalence_)
-
-    def test_saved_without_the_estimator(self, tmp_path):
-        model = fit(sf.NMF())
-        sf.save(model, tmp_path / "model.npz")
-        loaded = sf.load(tmp_path / "model.npz")
-        assert loaded.method_ == "NMF"
-        assert np.array_equal(loaded.transform(X), model.representation_)
-        assert [peak.slice for peak in loaded.peaks()] == [peak.slice for peak in model.peaks()]
-        with pytest.raises(ValueError, match="the NMF that found the topics is not saved"):
-            loaded.prevalence(X, TIMES)
-        with pytest.raises(ValueError, match="method='tied' differs from method='NMF'"):
-            loaded.partial_fit(X, TIMES)
-
-    def test_a_fit_by_name_forgets_the_estimator(self):
-        model = fit(sf.NMF())
-        assert not hasattr(model.set_params(method="sums").fit(X, TIMES), "estimator_")
-
-    def test_what_has_no_topics(self):
-        with pytest.raises(ValueError, match=r"method=TruncatedSVD: .*negative or not finite"):
-            fit(TruncatedSVD())
-        with pytest.raises(ValueError, match=r"method=Pipeline: its components_ have shape \(\)"):
-            fit(make_pipeline(sf.NMF(4)))
-
-
 @pytest.mark.slow
 def test_every_method_takes_any_floats():
-    for method in ("tensor", "sums", "two-layer", "nmf", sf.NMF()):
+    for method in ("tensor", "sums", "nmf"):
         for form in (np.array, sp.csr_array):
             model = fit(method, form(X.astype(np.float32)), TIMES)
             arrays = model.components_, model.prevalence_, model.representation_
@@ -145,7 +64,7 @@ def test_every_method_takes_any_floats():
 
 
 def test_one_thread_or_two():
-    for method in ("sums", "two-layer"):
+    for method in ("sums", "nmf"):
         one, two = (fit(method, n_threads=number) for number in (1, 2))
         assert np.array_equal(one.prevalence_, two.prevalence_)
 
@@ -175,7 +94,7 @@ class TestIntervals:
             assert other.low_length <= one.low_length <= one.high_length <= other.high_length
         assert wide == model.intervals(X, TIMES, n_fits=6, level=0.99)
 
-    @pytest.mark.parametrize("method", ["tensor", "nmf", NMF(max_iter=1000)])
+    @pytest.mark.parametrize("method", ["tensor", "nmf"])
     def test_other_methods(self, method):
         model = fit(method)
         before = model.prevalence_.copy()

@@ -181,7 +181,7 @@ class TestTables:
     def test_with_pandas(self):
         pytest.importorskip("pandas")
         model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(SMALL, MONTHLY)
-        table = model.topics_over_time(list("abcdef"), n_terms=2)
+        table = model.to_frame(list("abcdef"), n_terms=2)
         assert sorted(name[3:] for name in table.columns) == ["a, b", "d, e"]
         assert [name[:3] for name in table.columns] == ["0: ", "1: "]
         assert [f"{day:%Y-%m-%d}" for day in table.index[:2]] == ["2020-01-01", "2020-04-01"]
@@ -190,10 +190,17 @@ class TestTables:
     def test_without_pandas(self, monkeypatch):
         model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(SMALL, MONTHLY)
         hide("pandas", monkeypatch)
-        table = model.topics_over_time(n_terms=1)
-        assert table.dtype.names[0] == "slice"
-        assert np.array_equal(table["slice"], model.slices_)
-        assert np.array_equal(table[table.dtype.names[1]], model.prevalence_[:, 0])
+        for call in (model.to_frame, model.peaks().to_frame):
+            with pytest.raises(sf.MissingPackageError, match=r"ssnmf-fast\[all\]"):
+                call()
+
+    def test_peaks_as_a_table(self):
+        pytest.importorskip("pandas")
+        model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(SMALL, MONTHLY)
+        table = model.peaks().to_frame()
+        assert list(table.columns) == list(model.peaks()[0]._fields)
+        assert table["topic"].tolist() == [0, 1]
+        assert len(model.intervals(SMALL, MONTHLY, n_fits=2).to_frame()) == 2
 
     def test_peaks(self):
         model = sf.DynamicTopics(2, random_state=0).fit(SMALL, MONTHLY)
@@ -260,7 +267,7 @@ class TestFolding:
         assert places.max() == 29
 
 
-@pytest.mark.parametrize("method", ["tied", "tensor", "sums", "two-layer", "nmf"])
+@pytest.mark.parametrize("method", ["tied", "tensor", "sums", "nmf"])
 def test_data_of_any_size_have_the_same_topics(method):
     model = sf.DynamicTopics(4, method=method, random_state=0)
     expected = clone(model).fit(X, TIMES).components_
@@ -283,13 +290,13 @@ class TestErrors:
             ({}, np.repeat(MONTHLY[:1], 12), "all times lie in one slice"),
             ({"freq": "fortnight"}, MONTHLY, "freq must be one of"),
             ({"freq": 1}, MONTHLY, "freq must be at least 2"),
-            ({"method": "lda"}, MONTHLY, "method must be one of 'tied', 'tensor', 'sums', "),
+            ({"method": "two-layer"}, MONTHLY, "method must be one of 'tied', 'tensor', 'sums', "),
             ({"loss": "squares"}, MONTHLY, "loss must be one of"),
             ({"documents_per_slice": 0}, MONTHLY, "documents_per_slice must be at least 1"),
             (
                 {"documents_per_slice": 2, "method": "nmf"},
                 MONTHLY,
-                "belongs to method='tied' and 'ten",
+                "used by method='tied' and 'ten",
             ),
             ({"n_components": 0}, MONTHLY, "n_components must be at least 1"),
             ({"init": "nndsvda", "method": "tensor"}, MONTHLY, "init must be one of"),
@@ -302,9 +309,9 @@ class TestErrors:
         assert not hasattr(model, "components_")
 
     def test_types(self):
-        for method in (sf.NMF, 3, None, np.ones(2)):
-            with pytest.raises(TypeError, match=r"method must be one of.* or an estimator"):
-                sf.DynamicTopics(2, method=method).fit(SMALL, MONTHLY)
+        for call in (sf.DynamicTopics(2).fit, sf.DynamicTopics(2).fit_transform):
+            with pytest.raises(TypeError, match="times must be a sequence of times"):
+                call(SMALL)
         with pytest.raises(TypeError, match="freq must be one of"):
             sf.DynamicTopics(2, freq=1.5).fit(SMALL, MONTHLY)
         with pytest.raises(ValueError, match="Negative values"):

@@ -270,4 +270,4 @@ def test_bad_data_are_refused(of_words):
     with pytest.raises(ValueError, match="n_terms must be at least 1"):
         model.explain(words).leading_terms(0)
     with pytest.raises(AttributeError, match="has no attribute 'explain'"):
-        sf.papers.MarginNMF(readout=None, **QUICK).explain  # noqa: B018
+        sf.papers.MarginNMF(predicts=False, **QUICK).explain  # noqa: B018

@@ -13,8 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast.estimators import _class_topics, _classifier_training, _training_data, _validation
-from ssnmf_fast.estimators import _class_topics as _samples_seen
+from ssnmf_fast.estimators import _class_topics, _classifier_training, _committee, _training_data
 
 
 def hide(y, per_class, seed):
@@ -143,7 +142,7 @@ def test_self_training_as_asked(digits, rounds):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", [0, 1])
-def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
+def test_no_label_of_a_fold_affects_its_predictions(digits, rounds):
     X, y = digits
     hidden = hide(y, 4, 1)
     labels = _training_data.labels_for_training(_labels.ClassLabels(hidden, "auto"))
@@ -151,14 +150,14 @@ def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
     options = {"loss": loss, "max_iter": 20, "tol": 0, "n_threads": 1}
     given = {"X": X, "X_weights": None, "options": options, "seed": 0}
     samples = _class_topics.LabeledSamples(labels=labels, init="labels", **given)
-    samples = _samples_seen.with_context(samples)
-    folds = _validation.folds_of(labels, 0)
+    samples = _class_topics.with_view(samples)
+    folds = _committee.folds_of(labels, 0)
     plan = _classifier_training.Plan(10, rounds, None, False)
     names = list(_classifier_training.prior_of(samples))
 
     def predicted(given):
         trials = replace(samples, labels=given)
-        return _validation._predicted(trials, plan, folds, names).values()
+        return _classifier_training.predict_hidden(trials, plan, folds, names).values()
 
     wrong = np.where(folds[:, None] == 0, np.roll(labels.members, 1, axis=1), labels.members)
     changed = replace(labels, members=wrong)
@@ -172,7 +171,7 @@ def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
 def test_poor_predictions_are_warned_of():
     X = np.repeat(np.random.default_rng(0).random((40, 20)), 2, axis=0)
     y = np.tile([0, 1], 40)  # of each sample there is a copy of the other class
-    with pytest.warns(UserWarning, match="less than the 50.0% of always predicting"):
+    with pytest.warns(UserWarning, match="that of always predicting the largest class .50.0%"):
         sf.FewLabelsClassifier(random_state=0).fit(X, y)
 
 

@@ -39,7 +39,7 @@ def test_beats_the_mean(table):
         return np.sqrt(np.mean((filled - X)[holes] ** 2))
 
     assert rmse(sf.LowRankImputer(random_state=0)) < 0.8 * rmse(SimpleImputer())
-    for options in ({"standardize": False}, {"clip": False}, {"gamma_min": 0.1, "rank": 3}):
+    for options in ({"standardize": False}, {"clip": False}, {"gamma_min": 0.1, "n_components": 3}):
         assert rmse(sf.LowRankImputer(random_state=0, **options)) < rmse(SimpleImputer())
 
 
@@ -225,7 +225,7 @@ def test_saved(table, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rank": 11}, "rank must be at most"),
+        ({"n_components": 11}, "n_components must be at most"),
         ({"gamma_min": None}, "gamma_min must be a number or 'validate'; got None"),
         ({"gamma_min": 0}, "gamma_min must be above 0"),
         ({"max_iter": 0}, "max_iter must be"),
@@ -242,7 +242,7 @@ def test_any_scale(scale):
     rng = np.random.default_rng(0)
     X = rng.random((20, 2)) @ rng.random((2, 6)) + 0.1
     given = np.where(rng.random(X.shape) < 0.2, np.nan, X)
-    options = {"rank": 1, "random_state": 0}
+    options = {"n_components": 1, "random_state": 0}
     expected = sf.LowRankImputer(**options).fit_transform(given)
     found = sf.LowRankImputer(**options).fit_transform(given * scale)
     np.testing.assert_allclose(found, expected * scale, rtol=1e-6)
@@ -260,9 +260,9 @@ def test_rows_far_from_those_of_the_fit():
     X = np.random.default_rng(0).random((10, 4))
     far = np.array([[1e200, np.nan, 0.0, 0.0]])
     with pytest.raises(ValueError, match=r"standardized X contains .* too large"):
-        sf.LowRankImputer(rank=1, random_state=0).fit(X).transform(far)
+        sf.LowRankImputer(n_components=1, random_state=0).fit(X).transform(far)
     with pytest.raises(ValueError, match=r"^X contains .* too large"):
-        sf.LowRankImputer(rank=1, standardize=False).fit(X * 1e200)
+        sf.LowRankImputer(n_components=1, standardize=False).fit(X * 1e200)
 
 
 def test_nothing_but_nan():

@@ -77,7 +77,7 @@ def test_order_of_the_topics_is_that_of_the_seeds(data):
 def test_predictions_follow_the_shares(data):
     X, _, right, wrong = data
     model = sf.SeededTopics(seeds_of(right, wrong), n_free_topics=2, **QUICK).fit(X)
-    shares = model.shares(X)[:, :3]
+    shares = model.topic_proportions(X)[:, :3]
     clear = shares.max(axis=1) > 0.7
     assert clear.sum() > 30
     expected = model.classes_[shares.argmax(axis=1)]

@@ -27,9 +27,9 @@ MODELS = {
     "NMF": (sf.NMF(**FITTED), None, {}),
     "weights": (sf.NMF(**KL), None, {"X_weights": sf.weights.outer(rows=WEIGHTS)}),
     "fixed": (
-        sf.NMF(**FITTED, A_fixed=X[:1], penalties=[sf.penalties.L1(1e-3)]),
+        sf.NMF(**FITTED, fixed_components=X[:1], penalties=[sf.penalties.L1(1e-3)]),
         None,
-        {"S_fixed": np.ones((N, 1))},
+        {"covariates": np.ones((N, 1))},
     ),
     "regressor": (
         sf.SSNMFRegressor(**FITTED),
@@ -71,7 +71,7 @@ MODELS = {
         {},
     ),
 }
-LOST = ("A_fixed", "penalties", "A_support")  # which files do not keep
+LOST = ("fixed_components", "penalties", "A_support")  # which files do not keep
 
 
 def fitted(name):

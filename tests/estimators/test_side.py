@@ -238,7 +238,7 @@ def test_names_of_all_members_are_taken(data):
     names = {*quick().fit(X, hidden).validation_scores_}
     indicators = np.where(hidden[:, None] < 0, np.nan, np.eye(N_CLASSES)[y])
     names |= {*quick().fit(X, indicators).validation_scores_}
-    assert names <= {*_side._TAKEN, "committee"}
+    assert names <= {*_side._NAMES_OF_MEMBERS, "committee"}
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_suggestions_see_the_table(data, fitted, monkeypatch):
     assert len(set(chosen)) == 5
     others = fitted.suggest(X[rest], 5, side={"embedding": -E[rest]})
     assert chosen.tolist() != others.tolist()
-    monkeypatch.setattr("ssnmf_fast.estimators._suggesting._LOOKED_AT", 50)
+    monkeypatch.setattr("ssnmf_fast.estimators._predicting._LOOKED_AT", 50)
     assert len(fitted.suggest(X[rest], 5, side={"embedding": E[rest]})) == 5
     with pytest.raises(ValueError, match="Predictions need the same tables"):
         fitted.suggest(X[rest], 5)

@@ -40,11 +40,11 @@ def loss_of(model: Any, X: Any, **weights: Any) -> float:
 def test_a_split_explains_as_much_and_finds_the_parts(loss: str) -> None:
     X, kinds = texts()
     model = sf.NMF(3, loss=loss, random_state=0).fit(X)
-    parts = sf.trees.split(model, 1, 2, X)
+    parts = sf.trees.split_topic(model, 1, 2, X)
     assert parts.topic_names_.tolist() == ["0", "1/0", "1/1", "2"]
     assert parts.objective_[-1][1] < 0.97 * loss_of(model, X)
-    rows = model.shares(X)[:, 1] > 0.6
-    first = parts.shares(X)[rows, 1:3].argmax(axis=1)
+    rows = model.topic_proportions(X)[:, 1] > 0.6
+    first = parts.topic_proportions(X)[rows, 1:3].argmax(axis=1)
     same = first == kinds[rows] % 2
     assert max(same.mean(), 1 - same.mean()) > 0.9
 
@@ -60,7 +60,7 @@ def test_the_loss_never_rises(seed: int, n: int, r: int, loss: str) -> None:
     model = sf.NMF(r, loss=loss, random_state=seed, max_iter=5, tol=0).fit(X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of ranks above those of so small data
-        parts = sf.trees.split(model, seed % r, n, X)
+        parts = sf.trees.split_topic(model, seed % r, n, X)
     assert parts.components_.shape == (r + n - 1, 7)
     assert loss_of(parts, X) <= loss_of(model, X) * (1 + 1e-6)
 
@@ -69,7 +69,7 @@ def test_a_topic_that_no_sample_has_is_split_too() -> None:
     X = np.kron(np.eye(2), np.ones((3, 3)))
     A = np.vstack([np.kron(np.eye(2), np.ones(3)), np.ones(6)])
     model = sf.NMF(3, max_iter=0, init=(np.ones((6, 3)), A)).fit(X)
-    parts = sf.trees.split(model, 2, 2, X)
+    parts = sf.trees.split_topic(model, 2, 2, X)
     assert np.isfinite(parts.components_).all()
     assert loss_of(parts, X) <= loss_of(model, X) + 1e-9
 
@@ -79,20 +79,20 @@ def test_missing_and_weighted_entries() -> None:
     X = X.toarray()
     holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
     model = sf.NMF(3, random_state=0).fit(holes)
-    assert sf.trees.split(model, 0, 2, holes).objective_[-1][1] < loss_of(model, holes)
+    assert sf.trees.split_topic(model, 0, 2, holes).objective_[-1][1] < loss_of(model, holes)
     weights = {"X_weights": sf.weights.outer(columns=np.linspace(1, 2, 24))}
     model = sf.NMF(3, random_state=0).fit(X, **weights)
-    parts = sf.trees.split(model, 0, 2, X, **weights)
+    parts = sf.trees.split_topic(model, 0, 2, X, **weights)
     assert parts.objective_[-1][1] < loss_of(model, X, **weights)
     with pytest.raises(ValueError, match=r"weights\.missing.*NaN"):
-        sf.trees.split(model, 0, 2, X, X_weights=sf.weights.missing(X > 3))
+        sf.trees.split_topic(model, 0, 2, X, X_weights=sf.weights.missing(X > 3))
 
 
 def test_the_same_bits_again_and_the_model_as_it_was() -> None:
     X, _ = texts()
     model = sf.NMF(3, random_state=0).fit(X)
     before = model.components_.copy()
-    one, other = (sf.trees.split(model, 0, 3, X) for _ in range(2))
+    one, other = (sf.trees.split_topic(model, 0, 3, X) for _ in range(2))
     assert np.array_equal(one.components_, other.components_)
     assert np.array_equal(model.components_, before)
     assert not hasattr(model, "topic_names_")
@@ -101,7 +101,7 @@ def test_the_same_bits_again_and_the_model_as_it_was() -> None:
 def test_merged_parts_take_the_place_of_the_topic_again() -> None:
     X, _ = texts()
     model = sf.NMF(3, loss="kullback-leibler", random_state=0).fit(X)
-    merged = sf.trees.merge(sf.trees.split(model, "2", 2, X), ["2/0", "2/1"])
+    merged = sf.trees.merge_topics(sf.trees.split_topic(model, "2", 2, X), ["2/0", "2/1"])
     assert merged.topic_names_.tolist() == ["0", "1", "2"]
     rows = [A.components_ / np.linalg.norm(A.components_, axis=1)[:, None] for A in (model, merged)]
     assert (rows[0] * rows[1]).sum(axis=1).min() > 0.95
@@ -112,7 +112,7 @@ def test_merged_parts_take_the_place_of_the_topic_again() -> None:
 def test_a_sum_explains_what_its_topics_do(seed: int) -> None:
     X = np.random.default_rng(seed).gamma(0.5, size=(15, 6))
     model = sf.NMF(4, random_state=seed, max_iter=10, tol=0).fit(X)
-    merged = sf.trees.merge(model, [3, 1])
+    merged = sf.trees.merge_topics(model, [3, 1])
     assert merged.topic_names_.tolist() == ["0", "1+3", "2"]
     assert np.array_equal(merged.components_[[0, 2]], model.components_[[0, 2]])
     before, after = (m.representation_ * m.components_.sum(axis=1) for m in (model, merged))
@@ -123,17 +123,21 @@ def test_a_sum_explains_what_its_topics_do(seed: int) -> None:
 
 def test_names_of_sums_of_parts() -> None:
     X, _ = texts()
-    parts = sf.trees.split(sf.NMF(2, random_state=0).fit(X), 0, 3, X)
-    assert sf.trees.merge(parts, ["0/2", "0/0"]).topic_names_.tolist() == ["0/0+2", "0/1", "1"]
-    assert sf.trees.merge(parts, [0, 3]).topic_names_.tolist() == ["0.0+1", "0/1", "0/2"]
-    deeper = sf.trees.split(parts, "0/1", 2, X)
+    parts = sf.trees.split_topic(sf.NMF(2, random_state=0).fit(X), 0, 3, X)
+    assert sf.trees.merge_topics(parts, ["0/2", "0/0"]).topic_names_.tolist() == [
+        "0/0+2",
+        "0/1",
+        "1",
+    ]
+    assert sf.trees.merge_topics(parts, [0, 3]).topic_names_.tolist() == ["0.0+1", "0/1", "0/2"]
+    deeper = sf.trees.split_topic(parts, "0/1", 2, X)
     assert deeper.topic_names_.tolist() == ["0/0", "0/1/0", "0/1/1", "0/2", "1"]
 
 
 def test_names_are_saved_shown_and_left_by_a_new_fit(tmp_path: Path) -> None:
     X, _ = texts()
-    parts = sf.trees.split(sf.NMF(2, random_state=0).fit(X), 0, 2, X)
-    sf.save(sf.trees.merge(parts, [1, 2]), tmp_path / "merged.npz")
+    parts = sf.trees.split_topic(sf.NMF(2, random_state=0).fit(X), 0, 2, X)
+    sf.save(sf.trees.merge_topics(parts, [1, 2]), tmp_path / "merged.npz")
     loaded = sf.load(tmp_path / "merged.npz")
     assert [topic.name for topic in loaded.topics()] == ["0/0", "0.1+1"]
     assert not hasattr(loaded, "reconstruction_err_")  # merged topics are fitted to nothing
@@ -144,32 +148,32 @@ def test_topics_that_labels_name() -> None:
     X, kinds = texts()
     names = np.array(["red", "green", "blue"])[kinds // 2]
     model = sf.TopicSupervisedNMF(random_state=0).fit(X, np.where(np.arange(90) < 60, names, None))
-    parts = sf.trees.split(model, "green", 2, X)
+    parts = sf.trees.split_topic(model, "green", 2, X)
     assert parts.topic_names_.tolist() == ["blue", "green/0", "green/1", "red"]
     assert isinstance(parts, sf.NMF)
     classifier = sf.SSNMFClassifier(3, supervision_weight=1.0, random_state=0).fit(X, names)
-    assert sf.trees.split(classifier, 0, 2, X).loss == "kullback-leibler"
+    assert sf.trees.split_topic(classifier, 0, 2, X).loss == "kullback-leibler"
 
 
 def test_bad_calls() -> None:
     X, _ = texts()
     model = sf.NMF(3, random_state=0).fit(X)
     with pytest.raises(NotFittedError):
-        sf.trees.split(sf.NMF(3), 0, 2, X)
+        sf.trees.split_topic(sf.NMF(3), 0, 2, X)
     with pytest.raises(TypeError, match=r"model must be a fitted estimator.*BayesianNMF"):
-        sf.trees.split(sf.BayesianNMF(2), 0, 2, X)
+        sf.trees.split_topic(sf.BayesianNMF(2), 0, 2, X)
     with pytest.raises(ValueError, match="topic is 3; the model has 3"):
-        sf.trees.split(model, 3, 2, X)
-    with pytest.raises(ValueError, match="'x' is no topic"):
-        sf.trees.split(model, "x", 2, X)
+        sf.trees.split_topic(model, 3, 2, X)
+    with pytest.raises(ValueError, match="Unknown topic 'x'; topics are"):
+        sf.trees.split_topic(model, "x", 2, X)
     with pytest.raises(ValueError, match="n must be"):
-        sf.trees.split(model, 0, 1, X)
+        sf.trees.split_topic(model, 0, 1, X)
     with pytest.raises(ValueError, match="features"):
-        sf.trees.split(model, 0, 2, X[:, :5])
+        sf.trees.split_topic(model, 0, 2, X[:, :5])
     for topics in ([1], [1, 1]):
         with pytest.raises(ValueError, match="two different topics"):
-            sf.trees.merge(model, topics)
+            sf.trees.merge_topics(model, topics)
     with pytest.raises(TypeError, match="topics must be a sequence"):
-        sf.trees.merge(model, "01")
+        sf.trees.merge_topics(model, "01")
     with pytest.raises(ValueError, match="representation_"):
-        sf.trees.merge(sf.NMF(2).partial_fit(X), [0, 1])
+        sf.trees.merge_topics(sf.NMF(2).partial_fit(X), [0, 1])

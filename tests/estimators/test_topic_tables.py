@@ -78,7 +78,7 @@ class TestToPyldavis:
     def test_rows_sum_to_one(self, kind, form) -> None:
         model = kind(4, **QUICK).fit(form(self.X))
         found = model.to_pyldavis(form(self.X))
-        check_arrays(found, self.X, model.shares(form(self.X)))
+        check_arrays(found, self.X, model.topic_proportions(form(self.X)))
         assert found["vocab"][:2] == ["x0", "x1"]
         assert all(found[name].dtype == np.float64 for name in found if name != "vocab")
 
@@ -87,12 +87,12 @@ class TestToPyldavis:
     def test_of_guided_models(self, name: str) -> None:
         model, targets = guided_models(self.X, self.y)[name]
         model.fit(self.X, targets)
-        check_arrays(model.to_pyldavis(self.X), self.X, model.shares(self.X))
+        check_arrays(model.to_pyldavis(self.X), self.X, model.topic_proportions(self.X))
 
     def test_of_topics_over_time(self) -> None:
         times = np.datetime64("2020-01-01") + np.arange(120)
         model = sf.DynamicTopics(3, random_state=0, freq="month", method="nmf").fit(self.X, times)
-        check_arrays(model.to_pyldavis(self.X), self.X, model.shares(self.X))
+        check_arrays(model.to_pyldavis(self.X), self.X, model.topic_proportions(self.X))
 
     def test_empty_topics_and_documents_without_topics(self) -> None:
         X = np.kron(np.eye(3), np.ones((4, 2)))
@@ -100,7 +100,7 @@ class TestToPyldavis:
         model.components_ = np.eye(3, 6)  # which have no word of the last documents
         model.components_[2] = 0
         found = model.to_pyldavis(X, list("abcdef"))
-        check_arrays(found, X, model.shares(X))
+        check_arrays(found, X, model.topic_proportions(X))
         assert len(found["doc_lengths"]) < 12
         np.testing.assert_allclose(found["topic_term_dists"][2], 1 / 6)
         assert found["vocab"] == list("abcdef")

@@ -18,14 +18,16 @@ WORDS = [f"w{k}" for k in range(24)]
 @pytest.fixture(scope="module")
 def tree() -> sf.trees.TopicTree:
     X, _ = texts()
-    return sf.trees.tree(X, [3, 6], loss="kullback-leibler", feature_names=WORDS, random_state=0)
+    return sf.trees.topic_tree(
+        X, [3, 6], loss="kullback-leibler", feature_names=WORDS, random_state=0
+    )
 
 
 def test_topics_and_their_parts_are_found(tree: sf.trees.TopicTree) -> None:
     X, kinds = texts()
     assert tree.depth == 2
     for level, truth in enumerate((kinds // 2, kinds)):
-        found = tree.shares(X, level).argmax(axis=1)
+        found = tree.topic_proportions(X, level).argmax(axis=1)
         assert normalized_mutual_info_score(truth, found) > 0.75
     assert [topic.name for topic in tree.topics(0)] == ["0", "1", "2"]
 
@@ -36,8 +38,8 @@ def test_a_topic_is_the_sum_of_its_parts(tree: sf.trees.TopicTree) -> None:
     names = [[topic.name for topic in tree.topics(level)] for level in range(2)]
     G = np.array([[part.startswith(f"{name}/") for name in names[0]] for part in names[1]]) * 1.0
     assert G.sum() == 6
-    assert tree.shares(X, 0) == pytest.approx(tree.shares(X, 1) @ G)
-    assert tree.shares(X, 0).sum(axis=1) == pytest.approx(1)
+    assert tree.topic_proportions(X, 0) == pytest.approx(tree.topic_proportions(X, 1) @ G)
+    assert tree.topic_proportions(X, 0).sum(axis=1) == pytest.approx(1)
     shares = [np.array([nodes[name].share for name in level]) for level in names]
     assert shares[0] == pytest.approx(shares[1] @ G)
     explained = []
@@ -50,20 +52,15 @@ def test_a_topic_is_the_sum_of_its_parts(tree: sf.trees.TopicTree) -> None:
 
 def test_the_same_bits_again() -> None:
     X, _ = texts()
-    one, other = (sf.trees.tree(X, [2, 5], random_state=3) for _ in range(2))
+    one, other = (sf.trees.topic_tree(X, [2, 5], random_state=3) for _ in range(2))
     assert str(one) == str(other)
     assert np.array_equal(one.model.components_, other.model.components_)
 
 
-def test_numbers_by_level_and_parts_of_each_topic() -> None:
+def test_numbers_by_level() -> None:
     X, _ = texts()
-    tree = sf.trees.tree(X, [2, 3, 7], random_state=0)
+    tree = sf.trees.topic_tree(X, [2, 3, 7], random_state=0)
     assert [len(tree.topics(level)) for level in range(tree.depth)] == [2, 3, 7]
-    tree = sf.trees.tree(X, [[2, 0], 3, 0], random_state=0)
-    assert [len(tree.topics(level)) for level in range(tree.depth)] == [3, 6, 7]
-    counts = {node.name: sum(n.parent == node.name for n in tree.nodes) for node in tree.nodes}
-    tops = sorted((node for node in tree.nodes if node.level == 0), key=lambda node: -node.share)
-    assert sorted(counts[node.name] for node in tops) == [0, 2, 3]
 
 
 def test_printed_and_as_a_table(tree: sf.trees.TopicTree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,15 +95,15 @@ def test_bad_calls(tree: sf.trees.TopicTree) -> None:
     X, kinds = texts()
     with pytest.raises(ValueError, match="level is 2; there are 2"):
         tree.topics(2)
-    with pytest.raises(ValueError, match="must grow"):
-        sf.trees.tree(X, [5, 5])
-    with pytest.raises(ValueError, match="one part"):
-        sf.trees.tree(X, [[2, 0], 1])
-    for levels in (5, "ab", []):
+    with pytest.raises(ValueError, match="that grow"):
+        sf.trees.topic_tree(X, [5, 5])
+    with pytest.raises(ValueError, match="that grow"):
+        sf.trees.topic_tree(X, [])
+    for levels in (5, "ab"):
         with pytest.raises(TypeError, match=r"levels must be a sequence, such as \[5, 20\]"):
-            sf.trees.tree(X, levels)
+            sf.trees.topic_tree(X, levels)
     both = np.where(kinds == 0, "a", "a/b")
-    with pytest.raises(ValueError, match="'a' beside parts of it"):
+    with pytest.raises(ValueError, match="'a' and also subtopics of it"):
         sf.trees.TopicTree(sf.TopicSupervisedNMF(random_state=0).fit(X, both))
     with pytest.raises(ValueError, match="representation_"):
         sf.trees.TopicTree(sf.NMF(2).partial_fit(X))

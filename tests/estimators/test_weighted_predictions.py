@@ -16,7 +16,13 @@ import ssnmf_fast as sf
 
 X, Y = small_digits()
 NAMES = [name for name in guided_models(X, Y) if name != "bayesian"]
-METHODS = ("decision_function", "predict_proba", "predict_log_proba", "predict", "shares")
+METHODS = (
+    "decision_function",
+    "predict_proba",
+    "predict_log_proba",
+    "predict",
+    "topic_proportions",
+)
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}  # representations are solved to 1e-6
 HOLES = np.random.default_rng(0).random(X.shape) < 0.3
 SPOILED = np.where(HOLES, 0.9, X)  # what has no weight has no say
@@ -139,7 +145,7 @@ def test_partial_fit_with_weights_predicts_with_weights():
 @pytest.mark.parametrize(
     ("model", "method"),
     [
-        (sf.BayesianNMF(n_components=3, **QUICK), "shares"),
+        (sf.BayesianNMF(n_components=3, **QUICK), "topic_proportions"),
         (sf.papers.SupervisedBayesianNMF(n_components=3, **QUICK), "predict"),
     ],
 )

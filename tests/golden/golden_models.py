@@ -75,19 +75,22 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
     yield "cp_batches", sf.NonnegativeCP(**FITTED, stream_mode=0).partial_fit(tensor)
     paths = [f"far/{name}" if kind else "near" for name, kind in zip(names, y, strict=True)]
     yield "hierarchical", sf.HierarchicalClassifier(random_state=0, max_iter=30).fit(X, paths)
-    yield "nmf_split", sf.trees.split(sf.NMF(**KL).fit(X), 0, 2, X)
+    yield "nmf_split", sf.trees.split_topic(sf.NMF(**KL).fit(X), 0, 2, X)
     seeds = {name: [int(X[y == kind].sum(axis=0).argmax())] for kind, name in enumerate(NAMES)}
     yield "seeded", sf.SeededTopics(seeds, max_iter=30, n_free_topics=1, random_state=0).fit(X)
     smooth = [sf.penalties.L1(1e-3), sf.penalties.L2(1e-3)]
-    yield "nmf_penalties", sf.NMF(**KL, penalties=smooth, A_fixed=X[:1]).fit(X)
+    yield "nmf_penalties", sf.NMF(**KL, penalties=smooth, fixed_components=X[:1]).fit(X)
     features = np.where(np.arange(COLUMNS)[:, None] < 4, np.eye(2)[np.arange(COLUMNS) % 2], np.nan)
     yield "factorization_features", sf.factorize(X, feature_labels=features, **KL)
-    yield "imputer", sf.LowRankImputer(rank=2, random_state=0, gamma_min=0.1).fit(holes)
+    yield "imputer", sf.LowRankImputer(n_components=2, random_state=0, gamma_min=0.1).fit(holes)
     yield "factorization", sf.factorize(sp.csr_array(X), np.eye(3)[y], **KL)
     yield "tensor_factorization", sf.factorize_tensor(tensor, labels={0: np.eye(3)[y]}, **FITTED)
     yield "consensus", sf.consensus(X, 3, n_starts=6, loss=KL["loss"], random_state=0)
     triplets = (*np.nonzero(~np.isnan(holes)), holes[~np.isnan(holes)])
-    yield "completion", sf.complete(triplets, rank=2, gamma_min=0.1, biases=True, random_state=0)
+    yield (
+        "completion",
+        sf.complete(triplets, n_components=2, gamma_min=0.1, biases=True, random_state=0),
+    )
 
 
 def given_by(model: Any, X: np.ndarray) -> dict[str, np.ndarray]:

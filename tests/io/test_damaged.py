@@ -198,7 +198,10 @@ FITS = {
         sf.consensus(X, 2, n_starts=3, density_threshold=2, random_state=0),
         None,
     ),
-    "Completion": lambda: (sf.complete(np.where(X < 0.2, np.nan, X), rank=1, max_iter=5), None),
+    "Completion": lambda: (
+        sf.complete(np.where(X < 0.2, np.nan, X), n_components=1, max_iter=5),
+        None,
+    ),
 }
 OTHERS = (None, 7, "x", [1], {"kind": "dict", "values": {"a": 1}})
 

@@ -24,7 +24,7 @@ STARTS = {**FEW, "init": "random", "n_starts": 3}
 
 def _completed(**given):
     holes = np.where(np.arange(X.size).reshape(X.shape) % 5 == 0, np.nan, X)
-    return sf.complete(holes, rank=1, max_iter=5, random_state=0, **given)
+    return sf.complete(holes, n_components=1, max_iter=5, random_state=0, **given)
 
 
 def _dynamic():
@@ -66,10 +66,10 @@ MAKE = {
     "FitState": _state,
     "Explanation": lambda: _classifier().explain(X[:2]),
     "Reasons": lambda: _classifier().explain(X[:2]).top(0),
-    "TopicTree": lambda: sf.trees.tree(X, [2, 3], random_state=0),
+    "TopicTree": lambda: sf.trees.topic_tree(X, [2, 3], random_state=0),
     "Topics": lambda: sf.NMF(**FEW).fit(X).topics(),
     "Topic": lambda: sf.NMF(**FEW).fit(X).topics()[0],
-    "TopicNode": lambda: sf.trees.tree(X, [2, 3], random_state=0).nodes[0],
+    "TopicNode": lambda: sf.trees.topic_tree(X, [2, 3], random_state=0).nodes[0],
     "Peak": lambda: _dynamic().peaks()[0],
 }
 
@@ -145,7 +145,7 @@ def test_every_attribute_of_every_result_survives(tmp_path):
     assert saved == {"Factorization", "TensorFactorization", "Completion", "Consensus"}
 
 
-LOST = {"callback", "init", "random_state", "penalties", "A_fixed", "seeds"}  # parameters
+LOST = {"callback", "init", "random_state", "penalties", "fixed_components", "seeds"}  # parameters
 NOT_SAVED = {"classifiers_"}  # as its class describes: what predicts is
 
 

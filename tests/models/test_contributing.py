@@ -238,13 +238,3 @@ def test_data_that_disagree_are_refused():
             ],
             n_components=1,
         )
-
-
-@pytest.mark.parametrize("scale", [2.0**-60, 2.0**60])
-def test_data_far_from_1_need_a_loss_with_a_degree(scale):
-    """The elastic loss has none: in other units its two parts would weigh differently."""
-    X = scale * np.random.default_rng(3).random((6, 5))
-    with pytest.raises(ValueError, match=r"X has a largest entry of about .* 'elastic' has no deg"):
-        sf.factorize(X, n_components=2, loss="elastic")
-    with pytest.raises(ValueError, match="'elastic' has no degree"):
-        sf.extend.objective(X, scale * np.ones((6, 2)), np.ones((2, 5)), loss="elastic")

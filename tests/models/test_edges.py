@@ -101,7 +101,7 @@ def test_no_relations(relations: Any) -> None:
     "call",
     [
         lambda **given: sf.factorize(np.ones((4, 3)), n_components=1, **given),
-        lambda **given: sf.complete(np.ones((4, 3)), rank=1, **given),
+        lambda **given: sf.complete(np.ones((4, 3)), n_components=1, **given),
         lambda **given: sf.factorize_tensor(np.ones((4, 3, 2)), n_components=1, **given),
         lambda **given: sf.BayesianNMF(n_components=1, **given).fit(np.ones((4, 3))),
     ],

@@ -298,8 +298,8 @@ DEGENERATE = {
     "coo": sp.coo_array(np.eye(5)),
     "empty sparse": sp.csr_array((4, 3)),
     "fortran": np.asfortranarray(np.random.default_rng(0).random((7, 5))),
-    "tiny values": np.full((4, 4), 1e-300),
-    "large values": np.full((4, 4), 1e80),
+    "tiny values": np.full((4, 4), 1e-15),
+    "large values": np.full((4, 4), 1e15),
 }
 
 

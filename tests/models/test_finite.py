@@ -35,11 +35,13 @@ def finite(*results: Any) -> bool:
 @each("loss", ["frobenius", "kullback-leibler"])
 @each("supervision_loss", ["frobenius", "kullback-leibler"])
 def test_huge_supervision(loss: str, supervision_loss: str, dtype: str) -> None:
-    """Labels count alone: the fit is that to the labels, whatever the dtype."""
+    """Labels count alone: the fit is that to the labels."""
     X, Y = data(dtype)
     losses = {"loss": loss, "supervision_loss": supervision_loss}
     options = {"n_components": 3, "random_state": 0, "tol": 0, "max_iter": 40, **losses}
-    fit = sf.factorize(X, Y, supervision_weight=1e300, **options)
+    with pytest.raises(ValueError, match="supervision_weight must be at most"):
+        sf.factorize(X, Y, supervision_weight=1e300, **options)
+    fit = sf.factorize(X, Y, supervision_weight=1e18, **options)
     assert finite(*parts(fit))
     ordinary = sf.factorize(X, Y, supervision_weight=1e12, **options)
     of_labels = [sf.extend.objective(Y, f.S, f.B, loss=supervision_loss) for f in (fit, ordinary)]
@@ -71,32 +73,6 @@ def test_representation_over_tiny_components(loss: Any, dtype: str) -> None:
         sf.represent(X, A, loss=loss)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_objective_of_tiny_data(loss: Any) -> None:
-    rng = np.random.default_rng(1)
-    S, A = rng.random((20, 3)) + 0.1, rng.random((3, 8)) + 0.1
-    Z, z = S @ A, 1e-200
-    found = sf.extend.objective(np.full((20, 8), z), S, A, loss=loss)
-    beta = {"frobenius": 2, "kullback-leibler": 1, "itakura-saito": 0}.get(loss, loss)
-    if beta == 2:
-        expected = np.sum((Z - z) ** 2)
-    elif beta == 1:
-        expected = np.sum(z * np.log(z / Z) - z + Z)
-    elif beta == 0:
-        expected = np.sum(z / Z - np.log(z / Z) - 1)
-    else:
-        powers = z**beta + (beta - 1) * Z**beta - beta * z * Z ** (beta - 1)
-        expected = np.sum(powers) / (beta * (beta - 1))
-    assert found == pytest.approx(expected, rel=1e-12)
-
-
-def test_objective_of_subnormal_data() -> None:
-    X, S, A = np.full((4, 3), 1e-40, np.float32), np.ones((4, 1)), np.ones((1, 3))
-    assert sf.extend.objective(X, S, A) == pytest.approx(12)
-    with pytest.raises(ValueError, match="count as zeros"):  # its loss was 0
-        sf.extend.objective(X, S, A, loss="itakura-saito")
-
-
 def test_objective_of_a_large_dictionary() -> None:
     """The factors of a model may be larger than data may."""
     X, _ = data("float32")
@@ -110,14 +86,13 @@ def test_objective_out_of_range() -> None:
     X, Y = data("float64")
     fit = sf.factorize(X, Y, n_components=3, random_state=0)
     with pytest.raises(ValueError, match=f"the objective {REFUSED}"):
-        sf.extend.objective(X, fit.S, fit.A, Y=Y * 1e80, B=fit.B, supervision_weight=1e300)
+        sf.extend.objective(X, fit.S, fit.A, Y=Y * 1e14, B=fit.B, supervision_weight=1e300)
 
 
-def test_fit_out_of_range() -> None:
+def test_a_start_of_subnormal_numbers() -> None:
     X, _ = data("float32")
     init = np.full((20, 2), 1e-42, np.float32), np.ones((2, 8), np.float32)
-    with pytest.raises(ValueError, match=f"{REFUSED} float32. Bring the data"):
-        sf.factorize(X, n_components=2, init=init)
+    assert finite(*parts(sf.factorize(X, n_components=2, init=init)))
 
 
 @pytest.mark.parametrize(
@@ -144,7 +119,8 @@ def test_estimator_keeps_no_infinity(kind: Any, attribute: str, value: Any, plac
 def test_products_in_another_dtype(model: Any) -> None:
     """The dictionary may be out of the range of the dtype of a representation."""
     X, _ = data("float64")
-    fitted = model(n_components=2, random_state=0, max_iter=20, tol=0).fit(X * 1e89)
+    fitted = model(n_components=2, random_state=0, max_iter=20, tol=0).fit(X)
+    fitted.components_ = fitted.components_ * 1e89
     S = fitted.transform(X.astype(np.float32))
     assert finite(S)
     with pytest.raises(ValueError, match=f"the data {REFUSED} float32"):

@@ -138,7 +138,7 @@ def test_collapsed_loss_is_that_of_the_samples(loss, form, storage):
     rng = np.random.default_rng(4)
     X, W, dense_W = weighted(rng, data(rng, (30, 12), np.float64, storage), form)
     groups = np.concatenate([np.arange(8), rng.integers(8, size=22)])
-    options = {"max_iter": 3, "tol": 0, "random_state": 0, "readout": None}
+    options = {"max_iter": 3, "tol": 0, "random_state": 0, "predicts": False}
     model = sf.papers.ConstrainedNMF(n_components=3, loss=loss, **options).fit(
         X, groups, X_weights=W
     )

@@ -52,13 +52,13 @@ def test_one_fit_takes_it_all(
     """Nothing that is given moves, nothing forbidden appears, and the objective never rises."""
     rng = np.random.default_rng(seed)
     X = data(seed, dtype)
-    A_fixed = rng.random((n_fixed[0], M)) * (rng.random((n_fixed[0], M)) < 0.7)
-    S_fixed = 100 * rng.random((N, n_fixed[1]))
+    fixed_components = rng.random((n_fixed[0], M)) * (rng.random((n_fixed[0], M)) < 0.7)
+    covariates = 100 * rng.random((N, n_fixed[1]))
     A_support = rng.random((R, M)) < 0.8
     S_support = rng.random((N, R)) < 0.8
     known = {"A_support": A_support, "S_support": S_support}
-    known |= {"A_fixed": A_fixed} if n_fixed[0] else {}
-    known |= {"S_fixed": S_fixed} if n_fixed[1] else {}
+    known |= {"fixed_components": fixed_components} if n_fixed[0] else {}
+    known |= {"covariates": covariates} if n_fixed[1] else {}
     if labels[1]:
         known["feature_labels"] = seeds()
     Y = (rng.random((N, 2)) < 0.5) * 1.0 if labels[0] else None
@@ -71,8 +71,8 @@ def test_one_fit_takes_it_all(
             supervision_loss=supervision_loss, max_iter=8, tol=0, **OPTIONS, **known,
             callback=lambda state: values.append(state.objective),
         )  # fmt: skip
-    np.testing.assert_array_equal(fit.A[: n_fixed[0]], A_fixed.astype(dtype))
-    np.testing.assert_array_equal(fit.S[:, R - n_fixed[1] :], S_fixed.astype(dtype))
+    np.testing.assert_array_equal(fit.A[: n_fixed[0]], fixed_components.astype(dtype))
+    np.testing.assert_array_equal(fit.S[:, R - n_fixed[1] :], covariates.astype(dtype))
     assert not fit.A[n_fixed[0] :][~A_support[n_fixed[0] :]].any()
     assert not fit.S[:, : R - n_fixed[1]][~S_support[:, : R - n_fixed[1]]].any()
     rounding = 1e-4 if dtype == np.float32 else 1e-9
@@ -83,21 +83,21 @@ def test_one_fit_takes_it_all(
 def test_a_given_dictionary_leaves_the_representation(loss):
     X, A = data(), np.random.default_rng(1).random((R, M))
     options = {"loss": loss, "tol": 0, "max_iter": 2000, **OPTIONS}
-    S = sf.factorize(X, A_fixed=A, **options).S
+    S = sf.factorize(X, fixed_components=A, **options).S
     np.testing.assert_allclose(S, sf.represent(X, A, loss=loss, tol=1e-10), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
 def test_covariates_of_new_samples_are_left_out_of_the_problem(loss):
     X, A, ones = data(), np.random.default_rng(1).random((R, M)), np.ones((N, 1))
-    S = sf.represent(X, A, loss=loss, S_fixed=ones, tol=1e-10 if loss == "frobenius" else 1e-6)
+    S = sf.represent(X, A, loss=loss, covariates=ones, tol=1e-10 if loss == "frobenius" else 1e-6)
     np.testing.assert_array_equal(S[:, -1:], ones)
     best = sf.extend.objective(X, S, A, loss=loss)
     for seed in range(20):
         other = S[:, :-1] * np.random.default_rng(seed).uniform(0.8, 1.25, (N, R - 1))
         other = np.hstack([other, ones])
         assert sf.extend.objective(X, other, A, loss=loss) >= best - 1e-6 * best
-    many = sf.represent(sp.csr_array(X), A, loss=loss, S_fixed=ones, n_threads=2)
+    many = sf.represent(sp.csr_array(X), A, loss=loss, covariates=ones, n_threads=2)
     np.testing.assert_allclose(sf.extend.objective(X, many, A, loss=loss), best, rtol=1e-4)
 
 
@@ -205,7 +205,11 @@ def test_a_file_of_the_data_gives_the_same(tmp_path):
     X = np.vstack([data(seed) for seed in range(20)])
     sp.save_npz(tmp_path / "X.npz", sp.csr_matrix(X), compressed=False)
     file = sf.io.open_csr(tmp_path / "X.npz", memory=4096)
-    known = {"A_fixed": np.ones((1, M)), "S_fixed": np.ones((len(X), 1)), "init": "random"}
+    known = {
+        "fixed_components": np.ones((1, M)),
+        "covariates": np.ones((len(X), 1)),
+        "init": "random",
+    }
     for supervision_loss in ("frobenius", "kullback-leibler"):
         options = {"feature_labels": seeds(), "supervision_loss": supervision_loss, **OPTIONS}
         fit = sf.factorize(X, **known, **options)
@@ -226,17 +230,19 @@ def test_the_result_is_saved_with_its_labels_of_features(tmp_path):
 def test_an_estimator_knows_what_the_function_knows(tmp_path):
     X, ones, A = data(), np.ones((N, 1)), np.random.default_rng(6).random((1, M))
     given = [penalties.L1(0.01), penalties.L2(0.01)]
-    model = sf.NMF(R, A_fixed=A, penalties=given, random_state=0)
-    S = model.fit_transform(X, S_fixed=ones)
-    np.testing.assert_array_equal(S, model.fit(X, S_fixed=ones).transform(X, S_fixed=ones))
+    model = sf.NMF(R, fixed_components=A, penalties=given, random_state=0)
+    S = model.fit_transform(X, covariates=ones)
+    np.testing.assert_array_equal(S, model.fit(X, covariates=ones).transform(X, covariates=ones))
     np.testing.assert_array_equal(model.components_[:1], A)
-    np.testing.assert_allclose(model.shares(X, S_fixed=ones).sum(axis=1), 1)
-    np.testing.assert_allclose(S, sf.represent(X, model.components_, S_fixed=ones, penalties=given))
-    with pytest.raises(ValueError, match="S_fixed has 0 columns, and the fit had 1"):
+    np.testing.assert_allclose(model.topic_proportions(X, covariates=ones).sum(axis=1), 1)
+    np.testing.assert_allclose(
+        S, sf.represent(X, model.components_, covariates=ones, penalties=given)
+    )
+    with pytest.raises(ValueError, match="covariates has 0 columns, and the fit had 1"):
         model.transform(X)
     sf.save(model, tmp_path / "model.npz")  # without arrays and objects among its parameters
-    np.testing.assert_array_equal(sf.load(tmp_path / "model.npz").transform(X, S_fixed=ones), S)
-    batches = sf.NMF(R, A_fixed=A, A_support=np.eye(R, M) + 1 > 1.5, random_state=0)
+    np.testing.assert_array_equal(sf.load(tmp_path / "model.npz").transform(X, covariates=ones), S)
+    batches = sf.NMF(R, fixed_components=A, A_support=np.eye(R, M) + 1 > 1.5, random_state=0)
     with pytest.raises(ValueError, match="batches take no penalties"):
         sf.NMF(R, penalties=given).partial_fit(X)
     batches.partial_fit(X).partial_fit(X)
@@ -248,7 +254,7 @@ def test_a_regressor_takes_them_too():
     X = data()
     y = X[:, 0] + X[:, 1]
     A = np.eye(1, M)
-    model = sf.SSNMFRegressor(R, A_fixed=A, penalties=penalties.L2(1e-3), random_state=0)
+    model = sf.SSNMFRegressor(R, fixed_components=A, penalties=penalties.L2(1e-3), random_state=0)
     model.fit(X, y)
     np.testing.assert_array_equal(model.components_[:1], A)
     assert model.predict(X).shape == (N,)
@@ -257,10 +263,13 @@ def test_a_regressor_takes_them_too():
 @each(
     ("given", "message"),
     [
-        ({"A_fixed": np.ones((1, M + 1))}, r"A_fixed has shape \(1, 13\); expected \(1, 12\)"),
-        ({"S_fixed": np.ones(N)}, r"S_fixed has shape \(15,\); expected two dimensions"),
-        ({"A_fixed": np.ones((3, M)), "S_fixed": np.ones((N, 2))}, "n_components is 4"),
-        ({"A_fixed": -np.ones((1, M))}, "A_fixed"),
+        (
+            {"fixed_components": np.ones((1, M + 1))},
+            r"fixed_components has shape \(1, 13\); expected \(1, 12\)",
+        ),
+        ({"covariates": np.ones(N)}, r"covariates has shape \(15,\); expected two dimensions"),
+        ({"fixed_components": np.ones((3, M)), "covariates": np.ones((N, 2))}, "n_components is 4"),
+        ({"fixed_components": -np.ones((1, M))}, "fixed_components"),
         ({"A_support": np.full((R, M), 2)}, "A_support holds 2; expected 0 or 1"),
         ({"feature_labels": np.ones((M + 1, 2))}, "one row for each feature"),
         ({"feature_labels": np.full((M, 2), np.nan)}, "NaN everywhere"),
@@ -290,5 +299,5 @@ def test_a_huge_weight_of_labels_leaves_the_other_weights_as_they_are():
 
 
 def test_data_of_an_extreme_size_are_refused():
-    with pytest.raises(ValueError, match="penalties need one of ordinary size"):
+    with pytest.raises(ValueError, match="multiply X by 1e199"):
         sf.factorize(data() * 1e-200, n_components=R, penalties=penalties.L2(1.0))

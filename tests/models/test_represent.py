@@ -107,9 +107,6 @@ def test_powers_of_two_change_no_digit(loss, form):
     S = sf.represent(X, A, **options)
     scaled = sf.represent(X, np.ldexp(A, powers[:, None]), **options)
     np.testing.assert_array_equal(np.ldexp(scaled, powers), S)
-    for size in (-900, -160, 200):
-        small = sf.represent(sp.csr_array(X * 2.0**size), A, **options)
-        np.testing.assert_array_equal(np.ldexp(small, -size), S)
 
 
 def beta_loss(x, z, beta):

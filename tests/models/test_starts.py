@@ -63,7 +63,7 @@ def test_the_best_of_fits_with_the_seeds(case):
 
 @each("loss", ["frobenius", "kullback-leibler"])
 @each("n_jobs", [None, 1, 3, 7])
-def test_a_file_is_read_together(on_disk, loss, n_jobs):
+def test_starts_of_a_file(on_disk, loss, n_jobs):
     options = SHORT | {"loss": loss, "tol": 1e-3}  # fits of different lengths
     found = many_starts.fit_starts(on_disk, range(4), n_jobs=n_jobs, **options)
     for seed, one in enumerate(found):
@@ -88,7 +88,7 @@ def test_more_starts_are_no_worse():
     [
         (sf.NMF(**SHORT), lambda m: m.objective_[-1][1]),
         (sf.SSNMFRegressor(**SHORT), lambda m: m.objective_[-1][1]),
-        (sf.TopicSupervisedNMF(max_iter=30, readout=None), lambda m: m.objective_[-1][1]),
+        (sf.TopicSupervisedNMF(max_iter=30, predicts=False), lambda m: m.objective_[-1][1]),
         (sf.BayesianNMF(**SHORT), lambda m: -m.lower_bound_),
         (sf.papers.SupervisedBayesianNMF(**SHORT), lambda m: -m.lower_bound_),
     ],

@@ -75,7 +75,7 @@ class TestConvergence:
     def test_completion_and_history(self) -> None:
         M = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 7.0))
         M[::3, ::2] = np.nan
-        fit = sf.complete(M, rank=1, random_state=0)
+        fit = sf.complete(M, n_components=1, random_state=0)
         for given in (fit, fit.history):
             (axes,) = plotting.convergence(given).axes
             assert (axes.get_xlabel(), axes.get_ylabel()) == ("iteration", "relative length")

@@ -68,8 +68,8 @@ def dated_model() -> sf.DynamicTopics:
 
 def small_tree() -> sf.trees.TopicTree:
     X = np.kron(np.eye(3), np.ones((4, 2)))
-    return sf.trees.tree(
-        X, [[0, 0], 0], feature_names=["$a", "_b", "c", "d", "e", "f"], random_state=0
+    return sf.trees.topic_tree(
+        X, [2, 3], feature_names=["$a", "_b", "c", "d", "e", "f"], random_state=0
     )
 
 
@@ -79,7 +79,9 @@ WITHOUT_AXES: dict[str, Callable[..., Figure]] = {
     "tensor_components": lambda: plotting.tensor_components([np.ones((3, 1)), np.ones((50, 1))]),
     "term_bars": lambda: plotting.term_bars(topics()),
     "singular_values": lambda: plotting.singular_values([1.0]),
-    "convergence": lambda: plotting.convergence(sf.complete([[1.0, 2.0], [2.0, np.nan]], rank=1)),
+    "convergence": lambda: plotting.convergence(
+        sf.complete([[1.0, 2.0], [2.0, np.nan]], n_components=1)
+    ),
 }
 
 
@@ -212,7 +214,7 @@ class TestClassMap:
     def test_of_a_model_that_names_its_topics(self) -> None:
         X = np.random.default_rng(0).random((9, 5))
         y = ["sea", "air", None] * 3
-        model = sf.TopicSupervisedNMF(n_free_topics=1, random_state=0, readout=None).fit(X, y)
+        model = sf.TopicSupervisedNMF(n_free_topics=1, random_state=0, predicts=False).fit(X, y)
         drawn = plotting.class_map(model, X=X, y=y, sort=False)
         assert texts(drawn.axes[0].get_yticklabels()) == ["air", "sea", "free0"]
         numbered = plotting.class_map(model, X=X, y=y, topics=range(3), sort=False)

@@ -58,7 +58,7 @@ def other_results(X, n_threads):
     options = {"random_state": 0, "n_threads": n_threads}
     holes = X[:500, :40].toarray()
     holes = np.where(holes > 0, np.nan, np.arange(40) % 7.0)
-    fill = sf.complete(holes, method="sirls", rank=3, max_iter=5, **options)
+    fill = sf.complete(holes, method="sirls", n_components=3, max_iter=5, **options)
     bayesian = sf.BayesianNMF(n_components=5, max_iter=5, tol=0, **options).fit_transform(X[:500])
     descent = sf.factorize(X[:500], n_components=5, solver="hals", max_iter=3, tol=0, **options)
     parts = (*sf.linalg.randomized_svd(X, 5, **options), fill.left, fill.right, bayesian, descent.S)

@@ -83,7 +83,7 @@ def honest_fits(folder: Path) -> dict[str, Fit]:
             "entry by entry": {"X_weights": rng.random(X.shape)},
             "penalties": {"penalties": [PENALTY.L1(0.01), PENALTY.L2(0.01)]},
             "smooth": {"penalties": smooth},
-            "fixed": {"S_fixed": np.ones((N, 1)), "A_fixed": X[:1] + 0.1},
+            "fixed": {"covariates": np.ones((N, 1)), "fixed_components": X[:1] + 0.1},
             "supports": {"S_support": support, "A_support": np.arange(M) > np.zeros((RANK, 1))},
             "words": {"feature_labels": words, "feature_weight": "balanced"},
             "given start": {"init": (S, rng.random((RANK, M)))},

@@ -224,7 +224,7 @@ def test_other_data_are_refused(kind, draw, dtype):
 INPUTS = {
     "X_weights": (sf.weights.outer(rows=np.ones(N)), sf.weights.outer(rows=np.arange(1, N + 1))),
     "S_support": (np.ones((N, 4)), np.ones((N, 4)) - np.eye(N, 4)),
-    "S_fixed": (np.ones((N, 1)), np.full((N, 1), 2.0)),
+    "covariates": (np.ones((N, 1)), np.full((N, 1), 2.0)),
     "penalties": (sf.penalties.L2(0.1), sf.penalties.L2(0.2)),
 }
 

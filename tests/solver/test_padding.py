@@ -21,7 +21,7 @@ KNOWN = {
         "S_support": np.random.default_rng(0).random((20, 5)) < 0.7,
         "A_support": np.random.default_rng(1).random((5, 15)) < 0.7,
     },
-    "fixed": {"S_fixed": np.full((20, 1), 0.3), "A_fixed": np.full((1, 15), 0.3)},
+    "fixed": {"covariates": np.full((20, 1), 0.3), "fixed_components": np.full((1, 15), 0.3)},
 }
 
 

@@ -240,7 +240,7 @@ def test_products_of_components_do_not_make_steps_that_are_too_long(form):
         rng = np.random.default_rng(seed)
         A = rng.random((12, 15)) * (rng.random((12, 15)) < 0.3)
         A = (A * 10.0 ** rng.uniform(-12, 0, (12, 1))).astype(dtype)
-        given = {"A_fixed": A, "penalties": {"S": penalties.Orthogonal(100.0)}, "tol": 0}
+        given = {"fixed_components": A, "penalties": {"S": penalties.Orthogonal(100.0)}, "tol": 0}
         given |= {"X_weights": X_weights, "solver": solver, "max_iter": 12, "random_state": 0}
         values = []
         with problems.mock.patch.object(problems.loop, "CHECK_EVERY", 1):
@@ -323,12 +323,12 @@ def test_a_component_that_is_given_has_a_scale():
     for S_penalty in (penalties.L1(0.1), penalties.Orthogonal(0.1), penalties.Temporal(0.1)):
         sides = {"n_components": 2, "penalties": {"S": S_penalty}}
         for fixed in (
-            {"A_fixed": ones}, {"S_fixed": ones.T[:1].repeat(4, 0)},
-            {"A_fixed": ones[:1], "S_fixed": np.ones((4, 1))},
+            {"fixed_components": ones}, {"covariates": ones.T[:1].repeat(4, 0)},
+            {"fixed_components": ones[:1], "covariates": np.ones((4, 1))},
         ):  # fmt: skip
             assert np.isfinite(sf.factorize(X, **sides, **fixed).S).all()
         with pytest.raises(ValueError, match="have no minimum"):
-            sf.factorize(X, **sides, A_fixed=ones[:1])
+            sf.factorize(X, **sides, fixed_components=ones[:1])
     nothing = {"S": penalties.Orthogonal(0.0), "A": penalties.L2(0.0)}
     assert np.isfinite(sf.factorize(X, n_components=2, penalties=nothing).S).all()
     labels = {"Y": np.ones((4, 2)), "supervision_weight": 0.0}  # whose factor is of no effect

@@ -40,7 +40,7 @@ def fit(**options):
 
 def test_silent_by_default(capsys):
     fit()
-    sf.complete(X, observed=X < 0.9, rank=2, max_iter=3)
+    sf.complete(X, observed=X < 0.9, n_components=2, max_iter=3)
     assert capsys.readouterr().err == ""
 
 
@@ -70,7 +70,7 @@ def test_the_last_line_of_a_fit_that_a_callback_stops(monkeypatch, capsys):
 
 def test_completion(monkeypatch, capsys):
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0)
-    result = sf.complete(X, observed=X < 0.9, rank=2, max_iter=3, verbose=1)
+    result = sf.complete(X, observed=X < 0.9, n_components=2, max_iter=3, verbose=1)
     lines = written(capsys.readouterr().err, "complete", "change")
     assert [iteration for iteration, _ in lines] == ["1/3", "2/3", "3/3"]
     changes = [state.change for state in result.history]

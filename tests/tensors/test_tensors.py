@@ -338,7 +338,7 @@ def test_data_of_any_scale():
     for loss, degree in zip(LOSSES, (2, 1), strict=True):
         options = {"n_components": 2, "loss": loss, "random_state": 0, "max_iter": 50, "tol": 0}
         plain = sf.factorize_tensor(X, **options)
-        for scale in (2.0**-200, 2.0**150):
+        for scale in (2.0**-40, 2.0**40):
             fit = sf.factorize_tensor(scale * X, **options)
             np.testing.assert_allclose(fit.weights, scale * plain.weights, rtol=1e-6)
             np.testing.assert_allclose(
@@ -458,7 +458,7 @@ def tensor(coords=GOOD[0], values=GOOD[1], shape=GOOD[2]):
         (tensor(values=np.array([1.0, -2.0])), ValueError, r"negative value at \[1, 0, 1\]"),
         (tensor(values=np.array([np.nan, 2.0])), ValueError, r"NaN at \[0, 1, 2\]"),
         (tensor(values=np.array([np.inf, 2.0])), ValueError, r"infinity at \[0, 1, 2\]"),
-        (tensor(values=np.array([1e200, 2.0])), ValueError, "too large"),
+        (tensor(values=np.array([1e200, 2.0])), ValueError, "multiply X by 1e-200"),
         (tensor(values=np.array(["1", "2"])), TypeError, "dtype"),
         (tensor(coords=GOOD[0] - 1), ValueError, "entry 0 of X"),
         (tensor(coords=GOOD[0] + 1), ValueError, "entry 1 of X .* mode 0 has indices"),
@@ -519,7 +519,7 @@ def model_of(scales, shape=(5, 4, 3), rank=2):
 @each("loss", LOSSES)
 @each(
     ("dtype", "exponent"),
-    [(np.float32, 0), (np.float32, -100), (np.float64, -300), (np.float64, 100)],
+    [(np.float32, 0), (np.float32, -26), (np.float64, -46), (np.float64, 44)],
 )
 def test_a_fit_continues_from_a_result(loss, dtype, exponent):
     """Also from weights and factors; the weights are not left out."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         assert_type(sf.SSNMFClassifier().fit(X, [0, 1]), sf.SSNMFClassifier)
         assert_type(sf.factorize(X, n_components=2), sf.results.Factorization)
         assert_type(sf.factorize(X, n_components=2).A, npt.NDArray[Any])
-        assert_type(sf.complete(X, rank=2), sf.results.Completion)
+        assert_type(sf.complete(X, n_components=2), sf.results.Completion)
         assert_type(sf.__version__, str)
 
     def check_that_wrong_parameters_are_errors(X: npt.NDArray[np.float64]) -> None:

@@ -36,10 +36,7 @@ class Replacement:
                 shutil.rmtree(hidden, ignore_errors=True)
 
     def path(self, name: Path) -> Path:
-        """Return where to write what becomes a file, with the same name.
-
-        A device or a pipe cannot be replaced; it is written to as it is.
-        """
+        """Return where to write a file; a device or a pipe is written to directly."""
         if _is_device(name):
             return name
         target = Path(os.path.realpath(name))

@@ -163,10 +163,7 @@ Table = Mapping[str, Saved]
 
 
 def arrays_of(value: Any) -> Any:
-    """Return what is saved of an attribute: an object that is made of arrays gives these.
-
-    One that is made of text and numbers is `plain`.
-    """
+    """Return what is saved of an attribute: its arrays, or its `plain` form."""
     if hasattr(value, "arrays"):
         return value.arrays()
     return value.plain() if hasattr(value, "plain") else value

@@ -23,10 +23,7 @@ def as_first_given(names: Iterable[Any], known: Iterable[Any] = ()) -> dict[Any,
 
 
 def sort_naturally(names: Sequence[str]) -> list[str]:
-    """Return names in the order "1", "2", "10", "part 2", "part 10".
-
-    If all are numbers, with a sign or a decimal point too, they are ordered by value.
-    """
+    """Return names in natural order ("2" before "10"), or by value if all are numbers."""
     with suppress(ValueError):
         if all(math.isfinite(float(name)) for name in names):
             return sorted(names, key=float)

@@ -20,11 +20,7 @@ _PASSED_OVER = ("ssnmf_fast", "sklearn")
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn at the innermost call that comes from outside of this package and scikit-learn.
-
-    A fixed `stacklevel` cannot express that: the depth differs between `fit` and `fit_transform`,
-    and scikit-learn wraps some of the methods.
-    """
+    """Warn at the innermost call from outside of this package and scikit-learn."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _package(frame.f_globals) in _PASSED_OVER:
         frame, level = frame.f_back, level + 1
@@ -36,10 +32,7 @@ def _package(variables: dict[str, object]) -> str:
 
 
 def quietly(topic: str, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Call without the warnings about a topic, in this thread alone.
-
-    The call has a context of its own, which no interrupt can leave behind.
-    """
+    """Call without the warnings about a topic, in this thread alone."""
     context = copy_context()
     context.run(_topics.set, (*_topics.get(), topic))
     return context.run(call, *arguments, **named)

@@ -25,7 +25,13 @@ Parts = tuple[Array, Array, Array]  # values, rows and columns of entries
 
 
 class OnDisk:
-    """What stays on disk: no array, but functions that say so take it."""
+    """A matrix that stays on disk: no array, but some functions take it."""
+
+    dtype: np.dtype[Any]
+
+    def as_type(self, dtype: Any) -> OnDisk:
+        """Return it with numbers of another dtype."""
+        raise NotImplementedError
 
 
 def on_disk_error(user: str, name: str = "X") -> TypeError:
@@ -81,10 +87,7 @@ def is_sparse_frame(X: Any) -> bool:
 
 
 def _without_na(values: Any) -> Any:
-    """Return numbers of pandas as an array, with NaN for pandas.NA; all else as it is.
-
-    NumPy would make objects of columns that may hold pandas.NA, or are of several kinds.
-    """
+    """Return numbers of pandas as an array, with NaN for pandas.NA; all else unchanged."""
     if not hasattr(values, "isna"):
         return values
     kinds = values.dtypes if getattr(values, "ndim", 1) == 2 else [values.dtype]
@@ -99,6 +102,18 @@ def _without_na(values: Any) -> Any:
     return values.to_numpy(dtype=found, **({"na_value": np.nan} if found.kind == "f" else {}))
 
 
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT, pandas.NA or masked."""
+    if value is None or value is np.ma.masked:
+        return True
+    try:
+        return bool(value != value)
+    except ArithmeticError:  # a signaling NaN of the module decimal
+        return True
+    except (TypeError, ValueError):  # pandas.NA has no truth; arrays are refused later
+        return not isinstance(value, np.ndarray)
+
+
 def _numbers_of(objects: Array, name: str) -> Array:
     """Return objects that are numbers, or missing, as an array of numbers."""
     listed = objects.ravel().tolist()
@@ -108,8 +123,6 @@ def _numbers_of(objects: Array, name: str) -> Array:
             array = array.astype(np.float64)  # with None as NaN
         if array.dtype.kind in "biuf" and array.size == objects.size:
             return array.reshape(objects.shape)
-    from .._labels import is_missing  # which needs this module
-
     array = np.empty(objects.size)
     for k, one in enumerate(listed):
         try:
@@ -197,11 +210,7 @@ def check_dtype(dtype: Any, otherwise: Any = None) -> Any:
 
 
 def to_native(array: Array, target: Any = None) -> Array:
-    """Return an array in the byte order of this machine, aligned; float16 becomes float64.
-
-    With a `target`, the result is of that dtype.  Entries beyond its range become infinite, which
-    the caller refuses.
-    """
+    """Return an aligned array in native byte order, of the `target` dtype."""
     if target is not None:
         with np.errstate(over="ignore"):
             return to_native(array).astype(target, copy=False)
@@ -392,11 +401,7 @@ def inspect_structure(matrix: sp.csr_array, n_threads: int) -> int:
 
 
 def kernel_parts(matrix: sp.csr_array) -> tuple[Array, Array, Array]:
-    """Return indptr, indices and values as the kernels take them without a copy of their own.
-
-    Pointers are int64.  Indices are int32, which makes an entry as short as can be: check_matrix
-    refuses matrices with more columns or rows than that.
-    """
+    """Return indptr (int64), indices (int32) and values as the kernels take them."""
     indices = matrix.indices.astype(np.int32, copy=False)
     return matrix.indptr.astype(np.int64, copy=False), indices, matrix.data
 

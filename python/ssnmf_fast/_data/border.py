@@ -19,7 +19,9 @@ from .._common.text import short
 from .._common.warn import warn_user
 from .arrays import (
     DUPLICATES,
+    OnDisk,
     as_array,
+    check_dtype,
     float_dtype,
     inspect_csr,
     is_sparse_frame,
@@ -76,7 +78,9 @@ def check_observers(callback: Any, verbose: Any) -> None:
         raise TypeError(f"verbose must be 0 or 1; got {short(verbose)} ({type(verbose).__name__}).")
 
 
-def check_real(value: Any, name: str, *, allow_negative: bool = False) -> float:
+def check_real(
+    value: Any, name: str, *, allow_negative: bool = False, maximum: float | None = None
+) -> float:
     """Return `value` as a finite float, nonnegative unless any sign is allowed."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number; got {short(value)} ({type(value).__name__}).")
@@ -84,6 +88,8 @@ def check_real(value: Any, name: str, *, allow_negative: bool = False) -> float:
     if not np.isfinite(number) or (number < 0 and not allow_negative):
         bound = "" if allow_negative else " and at least 0"
         raise ValueError(f"{name} must be finite{bound}; got {short(value)}.")
+    if maximum is not None and number > maximum:
+        raise ValueError(f"{name} must be at most {maximum}; got {short(value)}.")
     return number
 
 
@@ -155,12 +161,7 @@ def available_memory() -> int | None:
 def require_memory(
     rank: int, shape: Sequence[int], dtype: Any, lengths: Sequence[int] | None = None
 ) -> None:
-    """Raise ValueError if factors of a rank exceed the memory that is available.
-
-    A fit holds at least the factors, with as many rows as the lengths of X sum to, the numerators
-    of their updates, and an r x r matrix.  `lengths` are those of the factors in this process,
-    where it does not hold all of them.
-    """
+    """Raise ValueError if factors, numerators and a Gram matrix exceed the available memory."""
     needed = dtype.itemsize * rank * (2 * sum(shape if lengths is None else lengths) + rank)
     available = available_memory() if needed > _NEVER_TOO_MUCH else None
     if available is not None and needed > available:
@@ -171,10 +172,7 @@ def require_memory(
 
 
 def warn_of_rank(rank: int, most: int, of: str) -> None:
-    """Warn if a model without supervision has more components than describe any data exactly.
-
-    Few components cost nothing: the default number is never warned of.
-    """
+    """Warn of more components than describe any data exactly, unless they are few."""
     if rank > max(most, _FEW):
         warn_user(
             f"n_components={rank} is more than {of} = {most} of X: so many components reproduce X "
@@ -185,6 +183,8 @@ def warn_of_rank(rank: int, most: int, of: str) -> None:
 
 # Products of three factors with the data must not overflow.
 LARGEST = {np.dtype(np.float32): 1e9, np.dtype(np.float64): 1e90}
+# Binary orders of magnitude of the largest entry of data to fit, whose squares must not overflow.
+_ORDINARY = {np.dtype(np.float32): 30, np.dtype(np.float64): 50}
 HINT = (
     "Bring the data, their weights, supervision_weight and a given init nearer to 1, by constant "
     "factors, or use float64 data."
@@ -194,10 +194,7 @@ SHIFT = "shift or clip them"
 
 @dataclass(frozen=True, eq=False)
 class CleanMatrix:
-    """A matrix that :func:`check_matrix` has returned, for functions that would check it again.
-
-    Those that fit or represent X take it in place of X.
-    """
+    """A checked matrix: functions that take it in place of X do not check it again."""
 
     matrix: Any
 
@@ -210,13 +207,14 @@ def check_matrix(
     allow_nan: bool = True,
     allow_negative: bool = False,
     limited: bool = True,
+    ordinary: bool = False,
     n_threads: int = 1,
     remedy: str = SHIFT,
 ) -> Any:
     """Return `X` as a float ndarray (2-D, any strides) or a CSR array with summed duplicates.
 
-    The rows of a CSR array need not be sorted.  Unless `limited`, any finite size will do.  Errors
-    about negative entries end with a `remedy`.
+    The rows of a CSR array need not be sorted.  Unless `limited`, any finite size will do; data to
+    fit are `ordinary`.  Errors about negative entries end with a `remedy`.
 
     The result may share memory with `X` and must not be written to.
     """
@@ -226,8 +224,20 @@ def check_matrix(
     else:
         matrix = _check_dense(as_array(X, name, allow_nan=allow_nan), name, dtype)
     rules: dict[str, Any] = {"allow_nan": allow_nan, "allow_negative": allow_negative}
-    check_entries(matrix, name, limited=limited, remedy=remedy, **rules)
+    check_entries(matrix, name, limited=limited, ordinary=ordinary, remedy=remedy, **rules)
     return matrix
+
+
+def check_data(X: Any, n_threads: int, dtype: Any = None) -> Any:
+    """Return the data of a model, checked once: a CleanMatrix or a file is only converted."""
+    dtype = check_dtype(dtype)
+    clean = X.matrix if isinstance(X, CleanMatrix) else X if isinstance(X, OnDisk) else None
+    if clean is not None and dtype in (None, clean.dtype):
+        return clean
+    if isinstance(clean, OnDisk):
+        return clean.as_type(dtype)
+    X = X if clean is None else clean
+    return check_matrix(X, "X", dtype=dtype, ordinary=True, n_threads=n_threads)
 
 
 def _check_sparse(X: Any, name: str, dtype: Any, n_threads: int) -> sp.csr_array:
@@ -261,6 +271,7 @@ def check_entries(
     allow_nan: bool = False,
     allow_negative: bool = False,
     limited: bool = True,
+    ordinary: bool = False,
     remedy: str = SHIFT,
 ) -> None:
     """Raise ValueError for entries that are negative, infinite, NaN or too large."""
@@ -290,11 +301,22 @@ def check_entries(
             f"Negative values in data passed to {name}: the first is {name}{where}. Entries must "
             f"be nonnegative; {remedy}."
         )
+    if ordinary:
+        require_ordinary(high, values.dtype, name)
     if limited and max(high, -low) > LARGEST[values.dtype]:
         largest = high if high > -low else low
         raise ValueError(
             f"{name} contains {largest:.3g}, too large to work with in {values.dtype} (limit "
             f"{LARGEST[values.dtype]:.0e}). Divide the data by a constant."
+        )
+
+
+def require_ordinary(largest: float, dtype: np.dtype[Any], name: str) -> None:
+    """Raise ValueError for data whose squares are too near to the ends of the range of a dtype."""
+    if largest > 0 and abs(int(np.frexp(largest)[1])) > _ORDINARY[dtype]:
+        raise ValueError(
+            f"{name} has a largest entry of {largest:.3g}, too far from 1 to work with in {dtype}; "
+            f"multiply {name} by 1e{round(np.clip(-np.log10(float(largest)), -300, 300))}."
         )
 
 
@@ -309,10 +331,7 @@ def _position(matrix: Any, test: Callable[[Array], Array]) -> str:
 
 
 def readable(X: Any, name: str, allow_nan: bool = False, *, allow_sparse: bool = False) -> Any:
-    """Return data that scikit-learn may check: native numbers, in a frame for their names.
-
-    They are dense, but for a frame of sparse columns, if that is allowed.
-    """
+    """Return dense data that scikit-learn may check: native numbers, in a frame for their names."""
     if allow_sparse and is_sparse_frame(X):
         return X
     array = as_array(X, name, allow_nan=allow_nan)
@@ -338,10 +357,7 @@ def read_pattern(pattern: Any, name: str) -> sp.csr_array:
 
 
 def require_finite(results: Mapping[str, Any], hint: str = HINT) -> None:
-    """Raise ValueError for the first of some results that holds NaN or infinity.
-
-    A result is a number, an array, or a list or mapping of them; what is not in memory is left out.
-    """
+    """Raise ValueError for the first of numbers, arrays, lists or mappings that is not finite."""
     for name, value in results.items():
         if isinstance(value, Mapping):
             require_finite({f"{name}[{key!r}]": one for key, one in value.items()}, hint)

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .arrays import SORTED, OnDisk, check_dtype, float_dtype, inspect_csr, kernel_parts
-from .border import CleanMatrix, check_entries, check_integer, check_matrix
+from .border import check_entries, check_integer, require_ordinary
 
 _READ_AT_ONCE = 1 << 16  # entries that are converted
 _HEADERS = {
@@ -110,10 +110,7 @@ def bytes_of(n_entries: int, dtype: Any) -> int:
 
 
 class RowCollector:
-    """Blocks of rows (csr arrays, sorted), which go to files of a folder if there is no room.
-
-    There is room in memory for `capacity` entries.  What is not filled of it takes none.
-    """
+    """Blocks of sorted rows in memory, or in files of a folder beyond `capacity` entries."""
 
     def __init__(self, folder: Path, n_columns: int, dtype: Any, capacity: int) -> None:
         self._paths = folder / "indices.bin", folder / "data.bin"
@@ -242,20 +239,18 @@ class CsrFile(OnDisk):
             self._whole = block
 
     def _sums(self) -> tuple[Array, float, float, tuple[int, int]]:
-        """Read everything once, which checks it, and take the sums that a fit needs.
-
-        They are the number of entries of every column, the sum of all entries, that of the squares,
-        and what tells the file from others.
-        """
+        """Read and check everything once: counts of columns, sums, squares and fingerprint."""
         column_counts = np.zeros(self.shape[1], dtype=np.int64)
-        total = squares = 0.0
+        total = squares = largest = 0.0
         first = second = 0
         for rows, block in self.blocks():
             parts = kernels.sparse_fingerprint(*kernel_parts(block), rows.start, 1)
             first, second = (first + parts[0]) % _MODULUS, (second + parts[1]) % _MODULUS
             column_counts += np.bincount(block.indices, minlength=self.shape[1])
+            largest = max(largest, float(block.data.max(initial=0)))
             total += float(block.data.sum(dtype=np.float64))
             squares += float(np.square(block.data, dtype=np.float64).sum())
+        require_ordinary(largest, self.dtype, "X")
         return column_counts, total, squares, (first, second)
 
 
@@ -273,21 +268,6 @@ def chosen_rows(X: CsrFile, rows: Array) -> sp.csr_array:
     """Read the rows where a boolean array, (n,), is true; they must fit into memory."""
     parts = [block[rows[place]] for place, block in X.blocks() if rows[place].any()]
     return sp.csr_array(sp.vstack(parts, format="csr"))
-
-
-def check_data(X: Any, n_threads: int, dtype: Any = None) -> Any:
-    """Return X as :func:`check_matrix` does, of the `dtype` that a caller names.
-
-    A file, which was checked when it was opened, and a :class:`CleanMatrix` are not checked again,
-    unless their dtype changes.
-    """
-    dtype = check_dtype(dtype)
-    clean = X.matrix if isinstance(X, CleanMatrix) else X if isinstance(X, CsrFile) else None
-    if clean is not None and dtype in (None, clean.dtype):
-        return clean
-    if isinstance(clean, CsrFile):
-        return clean.as_type(dtype)
-    return check_matrix(X if clean is None else clean, "X", dtype=dtype, n_threads=n_threads)
 
 
 def equal_blocks(indptr: Array, entries: int) -> list[slice]:

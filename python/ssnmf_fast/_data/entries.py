@@ -30,10 +30,7 @@ _PANEL_RANGES = 256  # of columns, for the threads
 
 
 def row_slices(n_rows: int, per_call: int = _ROWS_PER_CALL) -> Iterator[slice]:
-    """Cut rows into calls of the kernels that list or solve rows one by one.
-
-    Dense rows are listed a call at a time.
-    """
+    """Cut rows into calls of the kernels that list or solve rows one by one."""
     for begin in range(0, n_rows, per_call):
         yield slice(begin, min(begin + per_call, n_rows))
 
@@ -85,10 +82,7 @@ class Entries(ABC):
     def transposed(self) -> Entries: ...
 
     def asked(self, support: Array | None) -> Entries:
-        """Return the data for passes of which only entries in a support, as bits, are asked for.
-
-        Others may be zero or not; F is zero in them.
-        """
+        """Return the data for passes of which only entries in a support, as bits, are needed."""
         del support
         return self
 
@@ -129,10 +123,7 @@ class Entries(ABC):
         raise NotImplementedError
 
     def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
-        """Give all rows by blocks: their entries that are not zero, the weights of these, and G.
-
-        `w` has a weight for each of the `values`.
-        """
+        """Give all rows by blocks: their nonzero entries, the weights `w` of these, and G."""
         raise NotImplementedError
 
     def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
@@ -215,11 +206,7 @@ class SparseEntries(Entries):
 
 
 class PanelEntries(Entries):
-    """The transpose of a sparse matrix Z, cut into panels of the rows of Z.
-
-    A pass over the columns of Z reads the rows of the long factor in no order.  Panel by panel they
-    come from a cache, for which passes over long matrices are 2 to 5 times as fast.
-    """
+    """The transpose of a sparse matrix Z in panels of its rows: long factors stay in the cache."""
 
     def __init__(self, entries: SparseEntries) -> None:
         self.threads = entries.threads

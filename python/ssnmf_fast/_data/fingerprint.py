@@ -26,11 +26,7 @@ _LENGTH = 32  # of a fingerprint, in digits of four bits
 
 
 def data_fingerprint(Z: Any, threads: int = 1) -> str:
-    """Return the fingerprint of clean data: a matrix, a file or a tensor.
-
-    It is the same for equal numbers however they are stored, and for any number of threads.  It is
-    no secret: whoever wants other data with the same one can make them.
-    """
+    """Return the fingerprint of clean data: the same for equal numbers, however they are stored."""
     if isinstance(Z, CsrFile):
         sums = Z.fingerprint
     elif isinstance(Z, SparseTensor):
@@ -46,11 +42,7 @@ def data_fingerprint(Z: Any, threads: int = 1) -> str:
 
 
 def input_fingerprint(given: Any) -> str:
-    """Return the fingerprint of an argument, checked or not.
-
-    Arrays of equal numbers have the same, dense or sparse, of any dtype.  Objects of this package,
-    such as weights and penalties, have that of their class and their fields.
-    """
+    """Return the fingerprint of an argument, the same for equal arrays and objects."""
     if given is None or isinstance(given, _PLAIN):
         return repr(given.item() if isinstance(given, np.generic) else given)
     if isinstance(given, Mapping):

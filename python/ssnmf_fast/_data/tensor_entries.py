@@ -254,10 +254,7 @@ class DenseTensorEntries(TensorEntries):
         return self.sum("frobenius_loss", F, G)
 
     def _blocks(self, G: RowProducts) -> Iterator[tuple[Array, Array]]:
-        """Cut the unfolding into blocks of columns, and give each with its rows of G.
-
-        They are views of the tensor but where lines along the modes that follow are short.
-        """
+        """Cut the unfolding into blocks of columns, with their rows of G."""
         before, after = prod(self.array.shape[: self.mode]), prod(self.array.shape[self.mode + 1 :])
         array = self.array.reshape(before, self.array.shape[self.mode], after)
         if self.mode == 0 or after >= _SHORT_LINES:

@@ -17,26 +17,33 @@ from .border import check_entries, check_integer
 _MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
 
 
-def check_tensor(X: Any, name: str, dtype: Any = None) -> Array | SparseTensor:
+def check_tensor(
+    X: Any, name: str, dtype: Any = None, *, ordinary: bool = True
+) -> Array | SparseTensor:
     """Return a dense tensor as a C-contiguous array, which may have NaN, or a sparse one.
 
-    The result may share memory with `X` and must not be written to.
+    The result may share memory with `X` and must not be written to.  A sparse one of this dtype is
+    not checked again.  Unless it is to be `ordinary`, its entries may be of any size.
 
     Raises
     ------
     ValueError, TypeError
         For anything that is no nonnegative finite tensor of two modes or more.
     """
+    if isinstance(X, SparseTensor):
+        if check_dtype(dtype, X.dtype) == X.dtype:
+            return X
+        X = X.at.places, X.values, X.shape
     parts = coordinate_parts(X, name)
     if parts is not None:
-        return _check_sparse(*parts, name, dtype)
+        return _check_sparse(*parts, name, dtype, ordinary)
     array = as_array(unmask(X, name, allow_nan=True), name)
     if array.ndim < 2:
         raise ValueError(f"{name} must have two modes or more; got shape {array.shape}.")
     _check_lengths(array.shape, name)
     target = check_dtype(dtype, float_dtype(array.dtype, name))
     array = np.ascontiguousarray(to_native(array, target))
-    check_entries(array, name, allow_nan=True)
+    check_entries(array, name, allow_nan=True, ordinary=ordinary)
     return array
 
 
@@ -67,7 +74,9 @@ def coordinate_parts(X: Any, name: str) -> tuple[Any, Any, Any] | None:
     return None
 
 
-def _check_sparse(coords: Any, values: Any, shape: Any, name: str, dtype: Any) -> SparseTensor:
+def _check_sparse(
+    coords: Any, values: Any, shape: Any, name: str, dtype: Any, ordinary: bool
+) -> SparseTensor:
     lengths = tuple(np.asarray(shape).tolist())
     if len(lengths) < 2 or not all(isinstance(n, int) for n in lengths):
         raise ValueError(f"{name} must have a shape of two or more integers; got {short(shape)}.")
@@ -94,13 +103,13 @@ def _check_sparse(coords: Any, values: Any, shape: Any, name: str, dtype: Any) -
                 f"entry {entry} of {name} has the coordinates {_listed(places[:, entry])}; mode "
                 f"{mode} has indices from 0 to {length - 1}."
             )
-    _check_values(values, places, name)
+    _check_values(values, places, name, ordinary)
     if not values.all():  # stored zeros are as those that are not
         places, values = places[:, values > 0], values[values > 0]
     return in_order(places.astype(np.int32), np.ascontiguousarray(values), lengths)
 
 
-def _check_values(values: Array, places: Array, name: str) -> None:
+def _check_values(values: Array, places: Array, name: str, ordinary: bool) -> None:
     """Raise ValueError for entries that are negative, infinite or NaN; name the first."""
     for wrong, what, mend in (
         (np.isnan(values), "NaN", "leave the entry out, or name it in weights.missing(...)"),
@@ -112,7 +121,7 @@ def _check_values(values: Array, places: Array, name: str) -> None:
             raise ValueError(
                 f"{name} has {what} at {_listed(places[:, entry])}: {values[entry]:g}; {mend}."
             )
-    check_entries(values[None], name)  # what is too large
+    check_entries(values[None], name, ordinary=ordinary)  # what is too large or small
 
 
 def depth(part: Any) -> int:
@@ -161,10 +170,7 @@ class Coordinates:
     )
 
     def unfolded(self, mode: int) -> tuple[Array, Array, Array | None]:
-        """Return the entries by their index in a mode: pointers, indices in the others, order.
-
-        None stands for the order that they have.  Made once: it is a copy.
-        """
+        """Return the entries by their index in a mode: pointers, other indices, order."""
         if mode not in self._unfolded:
             order = None if mode == 0 else _stable_order(self.places[mode], self.shape[mode])
             counts = np.bincount(self.places[mode], minlength=self.shape[mode])

@@ -33,11 +33,7 @@ _limit = _MOST  # of threadpoolctl, for the whole process
 
 
 class _KernelThreads(LibController):  # type: ignore[misc]
-    """How threadpoolctl, and by it joblib, limits the threads of the kernels.
-
-    As for BLAS, a limit holds in all threads of the process: a fit may run in another one than that
-    which sets it.
-    """
+    """How threadpoolctl, and joblib, limit the threads of the kernels, in the whole process."""
 
     user_api = "openmp"
     internal_api = "ssnmf_fast"
@@ -75,11 +71,7 @@ def look_for_libraries() -> None:
 
 @contextmanager
 def _limited(kind: str, n_threads: int) -> Iterator[None]:
-    """Limit a kind of libraries within, unless another thread, or this one, does so already.
-
-    Of several threads of the caller the first sets the limit and takes it back: threadpoolctl heeds
-    no other.
-    """
+    """Limit a kind of libraries within, unless a thread does so already."""
     lock = _locks[kind]
     if not lock.acquire(blocking=False):
         yield
@@ -93,11 +85,7 @@ def _limited(kind: str, n_threads: int) -> Iterator[None]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread within; also a decorator.
-
-    BLAS knows nothing of `n_threads`: its threads spin between calls, which costs many times the
-    work for small matrices, and its sums depend on their number.
-    """
+    """Keep BLAS to one thread within, for speed and equal sums; also a decorator."""
     with _limited("blas", 1):
         yield
 
@@ -150,12 +138,7 @@ def _cores() -> int:
 
 
 def resolve_threads(n_threads: Any = None) -> int:
-    """Return the number of threads for `n_threads`.
-
-    None stands for OMP_NUM_THREADS where it is set, else for the cores that this process may use;
-    a limit that threadpoolctl has set in this process holds for both.  In a forked child, and
-    without compiled kernels, it is always 1.
-    """
+    """Return the number of threads: `n_threads`, OMP_NUM_THREADS or the cores that are free."""
     if n_threads is not None:
         n_threads = check_integer(n_threads, "n_threads", 1, _MOST)
     if _forked:
@@ -173,11 +156,7 @@ Task = Callable[[int, Stop], Result]
 
 
 def resolve_jobs(n_jobs: int | None, n_threads: int | None, n_tasks: int) -> tuple[int, int]:
-    """Return how many tasks run at a time, and how many threads each of them may use.
-
-    `n_threads` are those of all tasks together.  None, or -1, stands for as many tasks as these
-    threads can serve: small fits gain more from one thread each than from several threads.
-    """
+    """Return how many tasks run at a time (None: as many as threads), and the threads of each."""
     threads = resolve_threads(n_threads)
     jobs = threads if n_jobs is None or n_jobs == -1 else check_integer(n_jobs, "n_jobs", 1)
     jobs = max(1, min(jobs, n_tasks))

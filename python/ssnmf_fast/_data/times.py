@@ -6,10 +6,11 @@ import numbers
 import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .._common.arrays import Array
 from .._common.optional import TABLES_HINT, require_package
@@ -93,59 +94,61 @@ class Times(NamedTuple):
     first: str
 
 
-@dataclass(frozen=True)
-class Length:
-    """Length of slices: some times a length of the calendar, which has so many units."""
+class Length(NamedTuple):
+    """Length of slices: so many units, some times; slices begin `shift` units before 1970."""
 
-    times: int
     unit: str
     units: int
     shift: int
+    times: int = 1
 
     @classmethod
-    def of(cls, freq: Any) -> Length | None:
+    def of(cls, freq: object) -> Length | None:
         """Return the length that a text names, such as "week" or "6 hours"; None for others."""
-        found = _MULTIPLE.fullmatch(freq) if isinstance(freq, str) else None
-        return found and cls(int(found[1] or 1), *_LENGTHS[found[2]])
+        parts = _MULTIPLE.fullmatch(freq) if isinstance(freq, str) else None
+        return parts and cls(*_LENGTHS[parts[2]], int(parts[1] or 1))
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """Number of units in a slice."""
         return self.times * self.units
 
-    @property
-    def period(self) -> int | None:
-        """Number of slices in a day, where they divide it, else in a year; None for less than 2."""
-        if self.unit == "h" and self.count < 24 and 24 % self.count == 0:
-            return 24 // self.count
-        exact = _IN_A_YEAR[self.unit] / self.count
-        near = round(exact)
-        return near if near >= 2 and abs(exact - near) <= _DRIFT * exact else None
-
-    def shift_from(self, first: Any, after: Any = None) -> int:
-        """Return how many units after the beginning of a slice 1970 is.
+    def number(self, times: Array, after: np.datetime64 | None) -> tuple[Array, int]:
+        """Return the numbers of the slices of times, and how many units before 1970 they begin.
 
         Slices that divide no day or year have no border in the calendar: they begin with the day,
         the Monday, the month or the quarter of the first time, or continue those of `after`.
         """
-        if self.times == 1 or self.unit == "Y" or _WHOLE[self.unit] % self.count == 0:
-            return self.shift
-        known = first if after is None else after
-        unit = int(known.astype(f"datetime64[{self.unit}]").astype(np.int64))
-        if after is not None:
-            return -unit
-        whole = 24 if self.unit == "h" else self.units
-        return (unit + self.shift) % whole - unit
+        counts = times.astype(f"datetime64[{self.unit}]").astype(np.int64)
+        shift = self.shift
+        if not (self.times == 1 or self.unit == "Y" or _WHOLE[self.unit] % self.size == 0):
+            if after is not None:
+                shift = -int(after.astype(f"datetime64[{self.unit}]").astype(np.int64))
+            else:
+                whole, first = 24 if self.unit == "h" else self.units, int(counts.min())
+                shift = (first + shift) % whole - first
+        return (counts + shift) // self.size, shift
 
 
-def period_of(freq: Any) -> int | None:
-    """Return the number of slices after which what has a period comes back; None if unknown."""
+def period_of(freq: str | int) -> int | None:
+    """Return the number of slices in a day, where they divide it, else in a year, or None."""
     length = Length.of(freq)
-    return None if length is None else length.period
+    if length is None:
+        return None
+    if length.unit == "h" and length.size < 24 and 24 % length.size == 0:
+        return 24 // length.size
+    exact = _IN_A_YEAR[length.unit] / length.size
+    near = round(exact)
+    return near if near >= 2 and abs(exact - near) <= _DRIFT * exact else None
 
 
 def cut(
-    times: Array, freq: Any, name: str = "times", *, after: Any = None, least: int = 2
+    times: Array,
+    freq: str | int,
+    name: str = "times",
+    *,
+    after: np.datetime64 | None = None,
+    least: int = 2,
 ) -> Slices:
     """Cut the time between the first and the last document into slices of one length.
 
@@ -153,22 +156,40 @@ def cut(
     of a slice, the slices continue those that it is one of.
     """
     length = Length.of(freq)
-    number = isinstance(freq, numbers.Integral) and not isinstance(freq, (bool, np.timedelta64))
     if length is not None:
-        slices = _periods(times, length, name, after)
-    elif number and after is None:
-        slices = _equal_parts(times, check_integer(freq, "freq", 2, _MOST_SLICES), name)
-    elif number:
-        raise ValueError(
-            f"freq={freq} cuts the time of a fit into parts, which other times do not continue. "
-            "Fit with a length of slices, such as freq='month' or freq='2 weeks'."
-        )
+        number, shift = length.number(times, after)
+        first, last = int(number.min()), int(number.max())
+        if last - first >= _MOST_SLICES:
+            early, late = int(times.argmin()), int(times.argmax())
+            raise ValueError(
+                f"{name} span {last - first + 1} slices ({name}[{early}] is {times[early]}, "
+                f"{name}[{late}] is {times[late]}); at most {_MOST_SLICES} are allowed. Is a year "
+                "wrong? Else choose a longer freq."
+            )
+        starts = np.arange(first, last + 1) * length.size - shift
+        slices = Slices(starts.astype(f"datetime64[{length.unit}]"), number - first)
+    elif isinstance(freq, numbers.Integral) and not isinstance(freq, (bool, np.timedelta64)):
+        count = check_integer(freq, "freq", 2, _MOST_SLICES)
+        if after is not None:
+            raise ValueError(
+                f"freq={freq} cuts the time of a fit into parts, which other times do not "
+                "continue. Fit with a length of slices, such as freq='month' or freq='2 weeks'."
+            )
+        seconds = times.astype(np.int64)
+        first, length_of_all = int(seconds.min()), int(seconds.max()) - int(seconds.min()) + 1
+        if length_of_all < count:
+            raise ValueError(
+                f"{name} lie within {length_of_all} seconds, which cannot be cut into freq={count} "
+                "slices."
+            )
+        # Python's integers: the products may lie outside of int64.
+        starts = np.array([first + k * length_of_all // count for k in range(count)], np.int64)
+        of = np.searchsorted(starts, seconds, side="right") - 1
+        slices = Slices(starts.astype("datetime64[s]"), of)
     else:
-        listed = ", ".join(map(repr, FREQUENCIES))
-        kind = ValueError if isinstance(freq, str) else TypeError
-        raise kind(
-            f"freq must be one of {listed}, a multiple such as '2 weeks' or '6 hours', or a number "
-            f"of slices; got {freq!r}."
+        raise (ValueError if isinstance(freq, str) else TypeError)(
+            f"freq must be one of {', '.join(map(repr, FREQUENCIES))}, a multiple such as "
+            f"'2 weeks' or '6 hours', or a number of slices; got {freq!r}."
         )
     if len(slices.starts) < least:
         raise ValueError(
@@ -178,44 +199,24 @@ def cut(
     return slices
 
 
-def _periods(times: Array, length: Length, name: str, after: Any) -> Slices:
-    unit, shift = length.unit, length.shift_from(times.min(), after)
-    count = (times.astype(f"datetime64[{unit}]").astype(np.int64) + shift) // length.count
-    first, last = int(count.min()), int(count.max())
-    if last - first >= _MOST_SLICES:
-        early, late = int(times.argmin()), int(times.argmax())
-        raise ValueError(
-            f"{name} span {last - first + 1} slices ({name}[{early}] is {times[early]}, "
-            f"{name}[{late}] is {times[late]}); at most {_MOST_SLICES} are allowed. Is a year "
-            "wrong? Else choose a longer freq."
-        )
-    starts = (np.arange(first, last + 1) * length.count - shift).astype(f"datetime64[{unit}]")
-    return Slices(starts, count - first)
-
-
-def _equal_parts(times: Array, count: int, name: str) -> Slices:
-    seconds = times.astype(np.int64)
-    first, last = int(seconds.min()), int(seconds.max())
-    if last - first + 1 < count:
-        raise ValueError(
-            f"{name} lie within {last - first + 1} seconds, which cannot be cut into freq={count} "
-            "slices."
-        )
-    # Python's integers: the products may lie outside of int64.
-    starts = np.array([first + k * (last - first + 1) // count for k in range(count)], np.int64)
-    of = np.searchsorted(starts, seconds, side="right") - 1
-    return Slices(starts.astype("datetime64[s]"), of)
-
-
-def read_times(times: Any, name: str = "times", first: str = "any") -> Times:
+def read_times(
+    times: npt.ArrayLike | Times | None, name: str = "times", first: str = "any"
+) -> Times:
     """Return times; of those with a zone the local ones, as they are written.
 
     All dates of text together decide what stands first in them, unless it is known.
     """
     if isinstance(times, Times):
         return times
-    times = unmask(times, name, allow_nan=False)
-    values = np.asarray(times if hasattr(times, "__array__") else _as_objects(times, name))
+    if isinstance(times, (str, bytes, Set, Mapping)) or not hasattr(times, "__iter__"):
+        raise TypeError(
+            f"{name} must be a sequence of times, one for each document in their order; got "
+            f"{times!r:.80}."
+        )
+    given: Any = unmask(times, name, allow_nan=False)
+    # A list of dates and texts would become an array of texts.
+    is_array = hasattr(given, "__array__")
+    values = np.asarray(given) if is_array else np.asarray(list(given), dtype=object)
     if values.ndim != 1:
         raise ValueError(f"{name} has shape {values.shape}; expected one for each document, (n,).")
     if values.dtype.kind == "M":
@@ -224,51 +225,29 @@ def read_times(times: Any, name: str = "times", first: str = "any") -> Times:
         read, first = _read_texts([_as_text(value) for value in values.tolist()], name, first)
     else:
         raise TypeError(f"{name} are of dtype {values.dtype}; expected {_DATES}.")
-    wrong = np.flatnonzero(np.isnat(read))
-    if len(wrong):
-        value = values[wrong[0]] if values.dtype.kind == "M" else values.tolist()[wrong[0]]
+    for place in np.flatnonzero(np.isnat(read))[:1]:
+        value = values[place] if values.dtype.kind == "M" else values.tolist()[place]
+        problem = f"is {short(value)}, which is not a date; expected {_DATES}"
         if is_missing(value) or not str(value).strip():
-            what = "is missing; leave out documents without a time"
-        else:
-            what = f"is {short(value)}, which is not a date; expected {_DATES}"
-            if re.fullmatch(r"[\d.]+", str(value)):
-                what += (
-                    ". Numbers are years or YYYYMMDD; pandas.to_datetime makes dates of those that "
-                    "count seconds (unit='s') or, in Excel, days (unit='D', origin='1899-12-30')"
-                )
-        raise ValueError(f"{name}[{wrong[0]}] {what}.")
+            problem = "is missing; leave out documents without a time"
+        elif re.fullmatch(r"[\d.]+", str(value)):
+            problem += (
+                ". Numbers are years or YYYYMMDD; pandas.to_datetime makes dates of those that "
+                "count seconds (unit='s') or, in Excel, days (unit='D', origin='1899-12-30')"
+            )
+        raise ValueError(f"{name}[{place}] {problem}.")
     return Times(np.asarray(read), first)
 
 
-def _as_objects(times: Any, name: str) -> Array:
-    unordered = isinstance(times, (Set, Mapping))
-    if isinstance(times, (str, bytes)) or unordered or not hasattr(times, "__iter__"):
-        raise TypeError(
-            f"{name} must be a sequence of times, one for each document in their order; got "
-            f"{times!r:.80}."
-        )
-    # An array of objects: a list of dates and texts would become an array of texts.
-    listed = list(times)
-    values = np.empty(len(listed), dtype=object)
-    values[:] = listed
-    return values
-
-
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     """Return a time in its ISO form, or as it is written; empty where it is no time."""
-    if isinstance(value, str):
-        return value.strip()
     if isinstance(value, bool) or is_missing(value):
         return ""
     if isinstance(value, numbers.Real):
         return f"{value:.0f}" if float(value).is_integer() else ""
     if hasattr(value, "to_timestamp"):  # a period of pandas
         value = value.to_timestamp()
-    if isinstance(value, datetime):
-        value = value.replace(tzinfo=None)
-    elif isinstance(value, np.datetime64):
-        value = value.astype("datetime64[s]")
-    return str(value) if isinstance(value, (date, np.datetime64)) else ""
+    return str(value).strip()
 
 
 def _read_texts(texts: list[str], name: str, first: str) -> Times:
@@ -284,21 +263,18 @@ def _read_texts(texts: list[str], name: str, first: str) -> Times:
     return Times(np.array([known[text] for text in texts], dtype="datetime64[s]"), first)
 
 
-def _read_iso(text: str) -> Any:
+def _read_iso(text: str) -> np.datetime64 | None:
     """Return the time of digits, of an ISO text without its zone, or of a quarter; else None."""
-    digits, iso = _DIGITS.fullmatch(text), _ISO.fullmatch(text)
-    week, quarter = _WEEK.fullmatch(text), _QUARTER.fullmatch(text)
     try:
-        if digits:
-            parts = [part for part in digits.groups() if part]
-            day = "-".join(parts[:3])
-            return np.datetime64(f"{day}T{':'.join(parts[3:])}" if parts[3:] else day, "s")
-        if week:
-            return np.datetime64(date.fromisocalendar(*(int(part or 1) for part in week.groups())))
-        if quarter:
-            first, year, last = quarter.groups()
-            return np.datetime64(f"{year}-{3 * int(first or last) - 2:02d}", "s")
-        return np.datetime64(iso[1], "s") if iso else None
+        if match := _DIGITS.fullmatch(text):
+            parts = [part for part in match.groups() if part]
+            clock = f"T{':'.join(parts[3:])}" if parts[3:] else ""
+            return np.datetime64("-".join(parts[:3]) + clock, "s")
+        if match := _WEEK.fullmatch(text):
+            return np.datetime64(date.fromisocalendar(*(int(part or 1) for part in match.groups())))
+        if match := _QUARTER.fullmatch(text):
+            return np.datetime64(f"{match[2]}-{3 * int(match[1] or match[3]) - 2:02d}", "s")
+        return np.datetime64(match[1], "s") if (match := _ISO.fullmatch(text)) else None
     except ValueError:  # such as a 13th month
         return None
 
@@ -306,40 +282,38 @@ def _read_iso(text: str) -> Any:
 def _decide(texts: list[str], name: str, known: str) -> Times:
     """Return the times in texts that are not ISO, with the order that fits all of them."""
     bare = np.array([_ZONE.sub(r"\1", text) for text in texts], dtype=object)
-    read = {one: _read_in(one, bare) for one in (_ORDERS if known == "any" else [known])}
-    fitting = [one for one in read if not np.isnat(read[one]).any()]
+    read = {order: _read_in(order, bare) for order in (_ORDERS if known == "any" else [known])}
+    fitting = [order for order, times in read.items() if not np.isnat(times).any()]
     if not fitting:
-        wrong = {one: int(np.isnat(times).argmax()) for one, times in read.items()}
-        for one, k in wrong.items():
+        wrong = {order: int(np.isnat(times).argmax()) for order, times in read.items()}
+        for order, k in wrong.items():
             if all(np.isnat(_read_in(other, bare[[k]])).any() for other in _ORDERS):
-                return Times(read[one], known)
-        why = ", ".join(f"{one} first does not fit {short(texts[k])}" for one, k in wrong.items())
-        order = "one order" if known == "any" else "the order of the fit"
+                return Times(read[order], known)
+        why = ", ".join(f"{o} first does not fit {short(texts[k])}" for o, k in wrong.items())
         raise ValueError(
-            f"{name} are not all in {order}: {why}. Give dates such as 2004-12-26, "
-            "as pandas.to_datetime returns them."
+            f"{name} are not all in {'one order' if known == 'any' else 'the order of the fit'}: "
+            f"{why}. Give dates such as 2004-12-26, as pandas.to_datetime returns them."
         )
-    taken = read[fitting[0]]
-    differing = [(one, int(k)) for one in fitting[1:] for k in np.flatnonzero(read[one] != taken)]
-    if differing:
-        other, k = differing[0]
-        orders = " and ".join(f"{one} first" for one in fitting)
+    times = read[fitting[0]]
+    days = times.astype("datetime64[D]")
+    differing = [(o, int(k)) for o in fitting[1:] for k in np.flatnonzero(read[o] != times)]
+    for other, k in differing[:1]:
         warn_user(
-            f"All of {name} fit {orders}. They are read {fitting[0]} first, {short(texts[k])} as "
-            f"{taken[k].astype('datetime64[D]')}. If that is wrong, give dates such as 2004-12-26, "
-            f"as pandas.to_datetime({name}, {other}first=True) returns them.",
+            f"All of {name} fit {' and '.join(f'{order} first' for order in fitting)}. They are "
+            f"read {fitting[0]} first, {short(texts[k])} as {days[k]}. If that is wrong, give "
+            f"dates such as 2004-12-26, as pandas.to_datetime({name}, {other}first=True) returns "
+            "them.",
             UserWarning,
         )
-    late = [
-        k for k in np.flatnonzero(taken > np.datetime64("now")) if not re.search(r"\d{4}", texts[k])
-    ]
-    if late:
-        warn_user(
-            f"Years of two digits are read as 1969 to 2068: {short(texts[late[0]])} in {name} as "
-            f"{taken[late[0]].astype('datetime64[D]')}. Give years of four digits.",
-            UserWarning,
-        )
-    return Times(taken, fitting[0] if differing or len(fitting) == 1 else "any")
+    for k in np.flatnonzero(times > np.datetime64("now")).tolist():
+        if not re.search(r"\d{4}", texts[k]):
+            warn_user(
+                f"Years of two digits are read as 1969 to 2068: {short(texts[k])} in {name} as "
+                f"{days[k]}. Give years of four digits.",
+                UserWarning,
+            )
+            break
+    return Times(times, fitting[0] if differing or len(fitting) == 1 else "any")
 
 
 def _read_in(order: str, texts: Array) -> Array:
@@ -350,13 +324,12 @@ def _read_in(order: str, texts: Array) -> Array:
     import pandas
 
     read = np.full(len(texts), "NaT", dtype="datetime64[s]")
-    while np.isnat(read).any():
-        rest = np.flatnonzero(np.isnat(read))
+    while (rest := np.flatnonzero(np.isnat(read))).size:
         form = _form(texts[rest[0]], _ORDERS[order])
         if form is None:
             break
-        found = pandas.to_datetime(pandas.Series(texts[rest]), format=form, errors="coerce")
-        read[rest] = found.to_numpy().astype("datetime64[s]")
+        times = pandas.to_datetime(pandas.Series(texts[rest]), format=form, errors="coerce")
+        read[rest] = times.to_numpy().astype("datetime64[s]")
         if np.isnat(read[rest[0]]):
             break
     return read

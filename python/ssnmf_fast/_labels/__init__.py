@@ -11,9 +11,9 @@ A plain import of these needs no scikit-learn.
 
 from __future__ import annotations
 
+from .._data.arrays import is_missing as is_missing
 from ._classes import ClassLabels as ClassLabels
 from ._classes import Targets as Targets
-from ._classes import is_missing as is_missing
 from ._classes import label_vector as label_vector
 from ._classes import missing_words as missing_words
 from ._classes import plain_labels as plain_labels

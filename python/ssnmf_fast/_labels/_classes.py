@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._common.text import as_first_given, nfc, short
 from .._common.warn import warn_user
-from .._data.arrays import as_array
+from .._data.arrays import as_array, is_missing
 
 _MEAN_MISSING = frozenset(
     {"", "-", "--", "?", "<na>", "#n/a", "#na", "n/a", "na", "nan", "-nan", "nat", "none", "null"}
@@ -109,10 +109,7 @@ class ClassLabels(Targets):
 
 
 def label_vector(labels: Any, name: str, *, column: bool = False) -> Array:
-    """Return labels as a vector, without turning numbers or None among strings into strings.
-
-    `column` accepts a matrix of one column too, with a warning.
-    """
+    """Return labels as a vector, without turning numbers among strings into strings."""
     if sp.issparse(labels):
         raise TypeError(f"{name} must be a vector of labels; got a sparse matrix.")
     refuse_lists(labels, name)
@@ -165,10 +162,7 @@ def unmask_labels(labels: Any) -> Any:
 
 
 def plain_labels(known: Array, name: str) -> Array:
-    """Return labels as an array of text, whole numbers or bool; raise for all else.
-
-    Text that is held as objects stays so, and so do the classes of a model fitted to it.
-    """
+    """Return labels as an array of text, whole numbers or bool; raise TypeError for all else."""
     if known.dtype.kind in "OT":
         kinds = {_kind(one) for one in set(map(type, known.tolist()))}
         if len(kinds) > 1 or None in kinds:
@@ -194,10 +188,7 @@ def plain_labels(known: Array, name: str) -> Array:
 
 
 def _first_given(labels: Array, classes: Array | None) -> Array:
-    """Return labels of text with one spelling for each that is the same in Unicode's form NFC.
-
-    It is that of the classes or, without them, the first.
-    """
+    """Return labels of text with the first spelling of each that is the same in Unicode's NFC."""
     texts, known = labels.tolist(), [] if classes is None else classes.tolist()
     if labels.dtype.kind not in "UO" or all(_is_ascii(text) for text in (*texts, *known)):
         return labels
@@ -223,18 +214,6 @@ def is_text(labels: Array) -> bool:
     if labels.dtype.kind == "O":
         return all(isinstance(label, str) for label in labels.tolist())
     return labels.dtype.kind in "US"
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT, pandas.NA or masked."""
-    if value is None or value is np.ma.masked:
-        return True
-    try:
-        return bool(value != value)
-    except ArithmeticError:  # a signaling NaN of the module decimal
-        return True
-    except (TypeError, ValueError):  # pandas.NA has no truth; arrays are refused later
-        return not isinstance(value, np.ndarray)
 
 
 def warn_of_missing_words(classes: Iterable[Any], marker: Any, name: str = "y") -> None:

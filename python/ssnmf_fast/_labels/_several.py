@@ -11,11 +11,10 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.text import as_first_given, listed, nfc, short
-from .._data.arrays import as_array, read_csr
+from .._data.arrays import as_array, is_missing, read_csr
 from ._classes import (
     ClassLabels,
     Targets,
-    is_missing,
     refuse_lists,
     unmask_labels,
     warn_of_missing_words,
@@ -206,17 +205,15 @@ class LabelLists:
         matrix[~self.labeled] = np.nan
         return Indicators(matrix)
 
-    def support(self, rank: int, free_in_labeled: bool) -> Array:
+    def support(self, rank: int) -> Array:
         """Return T, (n, rank): whether a document may have a topic.
 
-        Topics beyond the named ones are free: unlabeled documents may have them, and labeled
-        ones if asked for.
+        Only unlabeled documents may have topics beyond the named ones.
         """
         n, k = self.members.shape
         T = np.ones((n, rank), dtype=bool)
         T[self.labeled, :k] = self.members[self.labeled].toarray()
-        if not free_in_labeled:
-            T[self.labeled, k:] = 0
+        T[self.labeled, k:] = False
         return T
 
 
@@ -227,10 +224,7 @@ def _is_list(entry: Any) -> bool:
 def indicator_matrix(
     lists: Sequence[Sequence[Any]], position: Mapping[Any, int], rows: Array, n: int
 ) -> sp.csr_array:
-    """Return how often each label is in the list of a sample, (n, k).
-
-    `position` numbers the labels, and `rows` are the samples of the lists; others have no label.
-    """
+    """Return how often each label is in the list of a sample, (n, k)."""
     columns = [position[name] for names in lists for name in names]
     pairs = (np.repeat(rows, [len(names) for names in lists]), np.array(columns, dtype=np.int64))
     return sp.csr_array((np.ones(len(columns)), pairs), shape=(n, len(position)))

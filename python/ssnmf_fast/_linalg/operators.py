@@ -54,11 +54,7 @@ def square(A: Array) -> float:
 
 
 def svd(A: Array) -> tuple[Array, Array, Array]:
-    """Thin SVD of a dense matrix; ValueError if it holds NaN or infinity.
-
-    LAPACK's divide and conquer fails now and then on a harmless matrix; its plain QR iteration
-    does not.
-    """
+    """Thin SVD of a dense matrix, by plain QR where divide and conquer fails; refuses NaN."""
     try:
         left, singular, right = np.linalg.svd(A, full_matrices=False)
     except np.linalg.LinAlgError:
@@ -245,10 +241,7 @@ class LowRankPlusSparse(SparsePlusLowRank):
 
 
 def unit_rows(X: Any) -> Any:
-    """Return X with rows of Euclidean length 1, float64; rows of zeros stay.
-
-    Rows are divided by their largest entry first: squares can neither overflow nor vanish.
-    """
+    """Return X with rows of Euclidean length 1, float64; rows of zeros stay."""
     if sp.issparse(X):
         matrix = sp.csr_array(X, dtype=np.float64, copy=True)
         if matrix.nnz <= np.iinfo(np.int32).max:  # liblinear takes no other indices

@@ -9,10 +9,9 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.times import Slices
-from .._solver.losses import loss_named
+from .._solver.losses import LossOption, loss_named
 from .._solver.penalties import L2, Graph
-from .._solver.result import Factorization
-from .._solver.units import exponent_of, scaled
+from .._solver.result import Factorization, TensorFactorization
 from .factorize import factorize
 
 # Prevalence is smooth but for events, and the noise of a slice is not.  The two are equal, as
@@ -21,12 +20,12 @@ _SMOOTHING = 1e-4
 _SCALE = 1e-8  # of squares: a prevalence that is the same at all times has a scale, too
 
 
-class Tied(NamedTuple):
-    """Topics, their prevalence in the mean document of every slice, and the fit of the slices."""
+class DatedTopics(NamedTuple):
+    """Topics of dated documents."""
 
-    A: Array
-    P: Array
-    fit: Factorization
+    components: Array  # (r, m), of any scale
+    prevalence: Array | None  # (slices, r) in a mean document; None: its mean representation
+    fit: Factorization | TensorFactorization
 
 
 def counted_documents(sizes: Array, most: int | None) -> Array:
@@ -42,7 +41,7 @@ def factorize_tied(
     rng: np.random.Generator,
     most: int | None,
     arguments: dict[str, Any],
-) -> Tied:
+) -> DatedTopics:
     """Minimize the loss of documents whose coefficients are those of their slice.
 
     ``sum over slices t, documents d in t of w_t / n_t d(x_d, p_t A)``, where w_t is n_t, the number
@@ -55,13 +54,11 @@ def factorize_tied(
     counted = counted_documents(slices.sizes, most)[used][:, None].astype(X.dtype)
     arguments = arguments | {"n_components": rank, "random_state": rng}
     if _is_quadratic(arguments["loss"]):
-        exponent = exponent_of(X, "X")
-        X = scaled(X, -exponent)
         length = _mean_length(X)
         weights = np.sqrt(counted)
         rows = _product(weights / length, means_of_slices(X, slices)[used])
         fit = _fit_squares(rows, at, rng, arguments)
-        P = fit.S * (np.ldexp(length, exponent) / weights)
+        P = fit.S * (length / weights)
     else:
         shares = _shares(X)
         rows = _product(counted, means_of_slices(shares, slices)[used])
@@ -75,15 +72,15 @@ def factorize_tied(
         P = fit.S / counted
     prevalence = np.zeros((len(used), rank), dtype=fit.S.dtype)
     prevalence[used] = P
-    return Tied(fit.A, prevalence, fit)
+    return DatedTopics(fit.A, prevalence, fit)
 
 
-def counted_alike(X: Any, loss: str | float) -> Any:
+def counted_alike(X: Any, loss: LossOption) -> Any:
     """Return documents as they are for squared errors, else with sum 1."""
     return X if _is_quadratic(loss) else _shares(X)
 
 
-def _is_quadratic(loss: str | float) -> bool:
+def _is_quadratic(loss: LossOption) -> bool:
     return bool(loss_named(loss, "loss").quadratic)
 
 
@@ -100,10 +97,7 @@ def _is_default(init: Any) -> bool:
 def _fit_squares(
     rows: Any, at: Array, rng: np.random.Generator, arguments: dict[str, Any]
 ) -> Factorization:
-    """Fit mean documents of the slices `at` by squares, with prevalences that are smooth over time.
-
-    Across a gap they are not.
-    """
+    """Fit mean documents of the slices `at` by squares, with prevalences smooth but across gaps."""
     after = (np.diff(at) == 1).astype(float)
     chain = sp.diags([after, after], [1, -1], shape=(len(at), len(at)), format="csr")
     smooth = {"S": [Graph(_SMOOTHING, chain), L2(_SCALE)], "A": L2(_SMOOTHING)}
@@ -115,10 +109,7 @@ def _fit_squares(
 
 
 def _telling(X: Any, shares: Any) -> Any:
-    """Return documents of length 1 in which terms count by how well they tell documents apart.
-
-    Counts themselves are mostly those of frequent terms and of long documents.
-    """
+    """Return documents of length 1, their terms weighted as by TF-IDF."""
     stored = sp.csr_array(X)
     frequency = np.bincount(stored.indices, stored.data > 0, minlength=X.shape[1])
     rarity = np.log((1 + X.shape[0]) / (1 + frequency)) + 1
@@ -154,10 +145,7 @@ Tensor = tuple[Array, Array, tuple[int, int, int]]
 
 
 def drawn_places(slices: Slices, per_slice: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Draw up to `per_slice` documents of each slice; return them and their places in it.
-
-    Fewer ones are spread over the places: none stands for a part of the slices only.
-    """
+    """Draw up to `per_slice` documents of each slice; return them and their places, spread out."""
     documents, places = [], []
     for some in slices.members:
         count = min(len(some), per_slice)
@@ -180,17 +168,12 @@ def folded(X: Any, slices: Slices, per_slice: int, rng: np.random.Generator) -> 
 def start_from_slices(
     tensor: Tensor, rank: int, rng: np.random.Generator, n_threads: int | None
 ) -> tuple[Array, list[Array]]:
-    """Return weights and factors to start from: topics of the sums of the documents of the slices.
-
-    The order of documents within a slice has no meaning, and other starts soon fit it.
-    """
+    """Return weights and factors to start from: topics of the sums of the documents of slices."""
     (terms, _, slices), values, (n_terms, per_slice, n_slices) = tensor
-    exponent = exponent_of(values, "X")
-    values = np.ldexp(values, -exponent)
     sums = sp.coo_array((values, (slices, terms)), shape=(n_slices, n_terms)).tocsr()
     S, A = best_short_fit(sums, rank, rng, n_threads)
     constant = np.full((per_slice, rank), 1 / per_slice)
-    return np.full(rank, np.ldexp(1.0, exponent)), [A.T, constant, S]
+    return np.ones(rank), [A.T, constant, S]
 
 
 def best_short_fit(
@@ -200,15 +183,10 @@ def best_short_fit(
     n_threads: int | None,
     penalties: dict[str, Any] | None = None,
 ) -> tuple[Array, Array]:
-    """Return S and A, without zeros, to start from: of the sums of the documents of the slices.
-
-    Least squares, of which the best of several short fits is taken, find topics that last a short
-    time.
-    """
-    exponent = exponent_of(sums, "X")  # so that the objectives of short fits can be compared
+    """Return S and A of the best of several short least-squares fits, without zeros."""
     fits = (
         factorize(
-            scaled(sums, -exponent),
+            sums,
             n_components=rank,
             max_iter=_STEPS,
             init="random",
@@ -219,7 +197,7 @@ def best_short_fit(
         for _ in range(_FITS)
     )
     best = min(fits, key=lambda fit: fit.objective[-1][1])
-    return np.ldexp(without_zeros(best.S), exponent), without_zeros(best.A)
+    return without_zeros(best.S), without_zeros(best.A)
 
 
 def without_zeros(F: Array) -> Array:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from .._common.arrays import DType, Init, Seed, Solver, TensorInit
-from .._data.border import check_integer, check_random_state
-from .._data.threads import resolve_threads
+from .._data.border import check_data, check_integer, check_random_state
+from .._data.tensors import check_tensor
+from .._data.threads import resolve_jobs, resolve_threads
 from .._solver.loop import FitLoop
 from .._solver.losses import LossOption
 from .._solver.result import Factorization, FitState, TensorFactorization
-from .fits import Fits, TensorFits
-from .many_starts import best_start, best_start_of_tensor
+from .fits import MatrixFits, TensorFits
+from .many_starts import best_start, check_starts
 
 __all__ = ["Factorization", "TensorFactorization", "factorize", "factorize_tensor"]
 
@@ -38,8 +39,8 @@ def factorize(
     verbose: int = 0,
     S_support: Any = None,
     A_support: Any = None,
-    S_fixed: Any = None,
-    A_fixed: Any = None,
+    covariates: Any = None,
+    fixed_components: Any = None,
     feature_labels: Any = None,
     feature_weight: float | Literal["balanced"] = 1.0,
     penalties: Any = None,
@@ -111,10 +112,10 @@ def factorize(
         the topics that each document may have [2]_.
     A_support : array_like of 0 and 1 or bool, shape (r, m), optional
         Where A may be positive: for example the terms that a topic must not have.
-    S_fixed : array_like, shape (n, number of fixed components), optional
+    covariates : array_like, shape (n, number of fixed components), optional
         The last columns of S, which stay as they are: known covariates such as indicators of
         batches, or a column of ones.
-    A_fixed : array_like, shape (number of fixed components, m), optional
+    fixed_components : array_like, shape (number of fixed components, m), optional
         The first rows of A, which stay as they are: known signatures, or topics of an earlier fit.
     feature_labels : array_like or scipy.sparse, shape (m, g), optional
         Supervision of the features, such as a column of seed words for each group.  NaN = missing;
@@ -159,26 +160,31 @@ def factorize(
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
     count = check_integer(n_starts, "n_starts", 1)
     rng = check_random_state(random_state)
-    arguments: dict[str, Any] = {
-        "n_components": n_components,
-        "loss": loss,
-        "supervision_loss": supervision_loss,
-        "supervision_weight": supervision_weight,
-        "X_weights": X_weights,
-        "Y_weights": Y_weights,
-        "init": init,
-        "S_support": S_support,
-        "A_support": A_support,
-        "S_fixed": S_fixed,
-        "A_fixed": A_fixed,
-        "feature_labels": feature_labels,
-        "feature_weight": feature_weight,
-        "penalties": penalties,
-        "dtype": dtype,
-    }
     if count > 1:
-        return best_start(X, Y, count, rng, loop, n_threads, arguments)
-    return Fits(X, Y, **arguments, threads=resolve_threads(n_threads)).fit(rng, loop, random_state)
+        check_starts(count, init, loop, MatrixFits.starts)
+    jobs, threads = resolve_jobs(None, n_threads, count)
+    fits = MatrixFits(
+        check_data(X, resolve_threads(n_threads), dtype),
+        Y,
+        n_components=n_components,
+        loss=loss,
+        supervision_loss=supervision_loss,
+        supervision_weight=supervision_weight,
+        X_weights=X_weights,
+        Y_weights=Y_weights,
+        init=init,
+        S_support=S_support,
+        A_support=A_support,
+        covariates=covariates,
+        fixed_components=fixed_components,
+        feature_labels=feature_labels,
+        feature_weight=feature_weight,
+        penalties=penalties,
+        threads=threads,
+    )
+    return (
+        best_start(fits, count, rng, loop, jobs) if count > 1 else fits.fit(rng, loop, random_state)
+    )
 
 
 def factorize_tensor(
@@ -296,18 +302,21 @@ def factorize_tensor(
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
     count = check_integer(n_starts, "n_starts", 1)
     rng = check_random_state(random_state)
-    arguments: dict[str, Any] = {
-        "n_components": n_components,
-        "loss": loss,
-        "X_weights": X_weights,
-        "labels": labels,
-        "supervision_loss": supervision_loss,
-        "supervision_weight": supervision_weight,
-        "init": init,
-        "penalties": penalties,
-        "dtype": dtype,
-    }
     if count > 1:
-        return best_start_of_tensor(X, count, rng, loop, n_threads, arguments)
-    fits = TensorFits(X, **arguments, threads=resolve_threads(n_threads))
-    return fits.fit(rng, loop, random_state)
+        check_starts(count, init, loop, TensorFits.starts)
+    jobs, threads = resolve_jobs(None, n_threads, count)
+    fits = TensorFits(
+        check_tensor(X, "X", dtype),
+        n_components=n_components,
+        loss=loss,
+        X_weights=X_weights,
+        labels=labels,
+        supervision_loss=supervision_loss,
+        supervision_weight=supervision_weight,
+        init=init,
+        penalties=penalties,
+        threads=threads,
+    )
+    return (
+        best_start(fits, count, rng, loop, jobs) if count > 1 else fits.fit(rng, loop, random_state)
+    )

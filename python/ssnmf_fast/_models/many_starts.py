@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -11,17 +10,13 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from .._common.text import short
-from .._data.border import CleanMatrix, check_random_state
-from .._data.csr_file import CsrFile, check_data
-from .._data.shared_file import SharedFile
+from .._data.border import check_data, check_random_state
 from .._data.threads import Stop, resolve_jobs, resolve_threads, run_side_by_side
 from .._solver.loop import FitLoop, verbose_progress
-from .._solver.result import Factorization, FitState, TensorFactorization
-from .fits import Fits, TensorFits
-
-_DRAWN = ("auto", "random", "least-squares", "random-acol")  # starts that differ by their seeds
-_DRAWN_OF_TENSORS = ("auto", "random", "least-squares")
-_READERS = 4  # fits that read a file together
+from .._solver.relations import Solver
+from .._solver.result import Factorization, FitState
+from .fits import Fits, MatrixFits
+from .fits import Result as Fitted
 
 
 class _Fit(Protocol):
@@ -39,50 +34,30 @@ def fit_starts(
     *,
     n_jobs: int | None = None,
     n_threads: int | None = None,
-    solver: str = "auto",
+    solver: Solver = "auto",
     max_iter: int = 200,
     tol: float = 1e-4,
     dtype: Any = None,
     **arguments: Any,
 ) -> Iterator[Factorization]:
-    """Give a factorization for each seed, in their order; `arguments` are those of `factorize`.
-
-    Each is, to the last bit, what `factorize` returns for this `random_state`.  What does not
-    depend on the start is made once, and fits of a file read it together.
-    """
-    settings = solver, max_iter, tol
-    FitLoop(*settings, None, 0)  # checked before anything is done
+    """Give the factorization of each seed, as by `factorize`, in their order."""
+    loop = FitLoop(solver, max_iter, tol, None, 0)
     X = check_data(X, resolve_threads(n_threads), dtype)
     jobs, threads = resolve_jobs(n_jobs, n_threads, len(seeds))
-    if isinstance(X, CsrFile):
-        jobs = max(jobs, min(_READERS, len(seeds))) if n_jobs is None else jobs
-        X = SharedFile(X)
-    fits = Fits(CleanMatrix(X), Y, threads=threads, **arguments)
-    yield from _fit_each(fits, seeds, settings, jobs, threads)
+    yield from run_starts(MatrixFits(X, Y, threads=threads, **arguments), seeds, loop, jobs)
 
 
-def _fit_each(
-    fits: Fits | TensorFits,
-    seeds: Sequence[int],
-    settings: tuple[str, int, float],
-    jobs: int,
-    threads: int,
-) -> Iterator[Any]:
-    tasks = (partial(_fit, fits, seed, settings) for seed in seeds)
-    yield from run_side_by_side(tasks, jobs, threads)
+def run_starts(
+    fits: Fits[Fitted], seeds: Sequence[int], loop: FitLoop, jobs: int
+) -> Iterator[Fitted]:
+    """Give the result of each seed, in their order; what does not depend on them is made once."""
 
+    def fit(seed: int, threads: int, stop: Stop) -> Fitted:
+        del threads  # the data know them
+        silent = replace(loop, callback=stop, verbose=0)
+        return fits.fit(check_random_state(seed), silent, seed)
 
-def _fit(
-    fits: Fits | TensorFits,
-    seed: int,
-    settings: tuple[str, int, float],
-    threads: int,
-    stop: Stop,
-) -> Any:
-    del threads  # the data know them
-    loop = FitLoop(*settings, stop, 0)
-    with fits.X.member() if isinstance(fits.X, SharedFile) else nullcontext():
-        return fits.fit(check_random_state(seed), loop, seed)
+    yield from run_side_by_side((partial(fit, seed) for seed in seeds), jobs, fits.threads)
 
 
 def draw_seeds(rng: np.random.Generator, n_starts: int) -> list[int]:
@@ -91,51 +66,17 @@ def draw_seeds(rng: np.random.Generator, n_starts: int) -> list[int]:
 
 
 def best_start(
-    X: Any,
-    Y: Any,
-    n_starts: int,
-    rng: np.random.Generator,
-    loop: FitLoop,
-    n_threads: int | None,
-    arguments: dict[str, Any],
-) -> Factorization:
+    fits: Fits[Fitted], n_starts: int, rng: np.random.Generator, loop: FitLoop, jobs: int
+) -> Fitted:
     """Return the fit with the smallest objective of several starts."""
-    check_starts(n_starts, arguments["init"], loop)
-    settings: dict[str, Any] = {
-        "solver": loop.solver,
-        "max_iter": loop.max_iter,
-        "tol": loop.tol,
-    }
-    seeds = draw_seeds(rng, n_starts)
-    found = fit_starts(X, seeds, Y, n_threads=n_threads, **settings, **arguments)
+    found = run_starts(fits, draw_seeds(rng, n_starts), loop, jobs)
     best, values = keep_best(found, n_starts, loop.verbose)
     return replace(best, start_objectives=tuple(values))
 
 
-def best_start_of_tensor(
-    X: Any,
-    n_starts: int,
-    rng: np.random.Generator,
-    loop: FitLoop,
-    n_threads: int | None,
-    arguments: dict[str, Any],
-) -> TensorFactorization:
-    """Return the decomposition with the smallest objective of several starts.
-
-    Each is, to the last bit, what `factorize_tensor` returns for the seed that is drawn for it.
-    """
-    check_starts(n_starts, arguments["init"], loop, _DRAWN_OF_TENSORS)
-    jobs, threads = resolve_jobs(None, n_threads, n_starts)
-    fits = TensorFits(X, **arguments, threads=threads)
-    settings = loop.solver, loop.max_iter, loop.tol
-    found: Iterator[TensorFactorization] = _fit_each(
-        fits, draw_seeds(rng, n_starts), settings, jobs, threads
-    )
-    best, values = keep_best(found, n_starts, loop.verbose)
-    return replace(best, start_objectives=tuple(values))
-
-
-def check_starts(n_starts: int, init: Any, loop: FitLoop, drawn: Sequence[str] = _DRAWN) -> None:
+def check_starts(
+    n_starts: int, init: Any, loop: FitLoop, drawn: Sequence[str] = MatrixFits.starts
+) -> None:
     """Raise ValueError unless starts can differ, and nothing is meant for one fit alone."""
     if not isinstance(init, str) or init in ("nndsvda", "svd"):
         given = "holds arrays" if not isinstance(init, str) else f"is {short(init)}"

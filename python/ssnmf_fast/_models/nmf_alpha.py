@@ -8,6 +8,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from .._data.border import (
+    check_data,
     check_integer,
     check_matrix,
     check_option,
@@ -18,6 +19,7 @@ from .._data.fingerprint import data_fingerprint
 from .._data.threads import resolve_threads
 from .._solver.build import (
     balance_weight,
+    build_term,
     check_weight,
     factorization,
     pad_factors,
@@ -29,9 +31,7 @@ from .._solver.problem import Problem
 from .._solver.relations import LinearMap, Relation
 from .._solver.result import Factorization, fingerprints
 from .._solver.starts import start
-from .._solver.units import Units, scaled
-from .._solver.weights import build_term
-from .receipts import Claim, Recomputed, claim_of, factors_of, receipt_of, recomputed
+from .receipts import Claim, Recomputed, claim_of, parts_of_result, receipt_of, recomputed
 
 
 def factorize_preserving(
@@ -62,33 +62,32 @@ def factorize_preserving(
         check_option(supervision_weight, "supervision_weight", ("auto", "balanced"))
     automatic = supervision_weight == "auto"
     weight = None if automatic else check_weight(supervision_weight)
-    X, units, data, preserved = _terms(X, alpha, X_weights, loss, threads, dtype)
+    X = check_data(X, threads, dtype)
+    data, preserved = _relations(X, alpha, X_weights, loss, threads)
     if automatic:
         total = preserved.term.entries.total()
         weight = data.term.entries.total() / total if total > 0 else 1.0
 
     if isinstance(init, str):
         warn_of_rank(rank, min(X.shape), "min(n, m)")
-    units, init = units.taking(init, X.dtype)
     factors = pad_factors(*start(init, X, data.term, None, rank, rng, X_weights=X_weights))
     related = balance_weight([data, preserved], weight, factors)
-    problem, current = Problem(factors, related), view_factors(factors, rank, units)
+    problem, current = Problem(factors, related), view_factors(factors, rank)
     steps = loop.steps(problem)
     seen = Optimality(problem)
-    run = loop.run(steps, current, units=units, unreached=problem.unreached(), optimality=seen)
+    run = loop.run(steps, current, unreached=problem.unreached(), optimality=seen)
     result, weight = factorization(run, current), related[1].coefficient
     settings = {"loss": loss, "n_components": n_components, "supervision_weight": weight}
     settings |= {"init": init, "random_state": random_state, "zeros_stay": ""}
     settings |= {name: loop_parameters[name] for name in ("solver", "max_iter", "tol")}
     receipt = receipt_of(
-        result,
-        factors_of(result),
+        run,
+        parts_of_result(result),
         threads,
-        data=data_fingerprint(scaled(X, units.x), threads),
+        data=data_fingerprint(X, threads),
         inputs=fingerprints({"X_weights": X_weights, "alpha": alpha}),
         settings=settings,
         dtype=X.dtype,
-        residuals=run.residuals,
     )
     return replace(result, receipt=receipt), weight
 
@@ -102,27 +101,26 @@ def claim_of_preserving(
 
     def recompute() -> Recomputed:
         loss, weight = receipt.settings["loss"], receipt.settings["supervision_weight"]
-        Z, units, data, preserved = _terms(X, alpha, X_weights, loss, threads)
-        units, (S, A) = units.taking((result.S, result.A), Z.dtype)
+        Z, S, A = check_data(X, threads), result.S, result.A
+        data, preserved = _relations(Z, alpha, X_weights, loss, threads)
         if (len(S), A.shape[1]) != Z.shape:
             raise ValueError(f"X has shape {Z.shape}, and S A has {(len(S), A.shape[1])}.")
         factors = pad_factors(S, A)
         problem = Problem(factors, balance_weight([data, preserved], weight, factors))
-        return recomputed(problem, units, Optimality(problem))
+        return recomputed(problem, Optimality(problem))
 
     return claim_of(result, X, inputs, threads, recompute)
 
 
-def _terms(
-    X: Any, alpha: Any, X_weights: Any, loss: str, threads: int, dtype: Any = None
-) -> tuple[Any, Units, Relation, Relation]:
-    """Check the data, and return them in their units, and the relations of X and of alpha^T X."""
-    X, data, _, units = terms(X, None, loss, loss, X_weights, None, threads, dtype=dtype)
+def _relations(
+    X: Any, alpha: Any, X_weights: Any, loss: str, threads: int
+) -> tuple[Relation, Relation]:
+    """Return the relations of clean data X and of alpha^T X."""
+    data, _ = terms(X, None, loss, loss, X_weights, None, threads)
     mixing = _mixing(alpha, X)
     preserved = build_term(mixing @ X, None, data.loss, "X", threads)
     names = "S", "A"
-    mapped = Relation(names, preserved, map=LinearMap(mixing, threads))
-    return X, units, Relation(names, data), mapped
+    return Relation(names, data), Relation(names, preserved, map=LinearMap(mixing, threads))
 
 
 def _mixing(alpha: Any, X: Any) -> sp.csr_array:

@@ -12,25 +12,40 @@ from .._backend.dispatch import kernels, padded, padded_zeros
 from .._common.arrays import Array, mask_of
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
-from .._data.border import check_integer, check_random_state, check_real, warn_of_rank
+from .._data.border import (
+    check_data,
+    check_integer,
+    check_random_state,
+    check_real,
+    warn_of_rank,
+)
 from .._data.entries import Target
 from .._data.tensor_entries import RowProducts
 from .._data.tensors import Tensor
 from .._data.threads import resolve_threads
 from .._data.weight_forms import Quadratic, Separable
-from .._solver.build import check_weight, relations, terms
-from .._solver.descent import Part, descend
+from .._solver.build import build_tensor_term, check_weight, relations, terms
+from .._solver.descent import Part, descend, multiply
 from .._solver.known import Known
-from .._solver.losses import FROBENIUS, Loss, loss_named, multiply
+from .._solver.losses import FROBENIUS, LossOption, loss_named
 from .._solver.problem import Problem
-from .._solver.relations import Relation, Statistics
+from .._solver.relations import Relation, Statistics, mode_names
 from .._solver.result import sizes_of
-from .._solver.starts import mode_names, start
-from .._solver.terms import Term
-from .._solver.units import Units, exponent_of
-from .._solver.weights import build_tensor_term
+from .._solver.starts import start
+from .._solver.terms import Loss, Term
 
 _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
+
+
+def refuse_changes(settings: Mapping[str, Any], learned: Mapping[str, Any]) -> None:
+    """Raise ValueError for a setting that differs from that with which a model has learned."""
+    for name, value in settings.items():
+        if value != learned[name]:
+            raise ValueError(
+                f"{name} must stay {learned[name]!r}, with which the model has learned so far; got "
+                f"{short(value)}. Set it back, or make a new estimator, for example by "
+                "sklearn.base.clone."
+            )
 
 
 @dataclass
@@ -108,13 +123,8 @@ class Online:
     def check_settings(self, settings: dict[str, Any]) -> None:
         """Keep the settings of a batch; raise ValueError if they differ from those before."""
         for name, value in settings.items():
-            known = self.settings.setdefault(name, value)
-            if known != value:
-                raise ValueError(
-                    f"{name} must stay {known!r}, with which the model has learned so far; got "
-                    f"{short(value)}. Set it back, or make a new estimator, for example by "
-                    "sklearn.base.clone."
-                )
+            self.settings.setdefault(name, value)
+        refuse_changes(settings, self.settings)
 
     def lift(self, by: Array) -> None:
         """Go on with targets that all are larger by a number each (k,)."""
@@ -130,12 +140,7 @@ class Online:
     def step(
         self, data: Term, labels: Term | None, keep: float, n: float, counted: Array | None = None
     ) -> float:
-        """Learn from one batch; returns the estimated objective per sample.
-
-        `keep` is the share of the weight of earlier batches that remains, `n` the number of
-        samples, or the sum of their weights, and `counted` holds the weight of every target, for
-        :meth:`lift`.
-        """
+        """Learn from a batch of `n` samples, keeping a share of the past; return the mean loss."""
         factors = {"S": _flat(data, self.factors["A"], n), **self.factors}
         related = relations(data, labels, self.weight, factors)
         if labels is not None:
@@ -172,11 +177,7 @@ class Online:
 def follow(
     F: Array, sums: BatchStatistics, term: Term, G: Any, support: Array | None = None
 ) -> None:
-    """Move a factor to the minimizer that the statistics of batches have, or towards it.
-
-    `term` is one whose statistics they are, and G the far side of it.  Entries stay that are
-    not in `support`, as bits.
-    """
+    """Move a factor towards the minimizer of the statistics of batches; `term` and G are theirs."""
     before = None if support is None else F.copy()
     alive = F > 0
     p, q = term.loss.exponents
@@ -232,31 +233,24 @@ def learn_batch(
     n_threads: int | None,
     forget_factor: float,
     A_support: Any = None,
-    A_fixed: Any = None,
+    fixed_components: Any = None,
     penalties: Any = None,
     sample_weight: Array | None = None,
     lift: Array | None = None,
     counted: Array | None = None,
 ) -> Online:
-    """Learn from one batch, the first of all where `online` is None; see :func:`factorize`.
-
-    The targets are larger than those of earlier batches by `lift`; `counted` is that of
-    :meth:`Online.step`.  Returns a new object; the one given stays as it is.  `X_weights` and
-    `Y_weights` have `sample_weight`, too.
-    """
+    """Learn from one batch, the first where `online` is None; return a new object."""
     refuse_on_disk(X, "partial_fit")
     rank = check_integer(n_components, "n_components", 1)
-    keep = check_real(forget_factor, "forget_factor")
-    if keep > 1:
-        raise ValueError(f"forget_factor must be at most 1; got {short(forget_factor)}.")
+    keep = check_real(forget_factor, "forget_factor", maximum=1)
     threads = resolve_threads(n_threads)
     weight = check_weight(supervision_weight)
     if online is not None:
         online = online.copy()
         X = X.astype(online.factors["A"].dtype, copy=False)
-    X, data, labels, units = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
-    units.require_trivial("batches", "all batches")
-    known = Known.of(X.shape, rank, X.dtype, A_support=A_support, A_fixed=A_fixed)
+    X = check_data(X, threads)
+    data, labels = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
+    known = Known.of(X.shape, rank, X.dtype, A_support=A_support, fixed_components=fixed_components)
     if penalties:
         raise ValueError("batches take no penalties; leave them out, or fit all samples at once.")
     settings = {"n_components": rank, "loss": loss}
@@ -286,11 +280,7 @@ _TOL, _MOST = 1e-4, 100  # of the coding of slices between two rounds
 
 @dataclass(frozen=True)
 class Stream:
-    """Factors of all modes but that of the slices, with statistics of the slices so far.
-
-    Columns of the factors have size 1 as in :class:`TensorFactorization`: the rows of the slices
-    have the scale of the data.
-    """
+    """Factors of size 1 of the other modes, with statistics of the slices so far."""
 
     factors: tuple[Array, ...]
     sums: tuple[BatchStatistics, ...]  # one for each factor
@@ -304,15 +294,12 @@ class Stream:
         factors: Sequence[Array],
         rows: Array,
         *,
-        loss: str | float,
+        loss: LossOption,
         keep: float,
         total: float,
         threads: int,
     ) -> Stream:
-        """Set out from a fit with the loss `total`, by its optimality conditions.
-
-        ``P = N`` where a factor is positive; N follows from the factors and the rows of the slices.
-        """
+        """Set out from a fit with the loss `total`, by its optimality conditions: P = N."""
         weights = np.power(keep, np.arange(len(rows))[::-1], dtype=rows.dtype)
         rank, dtype = rows.shape[1], rows.dtype
         divergence = loss_named(loss, "loss")
@@ -360,14 +347,9 @@ class Stream:
         return cls(tuple(factors), tuple(sums), int(n_slices), seen, mean_loss)
 
     def learn(
-        self, X: Tensor, *, loss: str | float, keep: float, threads: int
+        self, X: Tensor, *, loss: LossOption, keep: float, threads: int
     ) -> tuple[Stream, Array]:
-        """Learn from slices, which are the first mode of X, and return their rows of it.
-
-        `keep` is the share of the weight of earlier slices that remains per slice.  The n-th slice
-        leaves them 1 - 1/n at most: the first ones were coded with poor factors.
-        """
-        Units(exponent_of(X, "X"), 0).require_trivial("batches", "all batches")
+        """Learn from slices, the first mode of X, and return their rows; `keep` is per slice."""
         term = build_tensor_term(X, None, loss_named(loss, "loss"), threads)
         rank, dtype = self.factors[0].shape[1], self.factors[0].dtype
         names = mode_names(len(X.shape))

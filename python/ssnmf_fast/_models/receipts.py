@@ -11,22 +11,20 @@ import numpy as np
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
-from .._data.border import CleanMatrix
-from .._data.csr_file import check_data
+from .._data.border import check_data
 from .._data.fingerprint import data_fingerprint
-from .._data.tensors import SparseTensor, check_tensor
+from .._data.tensors import check_tensor
+from .._solver.build import tensor_relations
 from .._solver.loop import Optimality
 from .._solver.losses import loss_named
 from .._solver.problem import Problem
 from .._solver.result import Factorization, Receipt, TensorFactorization, fingerprints, parts_of
-from .._solver.units import Units, exponent_of, scaled
-from .represent import problem_at, terms_of_tensor
+from .represent import problem_at
 
-FACTORS = ("S", "A", "B", "C")
-_WEIGHTS = ("supervision_weight", "feature_weight")
+WEIGHTS = ("supervision_weight", "feature_weight")
 _LOSSES = ("loss", "supervision_loss")
 _OF_DATA = ("Y", "X_weights", "Y_weights", "feature_labels", "penalties")
-_KNOWN = ("S_support", "A_support", "S_fixed", "A_fixed")
+_KNOWN = ("S_support", "A_support", "covariates", "fixed_components")
 _SHAKEN = 4  # units in the last place
 _LOST = 1e-15  # of the largest pull
 
@@ -66,9 +64,13 @@ class Claim:
     untold: tuple[str, ...] = ()
 
 
-def factors_of(result: Factorization) -> dict[str, Array | None]:
-    """Return the factors of a result by name."""
-    return {name: getattr(result, name) for name in FACTORS}
+def parts_of_result(result: Factorization | TensorFactorization) -> dict[str, Array | None]:
+    """Return the arrays of a result by name."""
+    if isinstance(result, Factorization):
+        return {name: getattr(result, name) for name in "SABC"}
+    found = {f"factors[{k}]": F for k, F in enumerate(result.factors)}
+    found |= {f"label_components[{k}]": B for k, B in result.label_components.items()}
+    return {"weights": result.weights[None], **found}
 
 
 def claim_of(
@@ -78,20 +80,17 @@ def claim_of(
     threads: int,
     recompute: Callable[[], Recomputed] | None = None,
 ) -> Claim:
-    """Return the claim of a factorization that has a receipt; `inputs` are those of the fit.
-
-    What it claims is the objective of :func:`factorize`, unless it is computed in another way.
-    """
+    """Return the claim of a factorization that has a receipt; `inputs` are those of the fit."""
     receipt = result.receipt
     assert receipt is not None
     clean = check_data(X, threads, result.A.dtype)
-    names = ("objective", "n_iter", "converged", *_WEIGHTS)
+    names = ("objective", "n_iter", "converged", *WEIGHTS)
     own = {name: getattr(result, name) for name in names} | {"dtype": str(result.A.dtype)}
     return Claim(
         receipt=receipt,
-        parts=parts_of(factors_of(result), result.objective, threads),
+        parts=parts_of(parts_of_result(result), result.objective, threads),
         attributes=own,
-        data=fingerprint_in_range(clean, threads),
+        data=data_fingerprint(clean, threads),
         inputs=fingerprints(inputs),
         recompute=recompute or (lambda: _at_factors(result, clean, inputs, threads)),
     )
@@ -104,31 +103,26 @@ def _at_factors(
     assert receipt is not None
     settings = receipt.settings
     given = {name: settings[name] for name in _LOSSES}
-    given |= {name: settings[name] or 0.0 for name in _WEIGHTS}
+    given |= {name: settings[name] or 0.0 for name in WEIGHTS}
     given |= dict.fromkeys(INPUTS) | dict(inputs)
-    at = problem_at(CleanMatrix(X), factors_of(result), threads=threads, **given)
-    seen = Optimality(at.problem, at.moves, zeros_stay(receipt))
-    return recomputed(at.problem, at.units, seen)
+    problem, moves = problem_at(X, parts_of_result(result), threads=threads, **given)
+    return recomputed(problem, Optimality(problem, moves, zeros_stay(receipt)))
 
 
-def recomputed(problem: Problem, units: Units, seen: Optimality) -> Recomputed:
-    """Return the objective and the residuals of a problem, in the units of the user."""
-    measured, objective = seen.measured(), units.value(problem.objective())
+def recomputed(problem: Problem, seen: Optimality) -> Recomputed:
+    """Return the objective and the residuals of a problem."""
+    measured, objective = seen.measured(), problem.objective()
     pull = max(each.pull for each in measured.values())  # of all losses that a factor meets
     residuals = {name: each.residual for name, each in measured.items()}
     lost = frozenset(name for name, each in measured.items() if each.pull <= _LOST * pull)
     _shake(problem)
     moved = max(abs(r - residuals[name]) for name, r in seen.residuals().items())
-    shaken = abs(units.value(problem.objective()) - objective), moved
-    return Recomputed(objective, residuals, units.value(pull), shaken, lost)
+    shaken = abs(problem.objective() - objective), moved
+    return Recomputed(objective, residuals, pull, shaken, lost)
 
 
 def _shake(problem: Problem) -> None:
-    """Round all factors in another way: in exact arithmetic their residuals would stay.
-
-    Their components get another scale, unless penalties see it, and their entries move by a few
-    units in the last place.
-    """
+    """Round all factors differently, in place: in exact arithmetic their residuals would stay."""
     rng = np.random.default_rng(0)
     (first, second, *_), *rest = (relation.names for relation in problem.relations)
     powers = {} if any(problem.penalties.values()) else {first: 1, second: -1}
@@ -146,12 +140,6 @@ def zeros_stay(receipt: Receipt) -> list[str]:
     return [name for name in receipt.settings["zeros_stay"].split(",") if name]
 
 
-def fingerprint_in_range(X: Any, threads: int) -> str:
-    """Return the fingerprint of clean data as a fit takes it, which brings it into the range."""
-    exponent = exponent_of(X, "X")
-    return data_fingerprint(scaled(scaled(X, -exponent), exponent), threads)
-
-
 def receipt_of(
     run: Any,
     factors: Mapping[str, Array | None],
@@ -161,12 +149,8 @@ def receipt_of(
     inputs: dict[str, str],
     settings: Mapping[str, Any],
     dtype: Any,
-    residuals: dict[str, float],
 ) -> Receipt:
-    """Return the receipt of what a run, or a result, says of itself.
-
-    `data` is the fingerprint of X, in the units of the user, and `inputs` those of all else.
-    """
+    """Return the receipt of a run that gave these factors; `data` is the fingerprint of X."""
     return Receipt(
         data=data,
         inputs=inputs,
@@ -176,7 +160,7 @@ def receipt_of(
         objective=run.objective[-1][1],
         n_iter=run.n_iter,
         converged=run.converged,
-        residuals=residuals,
+        residuals=run.residuals,
     ).sealed()
 
 
@@ -192,13 +176,6 @@ def plain(one: Any) -> Any:
 TENSOR_INPUTS = ("X_weights", "labels", "penalties")
 
 
-def parts_of_tensor(result: TensorFactorization) -> dict[str, Array | None]:
-    """Return the arrays of a decomposition by name."""
-    found = {f"factors[{k}]": F for k, F in enumerate(result.factors)}
-    found |= {f"label_components[{k}]": B for k, B in result.label_components.items()}
-    return {"weights": result.weights[None], **found}
-
-
 def claim_of_tensor(
     result: TensorFactorization, X: Any, inputs: Mapping[str, Any], threads: int
 ) -> Claim:
@@ -210,19 +187,20 @@ def claim_of_tensor(
             "a decomposition with penalties cannot be verified: they depend on the sizes of the "
             "columns in each factor, and a result has columns of size 1."
         )
+    clean = check_tensor(X, "X", result.weights.dtype)
     names = ("objective", "n_iter", "converged")
     return Claim(
         receipt=receipt,
-        parts=parts_of(parts_of_tensor(result), result.objective, threads),
+        parts=parts_of(parts_of_result(result), result.objective, threads),
         attributes={name: getattr(result, name) for name in names}
         | {"dtype": str(result.weights.dtype)},
-        data=fingerprint_in_range(check_tensor(X, "X", result.weights.dtype), threads),
+        data=data_fingerprint(clean, threads),
         inputs=fingerprints(inputs),
-        recompute=lambda: _recomputed(result, X, inputs, threads),
+        recompute=lambda: _at_tensor_factors(result, clean, inputs, threads),
     )
 
 
-def _recomputed(
+def _at_tensor_factors(
     result: TensorFactorization, X: Any, inputs: Mapping[str, Any], threads: int
 ) -> Recomputed:
     receipt = result.receipt
@@ -230,30 +208,24 @@ def _recomputed(
     settings = receipt.settings
     of_X, of_Y = (loss_named(settings[name], name) for name in ("loss", "supervision_loss"))
     given = inputs.get("X_weights"), inputs.get("labels")
-    X = check_tensor(X, "X", result.weights.dtype)
-    parts = (X.at.places, X.values, X.shape) if isinstance(X, SparseTensor) else X
-    terms = terms_of_tensor(parts, *given, (of_X, of_Y), settings["supervision_weight"], threads)
-    units, names, dtype = terms.units, terms.relations[0].names, terms.X.dtype
-    if [len(F) for F in result.factors] != [*terms.X.shape]:
-        lengths = tuple(len(F) for F in result.factors)
-        raise ValueError(f"X has shape {terms.X.shape}, and the factors have {lengths} rows.")
-    sizes, labels = _sizes(result, -units.x), result.label_components
-    by_mode = zip(names, result.factors, sizes, strict=True)
-    factors = {name: padded(F * size, dtype) for name, F, size in by_mode}
-    factors |= {f"B{k}": padded(labels[k].T / sizes[k], dtype) for k in terms.labels}
-    problem = Problem(factors, terms.relations)
-    return recomputed(problem, units, Optimality(problem, stay=zeros_stay(receipt)))
+    weight = settings["supervision_weight"]
+    related, labeled = tensor_relations(X, *given, (of_X, of_Y), weight, threads)
+    lengths = tuple(len(F) for F in result.factors)
+    if lengths != tuple(X.shape):
+        raise ValueError(f"X has shape {X.shape}, and the factors have {lengths} rows.")
+    sizes, labels = _sizes(result), result.label_components
+    by_mode = zip(related[0].names, result.factors, sizes, strict=True)
+    factors = {name: padded(F * size, X.dtype) for name, F, size in by_mode}
+    factors |= {f"B{k}": padded(labels[k].T / sizes[k], X.dtype) for k in labeled}
+    problem = Problem(factors, related)
+    return recomputed(problem, Optimality(problem, stay=zeros_stay(receipt)))
 
 
-def _sizes(result: TensorFactorization, exponent: int) -> Array:
-    """Return a size for the columns of each factor: their product is the weight times 2^exponent.
-
-    The mode takes it whose labels have least of the component.  That is one with a column of zeros
-    where the weight is 0, so that the other modes keep what their labels have of it.
-    """
+def _sizes(result: TensorFactorization) -> Array:
+    """Return sizes of the columns of the factors: the weight, where labels are smallest."""
     weights, labels = result.weights, result.label_components
     none = np.zeros(len(weights))
     of_labels = [labels[k].max(axis=1) if k in labels else none for k in range(len(result.factors))]
     takes = np.argmin(of_labels, axis=0) == np.arange(len(of_labels))[:, None]
     least = np.finfo(weights.dtype).tiny  # in place of 0, by which labels cannot be divided
-    return np.where(takes, np.maximum(np.ldexp(weights, exponent), least), 1)
+    return np.where(takes, np.maximum(weights, least), 1)

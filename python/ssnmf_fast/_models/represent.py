@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,83 +10,27 @@ import numpy as np
 from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array, DType
 from .._common.warn import warn_user
-from .._data.border import check_factor, check_matrix, check_real, require_finite
-from .._data.csr_file import check_data
+from .._data.border import check_data, check_factor, check_matrix, check_real, require_finite
 from .._data.tensor_entries import RowProducts
-from .._data.tensors import SparseTensor, Tensor, check_mode, check_tensor
+from .._data.tensors import Tensor
 from .._data.threads import resolve_threads
-from .._solver.build import features_term, pad_factors, relation_of_features, relations, terms
+from .._solver.build import (
+    build_tensor_term,
+    build_term,
+    features_term,
+    pad_factors,
+    relation_of_features,
+    relations,
+    terms,
+)
 from .._solver.known import Known, check_penalties, penalties_of_rows, solve_known_rows
-from .._solver.losses import Loss, LossOption, loss_named
+from .._solver.losses import LossOption, loss_named
 from .._solver.penalties import Penalties
 from .._solver.problem import Problem
-from .._solver.relations import Relation
-from .._solver.starts import mode_names
+from .._solver.relations import Relation, mode_names
 from .._solver.terms import Term
-from .._solver.units import Units, exponent_of, scaled
-from .._solver.weights import build_tensor_term, build_term
 
 __all__ = ["objective"]
-
-
-@dataclass(frozen=True)
-class TensorTerms:
-    """A clean tensor in its units, and its relations with the factors F0, F1, .. and B0, B1, ..."""
-
-    X: Tensor
-    units: Units
-    relations: list[Relation]
-    labels: dict[int, Term]  # by mode
-
-
-def terms_of_tensor(
-    X: Any,
-    X_weights: Any,
-    labels: Mapping[int, Any] | None,
-    losses: tuple[Loss, Loss],
-    weight: float,
-    threads: int,
-    dtype: DType | None = None,
-) -> TensorTerms:
-    """Check a tensor, its weights and labels, and return what they are to be near to."""
-    X = check_tensor(X, "X", dtype)
-    exponent = exponent_of(X, "X")
-    X = scaled(X, -exponent)
-    term = build_tensor_term(X, X_weights, losses[0], threads)
-    names = mode_names(len(X.shape))
-    labeled = _labeled(labels, X, losses[1], threads)
-    units = Units.of(exponent, 0, losses, bool(labeled))
-    units = units.weighing(weight) if labeled else units
-    of_data, of_labels = units.coefficients(weight) if labeled else (1.0, 1.0)
-    relations = [Relation(names, term, of_data)]
-    relations += [Relation((names[k], f"B{k}"), Y, of_labels) for k, Y in labeled.items()]
-    return TensorTerms(X, units, relations, labeled)
-
-
-def _labeled(
-    labels: Mapping[int, Any] | None, X: Tensor, loss: Loss, threads: int
-) -> dict[int, Term]:
-    """Return the terms of labels by mode."""
-    if labels is None:
-        return {}
-    if not isinstance(labels, Mapping):
-        raise TypeError(
-            f"labels must be a mapping of modes to matrices, such as {{0: Y}}; got "
-            f"{type(labels).__name__}."
-        )
-    found: dict[int, Term] = {}
-    for mode, given in labels.items():
-        mode = check_mode(mode, "a mode of labels", len(X.shape))
-        if mode in found:
-            raise ValueError(f"labels has mode {mode} twice, counted from the first and the last.")
-        Y = check_matrix(given, f"labels[{mode}]", dtype=X.dtype)
-        if Y.shape[0] != X.shape[mode] or Y.shape[1] == 0:
-            raise ValueError(
-                f"labels[{mode}] has shape {Y.shape}; expected {X.shape[mode]} rows, one for each "
-                f"index of mode {mode}, and at least one column."
-            )
-        found[mode] = build_term(Y, None, loss, "Y", threads)
-    return found
 
 
 def objective(
@@ -131,8 +74,9 @@ feature_weight, penalties, n_threads
     for name, data_of, factor in (("Y", Y, "B"), ("feature_labels", feature_labels, "C")):
         if (data_of is None) != ({"B": B, "C": C}[factor] is None):
             raise ValueError(f"{name} and {factor} belong together: give both or neither.")
-    found = problem_at(
-        *(X, {"S": S, "A": A, "B": B, "C": C}),
+    threads = resolve_threads(n_threads)
+    problem, _ = problem_at(
+        *(check_data(X, threads), {"S": S, "A": A, "B": B, "C": C}),
         Y=Y,
         loss=loss,
         supervision_loss=supervision_loss,
@@ -142,27 +86,19 @@ feature_weight, penalties, n_threads
         feature_labels=feature_labels,
         feature_weight=feature_weight,
         penalties=penalties,
-        threads=resolve_threads(n_threads),
-    ).objective()
+        threads=threads,
+    )
+    found = problem.objective()
     require_finite({"the objective": found})
     return found
 
 
-_LEAST = -(1 << 20)  # an order of magnitude below all numbers
-_AXES = {"A": "components x features", "B": "components x labels"}
-
-
-@dataclass(frozen=True)
-class AtFactors:
-    """A problem, with what is between its units and those of a user; X is in those of the user."""
-
-    problem: Problem
-    units: Units
-    moves: Mapping[str, Array]
-
-    def objective(self) -> float:
-        """Return the value of the objective."""
-        return self.units.value(self.problem.objective())
+_AXES = {
+    "S": "samples x components",
+    "A": "components x features",
+    "B": "components x labels",
+    "C": "components x labels of features",
+}
 
 
 def problem_at(
@@ -180,59 +116,29 @@ def problem_at(
     penalties: Any,
     threads: int,
     **known: Any,
-) -> AtFactors:
-    """Return the problem whose factors are those `given`; B and C may be None.
-
-    The rest is as in :func:`factorize`; `known` are supports and fixed components.
-    """
+) -> tuple[Problem, Mapping[str, Array]]:
+    """Return the problem of clean data at given factors, and where they may move."""
     weight = check_real(supervision_weight, "supervision_weight")
     of_features = check_real(feature_weight, "feature_weight")
-    S, A, *more = checked = [
-        check_matrix(given[name], name, allow_nan=False, limited=False)
-        for name in "SAB"
-        if given[name] is not None
-    ]
-    orders = [_order_of_model(S, F) for F in checked[1:]]
-    X, data, labels, units = terms(
-        *(X, Y, loss, supervision_loss, X_weights, Y_weights, threads),
-        orders=(orders[0], orders[-1]),
+    data, labels = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
+    features = features_term(feature_labels, X, supervision_loss, threads)
+    rank, (n, m) = len(check_matrix(given["A"], "A", allow_nan=False, limited=False)), X.shape
+    shapes = {"S": (n, rank), "A": (rank, m)}
+    shapes |= {} if labels is None else {"B": (rank, labels.shape[1])}
+    shapes |= {} if features is None else {"C": (rank, features.shape[1])}
+    stored = pad_factors(
+        **{
+            name: check_factor(given[name], name, shape, X.dtype, _AXES[name], limited=False)
+            for name, shape in shapes.items()
+        }
     )
-    rank, (n, m) = len(A), X.shape
-    S = check_factor(S, "S", (n, rank), X.dtype, "samples x components", limited=False)
-    A = check_factor(A, "A", (rank, m), X.dtype, _AXES["A"], limited=False)
-    B = None
-    if labels is not None:
-        shape = rank, labels.shape[1]
-        B = check_factor(more[0], "B", shape, X.dtype, _AXES["B"], limited=False)
-    units = units if labels is None else units.weighing(weight)
-    factors = (S, A) if B is None else (S, A, B)
-    if feature_labels is not None or penalties is not None:  # they have a scale
-        units.require_trivial("labels of features and penalties")
-    else:
-        units, factors = units.taking(factors, X.dtype)
-    S, A, *rest = factors
-    features, C = features_term(feature_labels, X, supervision_loss, threads), None
-    if features is not None:
-        shape = rank, features.shape[1]
-        of = "components x labels of features"
-        C = check_factor(given["C"], "C", shape, X.dtype, of, limited=False)
-    stored = pad_factors(S, A, rest[0] if rest else None, C)
-    related = relations(data, labels, weight, stored, units)
+    related = relations(data, labels, weight, stored)
     if features is not None:
         related.append(relation_of_features(related[0], features, of_features, stored))
     lengths = {name: len(F) for name, F in stored.items()}
-    penalized = check_penalties(penalties, lengths, X.shape, rank, related[0].coefficient)
+    penalized = check_penalties(penalties, lengths, X.shape, rank)
     moves = Known.of(X.shape, rank, X.dtype, **known).moves(stored)
-    return AtFactors(Problem(stored, related, penalties=penalized), units, moves)
-
-
-def _order_of_model(S: Array, A: Array) -> int:
-    """Return a binary order of magnitude that no component of S A is above."""
-    if S.shape[1] != len(A):
-        return _LEAST  # which is refused later
-    here, there = S.max(axis=0, initial=0.0), A.max(axis=1, initial=0.0)
-    orders = np.frexp(here)[1] + np.frexp(there)[1]
-    return int(np.max(orders, where=(here > 0) & (there > 0), initial=_LEAST))
+    return Problem(stored, related, penalties=penalized), moves
 
 
 _ROUNDING = 64.0
@@ -246,28 +152,21 @@ def explained_deviance(
     X_weights: Any = None,
     n_threads: int | None = None,
 ) -> float:
-    """Return 1 - the loss of a model over that of the mean of X, D^2.
-
-    X is a tensor of :func:`check_tensor`, and the model is the sum of the products of the columns
-    of its factors.  0 for an X that is constant.
-    """
+    """Return D^2 of a model of a clean tensor: 1 - its loss over that of the mean."""
     divergence = loss_named(loss, "loss")
-    parts = (X.at.places, X.values, X.shape) if isinstance(X, SparseTensor) else X
-    losses = divergence, divergence
-    terms = terms_of_tensor(parts, X_weights, None, losses, 1.0, resolve_threads(n_threads))
-    (relation,), dtype = terms.relations, terms.X.dtype
+    term = build_tensor_term(X, X_weights, divergence, resolve_threads(n_threads))
+    relation = Relation(mode_names(len(X.shape)), term)
 
-    def value(first: Array, *others: Array) -> float:
-        pairs = zip(relation.names, (first, *others), strict=True)
-        return Problem({name: padded(F, dtype) for name, F in pairs}, [relation]).objective()
+    def value(*factors: Array) -> float:
+        pairs = zip(relation.names, factors, strict=True)
+        return Problem({name: padded(F, X.dtype) for name, F in pairs}, [relation]).objective()
 
-    first, *others = factors
-    mean = relation.term.mean()
-    of_model = value(np.ldexp(first, -terms.units.x), *others)
+    mean = term.mean()
+    of_model = value(*factors)
     of_mean = value(*(np.ones((n, 1)) for n in X.shape[:-1]), np.full((X.shape[-1], 1), mean))
     # A constant X, whose loss is rounding alone; losses grow like a power of the data.
-    size = mean ** (divergence.degree or 0) * relation.term.form.total(X.shape)
-    if of_mean <= _ROUNDING * np.finfo(dtype).eps * size:
+    size = mean ** (divergence.degree or 0) * term.form.total(X.shape)
+    if of_mean <= _ROUNDING * np.finfo(X.dtype).eps * size:
         return 0.0
     return float(1 - of_model / of_mean)
 
@@ -290,7 +189,7 @@ def represent(
     init: Any = None,
     tol: float = 1e-6,
     n_threads: int | None = None,
-    S_fixed: Any = None,
+    covariates: Any = None,
     penalties: Any = None,
     dtype: DType | None = None,
 ) -> Array:
@@ -317,11 +216,11 @@ def represent(
     tol : float
         Largest residual of the optimality conditions, relative to the pull of the data.  Tolerances
         finer than the dtype resolves are raised to 1e-12 (float64) or 1e-5 (float32).  With
-        `S_fixed` or penalties, losses other than "frobenius" are solved to 1e-4 at best, unless
+        `covariates` or penalties, losses other than "frobenius" are solved to 1e-4 at best, unless
         sparse data have "kullback-leibler" and no penalty but L1.
     n_threads : int, optional
         Number of threads; it does not change the result.
-    S_fixed : array_like, shape (n, number of fixed components), optional
+    covariates : array_like, shape (n, number of fixed components), optional
         The last columns of S, which are given, as in :func:`factorize`.
     penalties : optional
         Penalties of S, or a mapping with them, as in :func:`factorize`; those between samples
@@ -361,12 +260,9 @@ def represent(
     shape = X.shape[0], rank
     if not X.shape[0]:
         return np.empty(shape, dtype=X.dtype)
-    size = exponent_of(X, "X")
-    known = Known.of(X.shape, rank, X.dtype, S_fixed=S_fixed)
+    known = Known.of(X.shape, rank, X.dtype, covariates=covariates)
     own = Penalties(penalties_of_rows(penalties, A.shape[1]), rank)
-    if known or own:
-        Units(size).require_trivial("fixed components and penalties")
-    term = build_term(scaled(X, -size), X_weights, divergence, "X", threads)
+    term = build_term(X, X_weights, divergence, "X", threads)
     if known or own:
         A = check_factor(A, "A", wanted, X.dtype, "components x features of X")
         return _solve_known(term, A, init, known, own, tol)
@@ -377,8 +273,8 @@ def represent(
         of = "samples x components of A"
         F = padded(check_factor(init, "init", shape, X.dtype, of), X.dtype)
         with np.errstate(over="ignore"):
-            F[:, :rank] = np.minimum(np.ldexp(F[:, :rank], exponents - size), _LARGEST_START)
-    return _solve_rows(term, F, padded(A, X.dtype), tol, size - exponents)
+            F[:, :rank] = np.minimum(np.ldexp(F[:, :rank], exponents), _LARGEST_START)
+    return _solve_rows(term, F, padded(A, X.dtype), tol, -exponents)
 
 
 def _solve_known(
@@ -408,28 +304,20 @@ def represent_tensor(
     tol: float = 1e-6,
     n_threads: int | None = None,
 ) -> Array:
-    """Return argmin over F >= 0 of sum W .* d(X, M), with F (n_mode x r) the factor of a mode.
-
-    X is a tensor of :func:`check_tensor`, `others` are the factors of the other modes, in their
-    order; the rest is as in :func:`represent`.
-    """
+    """Return argmin over F >= 0 of the loss of a clean tensor; `others` are the other factors."""
     divergence = loss_named(loss, "loss")
     tol = check_real(tol, "tol")
-    size = exponent_of(X, "X")
     threads = resolve_threads(n_threads)
-    term = build_tensor_term(scaled(X, -size), X_weights, divergence, threads).view(mode)
+    term = build_tensor_term(X, X_weights, divergence, threads).view(mode)
     dtype = others[0].dtype
     factors, exponents = _of_size_one(others)
     F = padded_zeros(X.shape[mode], len(exponents), dtype)
     G = RowProducts(tuple(padded(factor, dtype) for factor in factors))
-    return _solve_rows(term, F, G, tol, size - exponents)
+    return _solve_rows(term, F, G, tol, -exponents)
 
 
 def _of_size_one(factors: Sequence[Array]) -> tuple[list[Array], Array]:
-    """Return factors with components of one size, and the binary exponents of their products.
-
-    That rounds nothing, and one residual of the optimality conditions stands for all components.
-    """
+    """Return factors with components of size 1 to 2, and the binary exponents of their products."""
     exponents = [np.frexp(factor.max(axis=0))[1] for factor in factors]
     sized = [np.ldexp(factor, -each) for factor, each in zip(factors, exponents, strict=True)]
     return sized, np.sum(exponents, axis=0)

@@ -22,11 +22,11 @@ from .._data.border import check_integer, check_matrix, check_random_state, requ
 from .._data.count_scale import check_count_scale, find_count_scale, scaled
 from .._data.entries import Target
 from .._data.threads import Stop, resolve_jobs, resolve_threads, run_side_by_side
+from .._solver.build import build_term
 from .._solver.loop import FitLoop, Run
 from .._solver.losses import KULLBACK_LEIBLER
 from .._solver.result import FitState
 from .._solver.starts import start
-from .._solver.weights import build_term
 from .many_starts import check_starts, draw_seeds, keep_best
 from .variational_problem import (
     GammaPrior,
@@ -101,12 +101,7 @@ def fit_variational(
     n_starts: int = 1,
     **parameters: Any,
 ) -> VariationalFit:
-    """Fit the model to checked data; with a group for each sample, the one with labels.
-
-    The parameters are those of :class:`Parameters`, with the hyperparameters A_shape and A_mean,
-    and S_shape and S_mean, or with groups rate_shape and rate_mean.  Of several starts the fit with
-    the largest bound is returned.
-    """
+    """Fit the model to checked data, with labels if there are groups; the best of its starts."""
     checked = Parameters(**parameters)
     n_starts = check_integer(n_starts, "n_starts", 1)
     rng = check_random_state(random_state)
@@ -195,11 +190,7 @@ def infer(
     n_threads: int | None,
     count_scale: float = 1.0,
 ) -> Array:
-    """Return the expectations of S for new samples, the posterior of A being what it is.
-
-    A and its rates are in the units of X.  The number of iterations is fixed, so that no row
-    depends on the others.
-    """
+    """Return the expectations of S for new samples by a fixed number of steps, A fixed."""
     threads = resolve_threads(n_threads)
     X = check_matrix(X, "X", allow_nan=False, n_threads=threads)
     data = build_term(counts_of(X, count_scale), None, KULLBACK_LEIBLER, "X", threads)

@@ -148,10 +148,7 @@ class GammaPrior:
         return float(posterior.size * constant - self.rate * posterior.sums.sum())
 
     def learn(self, posterior: PosteriorSums) -> None:
-        """Set the learned hyperparameters to where the bound is largest.
-
-        Without any data posteriors may shrink until their mean underflows: then they stay.
-        """
+        """Set the learned hyperparameters to where the bound is largest; without data they stay."""
         mean, log_mean = posterior.mean(), posterior.log_sum / posterior.size
         if not mean > 0:
             return
@@ -168,10 +165,7 @@ class GammaPrior:
 
 
 class LabelPrior:
-    """Exponential prior of S whose rates lambda, by component and class, have gamma posteriors.
-
-    Until they are first updated the expectations of all rates are equal.
-    """
+    """Exponential prior of S whose rates, by component and class, have gamma posteriors."""
 
     shape = 1.0
     needs_logs = False
@@ -247,12 +241,7 @@ class Counts:
 
 
 class VariationalSteps:
-    """Posteriors of S and A, their priors, and the updates of one of them at a time.
-
-    Every update is a step of exact coordinate ascent: the bound never falls.  During `burn_in`
-    iterations the rates lambda and the hyperparameters stay as they are.  Subclasses hold the
-    counts and the posterior of S.
-    """
+    """Posteriors of S and A, their priors, and exact coordinate ascent on one of them at a time."""
 
     def __init__(
         self,

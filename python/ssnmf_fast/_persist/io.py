@@ -38,11 +38,7 @@ _UNITS_OF_TIME = ("Y", "M", "D", "h", "s")
 
 
 def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return numeric arrays, and all else in a form for JSON.
-
-    A sparse matrix, in CSR, is three arrays and its shape; several arrays are a list or a mapping
-    by names or by numbers.
-    """
+    """Return numeric arrays, and all else in a form for JSON; sparse matrices are their parts."""
     arrays, plain = {}, {}
     for key, value in values.items():
         parts = dict(enumerate(value)) if isinstance(value, list) else value
@@ -155,7 +151,7 @@ _RESULTS: dict[Any, Table] = {
         "left": Saved("nc", "finite"),
         "right": Saved("cm", "finite"),
         "singular_values": Saved("r"),
-        **dict.fromkeys(("rank", "n_iter"), COUNT),
+        **dict.fromkeys(("n_components", "n_iter"), COUNT),
         "row_ids": Saved("n", optional=True),
         "column_ids": Saved("m", optional=True),
         "observed": Saved("nm", "finite", optional=True),
@@ -164,6 +160,8 @@ _RESULTS: dict[Any, Table] = {
 }
 _FITTED = ("components_", "factors_")
 _OF_THE_COMMAND = "model.npz"
+# Names in the golden files, until these are written again.
+_FORMER = {"rank": "n_components", "rank_": "n_components_"}
 _MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
@@ -271,7 +269,8 @@ def load(path: Names) -> Any:
                 f"{path} has format version {version}; this version of ssnmf_fast reads up to "
                 f"{FORMAT_VERSION}. Update ssnmf_fast."
             )
-        kind, parameters, plain = (header[name] for name in _OF_HEADER)
+        kind, *named = (header[name] for name in _OF_HEADER)
+        parameters, plain = ({_FORMER.get(k, k): v for k, v in one.items()} for one in named)
         kind = _class_of(kind)
         if kind is None:
             raise _damaged(path, f"it holds a {header['class']!r:.100}, not one of {_names()}")

@@ -93,10 +93,7 @@ def word_pattern() -> str:
 
 
 def _combining_marks() -> str:
-    """Return the ranges of combining marks, for a class of a regular expression.
-
-    Letters and numbers between two marks are in the same range: they belong to words anyway.
-    """
+    """Return the ranges of combining marks, for a class of a regular expression."""
     ranges: list[list[str]] = []
     between = False
     for character in map(chr, (*range(0x20000), *range(0xE0100, 0xE01F0))):

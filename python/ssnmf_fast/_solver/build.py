@@ -11,17 +11,69 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
+from .._data.arrays import on_disk_error
 from .._data.border import check_matrix, check_option, check_real
-from .._data.csr_file import check_data
+from .._data.csr_file import CsrFile
+from .._data.tensors import Tensor, check_mode, coordinate_parts
 from .loop import Current, Run
-from .losses import Loss, loss_named
-from .relations import Relation, unreached, value
+from .losses import loss_named
+from .relations import Relation, mode_names, unreached, value
 from .result import Factorization
-from .terms import Term
-from .units import ORDINARY, Units, exponent_of, scaled
-from .weights import Outer, build_term
+from .terms import Loss, Term, on_disk
+from .weights import TWO_WAYS, Entrywise, Outer, Weights, by_mode
 
 _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
+
+
+def as_weights(given: Any, name: str) -> Weights:
+    """Return what a user gave as weights: None stands for ones, an array for its entries."""
+    if isinstance(given, Weights):
+        return given
+    if given is None:
+        return Outer(None, None)
+    if sp.issparse(given):
+        raise TypeError(TWO_WAYS.format(f"{name} is a sparse matrix"))
+    return Entrywise(given)
+
+
+def build_term(Z: Any, given: Any, loss: Loss, name: str, threads: int) -> Term:
+    """Check the weights of clean data, "X" or "Y", and return their term."""
+    title = f"{name}_weights"
+    if not isinstance(Z, CsrFile):
+        term = as_weights(given, title).term(Z, loss, title, threads)
+    elif given is None:
+        term = on_disk(Z, loss, threads)
+    else:
+        raise on_disk_error(title, name)
+    loss.check(term, name)
+    return term
+
+
+def build_tensor_term(X: Tensor, given: Any, loss: Loss, threads: int) -> Term:
+    """Check the weights of a clean tensor, perhaps vectors by mode, and return its term."""
+    vectors = given if given is not None else [None] * len(X.shape)
+    if isinstance(given, Weights):
+        term = given.tensor_term(X, loss, threads)
+    elif isinstance(vectors, (list, tuple)) and coordinate_parts(vectors, "X_weights") is None:
+        term = by_mode(X, vectors, loss, threads)
+    else:
+        term = Entrywise(given).tensor_term(X, loss, threads)
+    loss.check(term, "X")
+    return term
+
+
+def collapse(
+    X: Any, X_weights: Any, groups: Array, n_groups: int, loss: Loss
+) -> tuple[Any, Weights, float]:
+    """Merge the rows of a clean X by groups, 0 ... n_groups - 1, which all occur.
+
+    Return their weighted means, the weights of these, and what of the loss they do not have: a
+    constant, since ``sum w_i d(x_i, z)`` over a group is ``w d(x, z)`` plus a constant, with w the
+    sum of the weights and x the weighted mean.
+    """
+    n = X.shape[0]
+    G = sp.csr_array((np.ones(n, dtype=X.dtype), (groups, np.arange(n))), shape=(n_groups, n))
+    return as_weights(X_weights, "X_weights").grouped(X, G, loss, "X_weights")
 
 
 def terms(
@@ -32,35 +84,54 @@ def terms(
     X_weights: Any,
     Y_weights: Any,
     threads: int,
-    orders: tuple[int | None, int | None] = (None, None),
-    dtype: Any = None,
-) -> tuple[Any, Term, Term | None, Units]:
-    """Check the data and build the term of X and, where there is a Y, that of Y.
-
-    X and the terms are in the units that are returned, in which models of X and Y of the binary
-    `orders` of magnitude are in the range.
-    """
+) -> tuple[Term, Term | None]:
+    """Return the term of clean data and, where there is a Y, which is checked, that of Y."""
     losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
-    X = check_data(X, threads, dtype)
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}; expected at least one sample and one feature.")
-    x = exponent_of(X, "X", orders[0])
-    X = scaled(X, -x)
     data = build_term(X, X_weights, losses[0], "X", threads)
     if Y is None:
         if Y_weights is not None:
             raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
-        return X, data, None, Units.of(x, 0, losses)
-    Y = check_matrix(Y, "Y", dtype=X.dtype)
+        return data, None
+    Y = check_matrix(Y, "Y", dtype=X.dtype, ordinary=True)
     if Y.shape[0] != X.shape[0] or Y.shape[1] == 0:
         raise ValueError(
             f"Y has shape {Y.shape} and X has shape {X.shape}; expected one row of Y for each "
             "sample of X, and at least one column."
         )
-    Y = sparse_labels(Y)
-    y = exponent_of(Y, "Y", orders[1])
-    labels = build_term(scaled(Y, -y), Y_weights, losses[1], "Y", threads)
-    return X, data, labels, Units.of(x, y, losses, labels=True)
+    return data, build_term(sparse_labels(Y), Y_weights, losses[1], "Y", threads)
+
+
+def tensor_relations(
+    X: Tensor,
+    X_weights: Any,
+    labels: Mapping[int, Any] | None,
+    losses: tuple[Loss, Loss],
+    weight: float,
+    threads: int,
+) -> tuple[list[Relation], dict[int, Term]]:
+    """Return the relations of a clean tensor (F0, ..) and its labels (B0, ..), and their terms."""
+    names, labeled = mode_names(len(X.shape)), {}
+    if labels is not None and not isinstance(labels, Mapping):
+        raise TypeError(
+            f"labels must be a mapping of modes to matrices, such as {{0: Y}}; got "
+            f"{type(labels).__name__}."
+        )
+    related = [Relation(names, build_tensor_term(X, X_weights, losses[0], threads))]
+    for key, given in (labels or {}).items():
+        mode = check_mode(key, "a mode of labels", len(names))
+        if mode in labeled:
+            raise ValueError(f"labels has mode {mode} twice, counted from the first and the last.")
+        Y = check_matrix(given, f"labels[{mode}]", dtype=X.dtype)
+        if Y.shape[0] != X.shape[mode] or Y.shape[1] == 0:
+            raise ValueError(
+                f"labels[{mode}] has shape {Y.shape}; expected {X.shape[mode]} rows, one for each "
+                f"index of mode {mode}, and at least one column."
+            )
+        labeled[mode] = build_term(Y, None, losses[1], "Y", threads)
+        related.append(Relation((names[mode], f"B{mode}"), labeled[mode], weight))
+    return related, labeled
 
 
 def features_term(given: Any, X: Any, loss: str | float | Loss, threads: int) -> Term | None:
@@ -99,6 +170,16 @@ def check_weight(weight: Any, name: str = "supervision_weight") -> float | None:
     return check_real(weight, name)
 
 
+def require_weight(weight: float | None, dtype: np.dtype[Any], name: str) -> None:
+    """Raise ValueError for a weight of a loss beside which the other loss is lost."""
+    most = {4: 2.0**60, 8: 2.0**100}[dtype.itemsize]  # the squares of the largest data to fit
+    if weight is not None and weight > most:
+        raise ValueError(
+            f"{name} must be at most {most:.0e} in {dtype}; got {weight:.3g}. Bring the data and "
+            f"the labels to one scale, by constant factors."
+        )
+
+
 def pad_factors(
     S: Array, A: Array, B: Array | None = None, C: Array | None = None
 ) -> dict[str, Array]:
@@ -108,17 +189,19 @@ def pad_factors(
     return factors | {name: padded(F.T, S.dtype) for name, F in others.items() if F is not None}
 
 
-def view_factors(factors: Mapping[str, Array], rank: int, units: Units = ORDINARY) -> Current:
+def view_factors(factors: Mapping[str, Array], rank: int) -> Current:
     """Return what shows S by rows, and the others, which are stored by rows as well, by columns."""
 
     def current() -> Mapping[str, Array | None]:
-        views = {name: units.factor(name, F[:, :rank]) for name, F in factors.items()}
+        views = {name: F[:, :rank] for name, F in factors.items()}
         return dict.fromkeys("BC") | {name: F if name == "S" else F.T for name, F in views.items()}
 
     return current
 
 
-def factorization(run: Run, current: Current, weight: float | None = None) -> Factorization:
+def factorization(
+    run: Run, current: Current, weight: float | None = None, feature_weight: float | None = None
+) -> Factorization:
     """Return the result of a fit of S, A and, where there are some, B and C."""
     views = current().items()
     factors = {name: None if F is None else np.ascontiguousarray(F) for name, F in views}
@@ -128,6 +211,7 @@ def factorization(run: Run, current: Current, weight: float | None = None) -> Fa
         n_iter=run.n_iter,
         converged=run.converged,
         supervision_weight=weight,
+        feature_weight=feature_weight,
     )
 
 
@@ -136,24 +220,18 @@ def relations(
     labels: Term | None,
     weight: float | None,
     factors: dict[str, Array],
-    units: Units = ORDINARY,
 ) -> list[Relation]:
     """Return the relations of X and, where there are labels, of Y."""
     related = [Relation(("S", "A"), data)]
     if labels is None:
         return related
-    related.append(Relation(("S", "B"), labels))
-    if weight is None:
-        return balance_weight(related, weight, factors)
-    pairs = zip(related, units.coefficients(weight), strict=True)
-    return [replace(relation, coefficient=coefficient) for relation, coefficient in pairs]
+    return balance_weight([*related, Relation(("S", "B"), labels)], weight, factors)
 
 
 def relation_of_features(
     data: Relation, features: Term, weight: float | None, factors: dict[str, Array]
 ) -> Relation:
     """Return the relation of the labels of features; "balanced" compares it with that of X."""
-    weight = None if weight is None else weight * data.coefficient
     return balance_weight([data, Relation(("A", "C"), features)], weight, factors)[1]
 
 
@@ -165,10 +243,7 @@ def even_weight(loss: float, other: float) -> float:
 def balance_weight(
     related: list[Relation], weight: float | None, factors: dict[str, Array]
 ) -> list[Relation]:
-    """Weigh the second of two relations: so that both losses are equal, without a weight.
-
-    Entries that no component can reach do not count.
-    """
+    """Return two relations with a weight of the second; None makes the reachable losses equal."""
     if weight is None:
         losses = [value([each], factors) - unreached([each], factors) for each in related]
         weight = even_weight(*losses)

@@ -1,8 +1,8 @@
-"""Coordinate descent on a factor whose terms are all Frobenius terms."""
+"""Updates of a factor: coordinate descent for Frobenius terms, multiplicative steps for all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -89,12 +89,7 @@ def _penalized(
 
 
 def _convex(bound: Bound, F: Array) -> Bound:
-    """Return a bound for entry by entry: every entry has some curvature of its own.
-
-    Where only its products with others cost something, rounding errors of these, divided by next to
-    no curvature, would move it far away.  A small multiple of |F - F'|^2, where F' is F as it is
-    now, keeps their effect below rounding, and hardly shortens a step that data have a say in.
-    """
+    """Return a bound with some curvature at every entry, below rounding: steps must not diverge."""
     if bound.gram is None:
         return bound
     wanted = np.sqrt(np.finfo(F.dtype).eps) * bound.gram.max(axis=0)
@@ -151,3 +146,80 @@ def _stacked(patterns: list[Part], rows: slice, dtype: Any) -> tuple[Array, Arra
         blocks.append(sp.csr_array((scaled, indices, indptr), shape=shape))
     csr = blocks[0] if len(blocks) == 1 else sp.hstack(blocks, format="csr")
     return csr.indptr, csr.indices, csr.data
+
+
+Sums = Mapping[Any, tuple[Array, Array]]  # (P, N) of a factor by loss; N may be one row for all
+
+# Exponents and slopes of the pairs that the kernel takes together.
+_QUADRATIC, _LOGARITHMIC = (1.0, 0.0, 2.0), (0.0, -1.0, 1.0)
+
+
+def multiply(
+    F: Array,
+    sums: Sums,
+    rule: str,
+    relaxation: float,
+    threads: int,
+    bounds: Sequence[Bound] = (),
+) -> None:
+    """Multiply F, in place, by the minimizer of the majorizer; overwrites the sums.
+
+    To the losses come the bounds of penalties.
+
+    The kernel has it in closed form for losses with the majorizers of the squares and of the
+    divergence.  With others ``N t^a - P t^b`` is replaced by its bound with the largest a and the
+    least b of all terms: ``(t^(a+1) - 1) / (a + 1)`` rises with a for every t > 0.
+    """
+    pairs: dict[tuple[float, float, float], tuple[Array, Array]] = {}
+    for loss, pair in sums.items():
+        kind = (*loss.exponents, loss.slope)
+        pairs[kind] = added(pairs[kind], pair) if kind in pairs else pair
+    for bound in bounds:
+        _penalize(pairs, bound, F)
+    if not set(pairs) <= {_QUADRATIC, _LOGARITHMIC}:
+        pairs = {_LOGARITHMIC: _common(pairs)}
+    P2, N2 = pairs.get(_QUADRATIC, (None, None))
+    P1, N1 = pairs.get(_LOGARITHMIC, (None, None))
+    kernels.update(F, P2, N2, P1, N1, "mu" if rule == "mu" else "mm", relaxation, threads)
+
+
+def _penalize(
+    pairs: dict[tuple[float, float, float], tuple[Array, Array]], bound: Bound, F: Array
+) -> None:
+    """Add the bound of a penalty to the pairs (P, N)."""
+    if bound.linear:
+        # Exact for an exponent of 0; a larger one bounds it, as in :func:`multiply`.
+        kind = min(pairs)
+        pairs[kind][1][...] += F.dtype.type(bound.linear / kind[-1])
+    if bound.gram is not None:
+        N = F @ bound.gram
+        if bound.rows is not None:
+            N *= bound.rows[:, None]
+        P = np.zeros_like(F) if bound.up is None else bound.up
+        if _QUADRATIC in pairs:  # P of the data may be needed afterwards
+            P, N = P + pairs[_QUADRATIC][0], N + pairs[_QUADRATIC][1]
+        pairs[_QUADRATIC] = P, N
+
+
+def added(to: tuple[Array, Array], pair: tuple[Array, Array], scale: float = 1.0) -> Any:
+    """Add a pair (P, N) to another one, in place but for an N of one row; return the sum."""
+    if len(to[1]) < len(pair[1]):
+        to = to[0], np.broadcast_to(to[1], pair[1].shape).copy()
+    for total, part in zip(to, pair, strict=True):
+        total += total.dtype.type(scale) * part
+    return to
+
+
+def _common(pairs: dict[tuple[float, float, float], tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return ((P / N)^exponent, 1) for the sums over all losses; (0, 0) where N vanishes."""
+    P, N = (np.zeros_like(next(iter(pairs.values()))[0]) for _ in range(2))
+    for (_, _, slope), pair in pairs.items():
+        added((P, N), pair, slope)
+    exponent = 1 / (max(a for a, _, _ in pairs) - min(b for _, b, _ in pairs))
+    moves = kernels.tiny(N.dtype) < N
+    with np.errstate(over="ignore"):
+        np.divide(P, N, out=P, where=moves)
+        np.power(P, exponent, out=P)
+    P[~moves] = 0
+    N[...] = moves
+    return P, N

@@ -20,11 +20,7 @@ from .terms import Term
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the factors by name; A is by columns here, (m x r), as it is stored.
-
-    `support` tells where a factor may be positive, bool; `fixed` has columns, and what they are.
-    `n_given` components are fixed in one of the factors, which may be elsewhere.
-    """
+    """Supports and fixed columns of factors by name, A as it is stored, and how many are fixed."""
 
     support: Mapping[str, Array] = field(default_factory=dict)
     fixed: Mapping[str, tuple[slice, Array]] = field(default_factory=dict)
@@ -39,29 +35,32 @@ class Known:
         *,
         S_support: Any = None,
         A_support: Any = None,
-        S_fixed: Any = None,
-        A_fixed: Any = None,
+        covariates: Any = None,
+        fixed_components: Any = None,
     ) -> Known:
-        """Check what a user gives: A_fixed are the first components, S_fixed the last ones."""
+        """Check what a user gives: fixed components are the first, covariates the last columns."""
         (n, m), support, fixed = shape, {}, {}
         if S_support is not None:
             support["S"] = check_support(S_support, "S_support", (n, rank), dtype)
         if A_support is not None:
             of = "components x features"
             support["A"] = check_support(A_support, "A_support", (rank, m), dtype, of).T
-        first = 0 if A_fixed is None else _length(A_fixed, "A_fixed", 0)
-        last = 0 if S_fixed is None else _length(S_fixed, "S_fixed", 1)
+        first = 0 if fixed_components is None else _length(fixed_components, "fixed_components", 0)
+        last = 0 if covariates is None else _length(covariates, "covariates", 1)
         if first + last > rank:
             raise ValueError(
-                f"A_fixed has {first} rows and S_fixed has {last} columns, and n_components is "
-                f"{rank}; expected at least one component for each of them."
+                f"fixed_components has {first} rows and covariates has {last} columns, and "
+                f"n_components is {rank}; expected at least one component for each of them."
             )
         if first:
             of = "fixed components x features"
-            fixed["A"] = slice(0, first), check_factor(A_fixed, "A_fixed", (first, m), dtype, of).T
+            fixed["A"] = (
+                slice(0, first),
+                check_factor(fixed_components, "fixed_components", (first, m), dtype, of).T,
+            )
         if last:
             of = "samples x fixed components"
-            values = check_factor(S_fixed, "S_fixed", (n, last), dtype, of)
+            values = check_factor(covariates, "covariates", (n, last), dtype, of)
             fixed["S"] = slice(rank - last, rank), values
         return cls(support, fixed, first + last)
 
@@ -84,10 +83,7 @@ class Known:
         return F
 
     def levels(self, means: Mapping[str, Array], mean: float) -> dict[str, Array]:
-        """Return what multiplies the other side of given components: all share a mean then.
-
-        `means` are those of the components in S and A.
-        """
+        """Return factors by which all components share the mean of S A, from their `means`."""
         found = {name: np.ones(len(each)) for name, each in means.items()}
         here, there = means.values()
         for name, (columns, _) in self.fixed.items():
@@ -126,13 +122,8 @@ def check_penalties(
     rows: Mapping[str, int],
     shape: tuple[int, int],
     rank: int,
-    unit: float = 1.0,
 ) -> dict[str, Penalties]:
-    """Return the penalties of the factors, each times the number of entries that its rows meet.
-
-    `rows` are the numbers of rows of the factors, as they are stored, and the objective is that of
-    the user times `unit`.
-    """
+    """Return the penalties of factors, each times the number of entries that its rows meet."""
     if given is None:
         return {}
     n, m = shape
@@ -145,7 +136,7 @@ def check_penalties(
                 f"penalties has {short(name)}; expected {' or '.join(map(repr, rows))}, factors of "
                 "this fit."
             )
-        listed = penalties_of_factor(each, name, rows[name], meets[name] * unit)
+        listed = penalties_of_factor(each, name, rows[name], meets[name])
         if listed:
             found[name] = Penalties(listed, rank)
     return found
@@ -214,10 +205,7 @@ def solve_known_rows(
     tol: float,
     most: int,
 ) -> int:
-    """Set every row of F to a minimizer, G fixed; return the number of rows left unsolved.
-
-    By the steps of a fit, until no row has a residual of the optimality conditions above `tol`.
-    """
+    """Minimize over the rows of F by steps of a fit; return the number of rows left unsolved."""
     factors, relations = {"S": F, "A": G}, [Relation(("S", "A"), term)]
     problem = Problem(factors, relations, support, penalties={"S": penalties})
     moves = mask_of(support["S"], F.shape[1]) if "S" in support else np.ones(F.shape, dtype=bool)

@@ -14,12 +14,11 @@ import numpy as np
 from .._backend.dispatch import kernels
 from .._common.arrays import Array, bits_of
 from .._data.border import check_integer, check_observers, check_option, check_real, require_finite
-from .losses import added
+from .descent import added
 from .penalties import NONE, Bound
 from .problem import Ahead, Problem
 from .relations import SOLVERS, Solver, Statistics
 from .result import FitState
-from .units import ORDINARY, Units
 
 _SECONDS_BETWEEN_LINES = 0.5
 
@@ -27,12 +26,7 @@ Self = TypeVar("Self", bound="ProgressBar")
 
 
 class ProgressBar:
-    """Show iterations and objective on standard error: a bar on a terminal with tqdm.
-
-    Elsewhere nothing, or one line a check: of checks that follow each other within half a second
-    only one, and always the first and the last.  `label` is the text in front, `unit` what is
-    counted, `value` the name of the number behind it.
-    """
+    """Show iterations and objective: a bar with tqdm, else at most two lines a second."""
 
     def __init__(
         self,
@@ -118,20 +112,14 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Optimality:
-    """The residuals of the factors of a problem, as they are when they are asked for.
-
-    Entries of a factor do not count that are not in `moves`, nor zeros in those that `stay`.
-    """
+    """Residuals of the factors; entries that do not move, and zeros that `stay`, do not count."""
 
     problem: Problem
     moves: Mapping[str, Array] = field(default_factory=dict)
     stay: Collection[str] = ()
 
     def residuals(self, last: bool = False) -> dict[str, float]:
-        """Return the residual of every factor; a fit that goes on stays as it is.
-
-        It takes about as long as an iteration.  After the `last` one, memory of the fit is used.
-        """
+        """Return the residual of every factor; the `last` ones use memory of the fit."""
         return {name: found.residual for name, found in self.measured(last).items()}
 
     def measured(self, last: bool = False) -> dict[str, Measured]:
@@ -200,10 +188,7 @@ class Run:
     def observe(
         self, iteration: int, value: float, current: Current, observers: Sequence[Observer]
     ) -> bool:
-        """Keep a value of the objective; return whether an observer ends the fit.
-
-        Raises ValueError if it is not finite: no update leads back from there.
-        """
+        """Keep a finite value of the objective; return whether an observer ends the fit."""
         require_finite({"the objective": value})
         self.objective.append((iteration, value))
         if not observers:
@@ -314,10 +299,7 @@ class Refinement:
 
 
 def steps_of(problem: Problem, rule: Solver, tol: float = _DEFAULT_TOL) -> Steps:
-    """Return the steps of a rule, in a fit to `tol`: of "auto" with momentum where it does good.
-
-    Multiplicative updates get slow about where the default `tol` ends a fit.
-    """
+    """Return the steps of a rule; "auto" has momentum where it is faster."""
     if rule == "auto" and problem.extrapolates():
         return Extrapolation(problem)
     if rule == "auto" and tol < _DEFAULT_TOL and problem.refines():
@@ -350,15 +332,14 @@ class FitLoop:
         steps: Steps,
         current: Current,
         burn_in: int | None = None,
-        units: Units = ORDINARY,
         unreached: float = 0.0,
         optimality: Optimality | None = None,
     ) -> Run:
         """Iterate until the objective falls by less than `tol` per iteration (thesis, eq. 3.10).
 
         The rule is not applied before the first check after a burn-in, and what is `unreached` of
-        the objective does not count in the first value.  The result is in the units of the user.
-        With `optimality` it has the residuals of the last iterate.
+        the objective does not count in the first value.  With `optimality` the result has the
+        residuals of the last iterate.
         Raises ValueError if a factor, or the objective, is not finite.
         """
         first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY
@@ -367,7 +348,7 @@ class FitLoop:
             observers = [observer for observer in (self.callback, progress) if observer is not None]
             first = before = steps.objective()
             reached = max(abs(first - unreached), _ROUNDING * abs(first))
-            most = 0 if run.observe(0, units.value(first), current, observers) else self.max_iter
+            most = 0 if run.observe(0, first, current, observers) else self.max_iter
             for iteration in range(1, most + 1):
                 steps.iterate(iteration)
                 run.n_iter = iteration
@@ -375,7 +356,7 @@ class FitLoop:
                     continue
                 passed = iteration - run.objective[-1][0]
                 now = steps.objective()
-                if run.observe(iteration, units.value(now), current, observers):
+                if run.observe(iteration, now, current, observers):
                     break
                 small = (before - now) < self.tol * passed * reached
                 if self.tol > 0 and iteration >= first_rule and small:

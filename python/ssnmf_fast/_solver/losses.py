@@ -1,273 +1,22 @@
-"""Losses: what the updates of the factors need of a divergence d(x, z), in one place for each.
-
-A term of the objective is ``sum V .* d(Z, F G^T)``.  Its gradient in F is a multiple of N - P with
-two nonnegative matrices P and N (see the user guide): P is linear in the data, N knows the weights
-alone.  A loss is entered in the registry by :func:`register`; public functions find it by name.
-"""
+"""The losses of this package: squares, the I-divergence, and other beta-divergences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from math import prod
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .._backend.dispatch import kernels
+from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array, LossName
-from .._common.text import short
 from .._data.entries import Entries, Target, block_slices, row_slices
-from .._data.tensor_entries import full_columns, mean_sum, used_columns
+from .._data.tensor_entries import full_columns, whole
+from .._data.threads import one_blas_thread
 from .._data.weight_forms import WeightForm
-from . import beta_rows
-from .penalties import Bound
-
-if TYPE_CHECKING:
-    from .terms import Term
-
-
-_FINEST, _RELAXATION = 1e-4, 0.9  # of multiplicative steps by rows
-
-
-class Loss:
-    """A loss.  What stands here are the defaults; `name`, P, N and value must be given.
-
-    Attributes
-    ----------
-    name : str
-        What public functions know it by.
-    exponents : (float, float)
-        (a, b) of the separable majorizer: for F .* t instead of F its derivative in t is a multiple
-        of ``N t^a - P t^b``, a from 0 to 1 and b from -2 to 0.  Its least value is at
-        ``t = (P / N)^(1 / (a - b))``.
-    slope : float
-        The gradient is slope (N - P).
-    degree : float, optional
-        d(c x, c z) = c^degree d(x, z); None if there is no such number.  Very large or very small
-        data, which are fitted in other units, are refused then.
-    quadratic : bool
-        Whether the majorizer may be replaced by the loss itself, with Gram matrices.
-    descends : bool
-        Whether `descend` is there.
-    model_free : bool
-        Whether N does not depend on the model.  One row is asked for if all rows of V are equal.
-    constant_of_weights : bool
-        Whether `constant` is 0 without weights: a file is not read for it then.
-    start : str
-        The start that ``init="auto"`` stands for.
-    """
-
-    name: str
-    exponents: tuple[float, float] = (0.0, -1.0)
-    slope = 1.0
-    degree: float | None = None
-    quadratic = False
-    descends = False
-    model_free = False
-    constant_of_weights = False
-    start = "random"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Another process takes its own loss of this name: losses are told apart by identity."""
-        return loss_named, (self.name, "loss")
-
-    def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
-        """Give P; `entries` are V .* Z."""
-        raise NotImplementedError
-
-    def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
-        """Give N; `form` is V."""
-        raise NotImplementedError
-
-    def value(self, term: Term, F: Array, G: Array) -> float:
-        """Return sum V .* d(Z, F G^T)."""
-        raise NotImplementedError
-
-    def constant(self, z: Array, w: Array | None) -> float:
-        """Return what `value` needs of data entries and their weights alone; NaN is missing."""
-        del z, w
-        return 0.0
-
-    def entrywise(self, sparse: bool, listed: bool, weighted: bool) -> bool:
-        """Whether `value` reads the entries of the data with their weights, ``term.data``."""
-        del sparse, listed, weighted
-        return False
-
-    def unreached(self, entries: Entries, F: Array, G: Array) -> float:
-        """Return what entries that no component can reach have of the value: a constant."""
-        del entries, F, G
-        return 0.0
-
-    def energy(self, values: Array) -> Array:
-        """Return phi(x) if d is the Bregman divergence of phi: samples may share a mean then."""
-        raise ValueError(
-            f"the loss {self.name!r} has no weighted means, which samples with a common "
-            "representation need; use 'frobenius' or 'kullback-leibler'."
-        )
-
-    def check(self, term: Term, name: str) -> None:
-        """Raise ValueError for data for which the loss is not defined."""
-
-    def descend(
-        self,
-        term: Term,
-        F: Array,
-        G: Array,
-        support: Array | None,
-        sweeps: int,
-        with_value: bool,
-        linear: float = 0.0,
-    ) -> float | None:
-        """Lower the value by coordinate descent on F, in place, and return it where asked for.
-
-        For terms whose entries are those of a sparse matrix in memory.  Entries of F stay that
-        are not in `support`, as bits.  What is lowered has a multiple of the sum of F beside it.
-        """
-        raise NotImplementedError
-
-    def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
-        """Set every row of F to the minimizer, G fixed; return the number of rows left unsolved.
-
-        By multiplicative steps, until no ``|F_k (N_k - P_k)|`` is above `tol` times <F, N>; they
-        are too slow for less than 1e-4.
-        """
-        size = mean_sum(G)
-        F[F <= 0] = term.mean() / size if size > 0 else 1.0
-        F *= used_columns(G)
-        P, N = np.empty_like(F), np.empty_like(F)
-        unsolved = np.ones(len(F), dtype=bool)
-        for _ in range(most):
-            self.P(term.entries, F, G, Target(P))
-            self.N(term.form, F, G, Target(N))
-            whole = np.sum(F * N, axis=1, keepdims=True)
-            unsolved = (np.abs(F * (N - P)) > max(tol, _FINEST) * whole).any(axis=1)
-            if not unsolved.any():
-                break
-            multiply(F, {self: (P, N)}, "mm", _RELAXATION, term.threads)
-        return int(np.count_nonzero(unsolved))
-
-
-registry: dict[str, Loss] = {}
-
-
-def register(loss: Loss) -> Loss:
-    """Enter a loss: public functions take its name from now on."""
-    registry[loss.name] = loss
-    return loss
-
-
-def register_loss(loss: Loss) -> Loss:
-    """Enter a loss of a user: public functions take its name from now on.
-
-    Parameters
-    ----------
-    loss : Loss
-        An instance of a class derived from :class:`Loss`, with a name of its own; a loss that was
-        registered by this name before is replaced, unless it is one of this package.
-
-    Returns
-    -------
-    Loss
-        The same.
-
-    Raises
-    ------
-    TypeError
-        If it is no instance of such a class, or its name is no text.
-    ValueError
-        If it has the name of a loss of this package.
-    """
-    if not isinstance(loss, Loss):
-        raise TypeError(
-            f"loss must be an instance of a class derived from extend.Loss; got {loss!r:.100}."
-        )
-    name = getattr(loss, "name", None)
-    if not isinstance(name, str) or not name:
-        raise TypeError(f"the name of a loss must be text, such as 'elastic'; got {name!r:.100}.")
-    known = registry.get(name)
-    if known is not None and type(known).__module__.startswith(f"{__package__}."):
-        raise ValueError(f"{name!r} is a loss of ssnmf_fast; give the new loss another name.")
-    return register(loss)
-
-
-# ------------------------------------------------------------------------- multiplicative update
-
-Sums = Mapping[Loss, tuple[Array, Array]]  # (P, N) of a factor by loss; N may be one row for all
-
-# Exponents and slopes of the pairs that the kernel takes together.
-_QUADRATIC, _LOGARITHMIC = (1.0, 0.0, 2.0), (0.0, -1.0, 1.0)
-
-
-def multiply(
-    F: Array,
-    sums: Sums,
-    rule: str,
-    relaxation: float,
-    threads: int,
-    bounds: Sequence[Bound] = (),
-) -> None:
-    """Multiply F, in place, by the minimizer of the majorizer; overwrites the sums.
-
-    To the losses come the bounds of penalties.
-
-    The kernel has it in closed form for losses with the majorizers of the squares and of the
-    divergence.  With others ``N t^a - P t^b`` is replaced by its bound with the largest a and the
-    least b of all terms: ``(t^(a+1) - 1) / (a + 1)`` rises with a for every t > 0.
-    """
-    pairs: dict[tuple[float, float, float], tuple[Array, Array]] = {}
-    for loss, pair in sums.items():
-        kind = (*loss.exponents, loss.slope)
-        pairs[kind] = added(pairs[kind], pair) if kind in pairs else pair
-    for bound in bounds:
-        _penalize(pairs, bound, F)
-    if not set(pairs) <= {_QUADRATIC, _LOGARITHMIC}:
-        pairs = {_LOGARITHMIC: _common(pairs)}
-    P2, N2 = pairs.get(_QUADRATIC, (None, None))
-    P1, N1 = pairs.get(_LOGARITHMIC, (None, None))
-    kernels.update(F, P2, N2, P1, N1, "mu" if rule == "mu" else "mm", relaxation, threads)
-
-
-def _penalize(
-    pairs: dict[tuple[float, float, float], tuple[Array, Array]], bound: Bound, F: Array
-) -> None:
-    """Add the bound of a penalty to the pairs (P, N)."""
-    if bound.linear:
-        # Exact for an exponent of 0; a larger one bounds it, as in :func:`multiply`.
-        kind = min(pairs)
-        pairs[kind][1][...] += F.dtype.type(bound.linear / kind[-1])
-    if bound.gram is not None:
-        N = F @ bound.gram
-        if bound.rows is not None:
-            N *= bound.rows[:, None]
-        P = np.zeros_like(F) if bound.up is None else bound.up
-        if _QUADRATIC in pairs:  # P of the data may be needed afterwards
-            P, N = P + pairs[_QUADRATIC][0], N + pairs[_QUADRATIC][1]
-        pairs[_QUADRATIC] = P, N
-
-
-def added(to: tuple[Array, Array], pair: tuple[Array, Array], scale: float = 1.0) -> Any:
-    """Add a pair (P, N) to another one, in place but for an N of one row; return the sum."""
-    if len(to[1]) < len(pair[1]):
-        to = to[0], np.broadcast_to(to[1], pair[1].shape).copy()
-    for total, part in zip(to, pair, strict=True):
-        total += total.dtype.type(scale) * part
-    return to
-
-
-def _common(pairs: dict[tuple[float, float, float], tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Return ((P / N)^exponent, 1) for the sums over all losses; (0, 0) where N vanishes."""
-    P, N = (np.zeros_like(next(iter(pairs.values()))[0]) for _ in range(2))
-    for (_, _, slope), pair in pairs.items():
-        added((P, N), pair, slope)
-    exponent = 1 / (max(a for a, _, _ in pairs) - min(b for _, b, _ in pairs))
-    moves = kernels.tiny(N.dtype) < N
-    with np.errstate(over="ignore"):
-        np.divide(P, N, out=P, where=moves)
-        np.power(P, exponent, out=P)
-    P[~moves] = 0
-    N[...] = moves
-    return P, N
+from .terms import Loss, Term, register, registered
 
 
 class Power(Loss):
@@ -466,7 +215,7 @@ class BetaDivergence(Power):
         """By Newton's method; by multiplicative steps where a tensor has too large a far side."""
         if term.entries.by_factors and prod(G.shape) > _LARGEST_FAR_SIDE:
             return super().solve_rows(term, F, G, tol, most)
-        return beta_rows.solve_rows(term, self.beta, F, G, tol, most)
+        return solve_beta_rows(term, self.beta, F, G, tol, most)
 
     def check(self, term: Term, name: str) -> None:
         """Refuse zeros that count, for which Itakura-Saito is infinite."""
@@ -505,12 +254,172 @@ def loss_named(name: Any, argument: str) -> Loss:
     """Return the loss that a user means by an object, a registered name or a beta."""
     if isinstance(name, Loss):
         return name
-    if isinstance(name, str) and name in registry:
-        return registry[name]
     number = isinstance(name, Real) and not isinstance(name, (bool, np.bool_))
     if number and 0 <= name <= 2:
         return _BY_BETA.get(float(name)) or BetaDivergence(float(name))
-    listed = ", ".join(repr(known) for known in registry)
-    raise ValueError(
-        f"{argument} must be one of {listed}, or a number from 0 to 2; got {short(name)}."
-    )
+    return registered(name, argument)
+
+
+# Rows of a factor that minimize a beta-divergence, the other factor fixed: Newton's method.
+#
+# In a row s of F, with z = G s, the gradient is G^T (V (z^(beta-1) - x z^(beta-2))) and the second
+# derivative G^T diag(c) G, c = V ((beta - 1) z^(beta-2) + (2 - beta) x z^(beta-3)).  The least
+# value over s >= 0 of the quadratic model is the end of the step; gradients alone decide how much
+# of the step lowers the loss.  All of it is in float64, on blocks of rows as dense arrays.
+
+_MOST_CUTS = 40
+_LEAST_CURVATURE = 0.1  # of the convex part, where the loss is not convex
+_LEAST_START = 1e-3  # of the level of a row, for entries of the start
+_FLOOR = 1e-60  # of the level of the model, so that no power of it leaves the range
+_CURVATURE_FLOOR = 1e-8
+_TO_THE_BORDER, _LONGEST = 0.99, 100.0
+_CLOSE = 1e-13  # of the sum of the absolute values of what a slope is the sum of
+_QP_TOL, _FINEST_QP_TOL, _QP_SWEEPS = 0.05, 1e-15, 300
+
+
+@one_blas_thread()
+def solve_beta_rows(term: Term, beta: float, F: Array, G: Array, tol: float, most: int) -> int:
+    """Set every row of F to a minimizer, in at most `most` steps; return how many are unsolved.
+
+    As for the Kullback-Leibler loss, a row is solved if no |min(F_k N_k / <F, N>, 1 - P_k / N_k)|
+    is above `tol`.  Rows without data, or weight, become 0.
+    """
+    wide = padded(whole(G), np.float64)
+    reached = wide.any(axis=1)
+    unsolved = 0
+    for rows in block_slices((len(F), len(wide))):
+        X = term.entries.dense(rows, len(wide)).astype(np.float64) * reached
+        V = term.form.dense(rows, G).astype(np.float64) * reached
+        F[rows], left = _Rows(X, V, wide, beta).solve(F[rows].astype(np.float64), tol, most, term)
+        unsolved += left
+    return unsolved
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of weighted data V .* X and of weights V, both dense; G is padded."""
+
+    X: Array
+    V: Array
+    G: Array
+    beta: float
+
+    def part(self, rows: Array) -> _Rows:
+        return replace(self, X=self.X[rows], V=self.V[rows])
+
+    def solve(self, F: Array, tol: float, most: int, term: Term) -> tuple[Array, int]:
+        """Return the minimizers from a start, and the number of those that are not solved."""
+        active = np.flatnonzero(self.X.any(axis=1))
+        found = np.zeros_like(F)
+        if not len(active):
+            return found, 0
+        rows = self.part(active)
+        F = rows._start(F[active])
+        for _ in range(most):
+            z = F @ self.G.T
+            level = z.max(axis=1, keepdims=True)
+            down, up = rows._pulls(z, level)
+            N, P = down @ self.G, up @ self.G
+            found[active] = F
+            with np.errstate(divide="ignore", invalid="ignore"):
+                shares = F * N / np.sum(F * N, axis=1, keepdims=True)
+                slopes = np.where(N > 0, 1 - P / N, 0.0)
+            wrong = (np.abs(np.minimum(shares, slopes)) > tol).any(axis=1)
+            if not wrong.any():
+                return found, 0
+            active, F, z, level = active[wrong], F[wrong], z[wrong], level[wrong]
+            rows = rows.part(wrong)
+            end = rows._least(F, N[wrong], P[wrong], rows._curvature(z, level), tol, term.threads)
+            F = rows._search(F, end, z, level)
+        return found, len(active)
+
+    def _start(self, F: Array) -> Array:
+        """Return a start above 0, on the level of the data of every row."""
+        sums = self.V @ self.G.sum(axis=1)
+        level = (self.X.sum(axis=1) / sums)[:, None]
+        fitted = np.sum(self.V * (F @ self.G.T), axis=1, keepdims=True)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            scaled = F * (self.X.sum(axis=1, keepdims=True) / fitted)
+        given = np.isfinite(scaled).all(axis=1, keepdims=True)
+        above = np.maximum(scaled, _LEAST_START * level)
+        return np.asarray(np.where(given, above, level) * self.G.any(axis=0))
+
+    def _pulls(self, z: Array, level: Array) -> tuple[Array, Array]:
+        """Return what pulls every entry of the model down, and up: V z^(beta-1), V x z^(beta-2)."""
+        floored = np.maximum(z, _FLOOR * level)
+        down = self.V * (z if self.beta > 1 else floored) ** (self.beta - 1)
+        return down, self.X * floored ** (self.beta - 2)
+
+    def _curvature(self, z: Array, level: Array) -> Array:
+        """Return the weights of the squares in the quadratic model: positive, or 0."""
+        convex = (2 - self.beta) * self.X * np.maximum(z, _FLOOR * level) ** (self.beta - 3)
+        # Where there are no data the curvature is infinite at 0, but a step to there is a good one.
+        z = np.maximum(z, _CURVATURE_FLOOR * level)
+        rest = (self.beta - 1) * self.V * z ** (self.beta - 2)
+        return np.maximum(convex + rest, _LEAST_CURVATURE * convex)
+
+    def _least(self, F: Array, N: Array, P: Array, K: Array, tol: float, n: int) -> Array:
+        """Return the least point of the quadratic model of every row."""
+        count, m = K.shape
+        indptr = np.arange(count + 1, dtype=np.int32) * np.int32(m)
+        indices = np.tile(np.arange(m, dtype=np.int32), count)
+        pull = (K * (F @ self.G.T)) @ self.G - (N - P)
+        # The kernel asks for |slope_k| <= tol sqrt(K_kk) max(pull / sqrt(K_kk)), up to a factor.
+        units = np.sqrt(K @ self.G**2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            largest = np.where(units > 0, pull / units, 0.0).max(axis=1, keepdims=True)
+            share = np.nan_to_num(N / (units * largest), nan=1.0, posinf=1.0)
+        tol = max(_QP_TOL * tol * float(share[share > 0].min(initial=1.0)), _FINEST_QP_TOL)
+        end = padded(F, np.float64)
+        # Rows of one size: the kernel may see tiny numbers, or huge ones, as 0 or infinity.
+        size = K.max(axis=1, keepdims=True)
+        entries = (indptr, indices, np.ascontiguousarray((K / size).ravel()))
+        kernels.nnls(None, None, *entries, self.G, pull / size, end, tol, _QP_SWEEPS, n)
+        return end
+
+    def _search(self, F: Array, end: Array, z: Array, level: Array) -> Array:
+        """Return points on the way to the ends of the steps that lower the loss."""
+        step = end - F
+        moves = step @ self.G.T
+        first, _ = self._slopes(z, level, moves)
+        falling = (self.X > 0) & (moves < 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            falls = np.where(falling, -moves / z, 0.0).max(axis=1)
+            t = np.where(falls > _TO_THE_BORDER, _TO_THE_BORDER / falls, 1.0)
+        here = np.arange(len(F))
+        for _ in range(_MOST_CUTS):
+            there = z[here] + t[here, None] * moves[here]
+            slopes, sizes = self.part(here)._slopes(there, level[here], moves[here])
+            # For a third-order error, half the sum of both slopes is the change of the loss.
+            high = slopes > np.maximum(0.5 * np.abs(first[here]), _CLOSE * sizes)
+            here = here[high]
+            if not len(here):
+                break
+            ratio = np.abs(first[here]) / (np.abs(first[here]) + slopes[high])
+            t[here] *= np.clip(ratio, 0.1, 0.6)
+        if self.beta < 1:
+            with np.errstate(divide="ignore", invalid="ignore"):  # how many steps to the border
+                entries = np.where(step < 0, -F / step, np.inf).min(axis=1)
+                model = np.where(falling, -z / moves, np.inf).min(axis=1)
+            self._extend(t, z, level, moves, first, np.minimum(entries, _TO_THE_BORDER * model))
+        return np.where((t == 1)[:, None], end, np.maximum(F + t[:, None] * step, 0.0))
+
+    def _extend(
+        self, t: Array, z: Array, level: Array, moves: Array, first: Array, room: Array
+    ) -> None:
+        """Lengthen full steps that fell far short of the least value, in place."""
+        slopes, _ = self._slopes(z + moves, level, moves)
+        short = np.flatnonzero((t == 1) & (slopes < 0.5 * first) & (room > 1))
+        if not len(short):
+            return
+        fall = np.maximum(1 - slopes[short] / first[short], 1 / _LONGEST)
+        further = np.minimum(np.minimum(1 / fall, _LONGEST), room[short])
+        there = z[short] + further[:, None] * moves[short]
+        slopes, _ = self.part(short)._slopes(there, level[short], moves[short])
+        t[short] = np.where(slopes <= 0.5 * np.abs(first[short]), further, 1.0)
+
+    def _slopes(self, z: Array, level: Array, moves: Array) -> tuple[Array, Array]:
+        """Return the derivatives of the loss along the moves, and the sizes of what they add up."""
+        down, up = self._pulls(np.maximum(z, 0.0), level)
+        sizes = (down + up) * np.abs(moves)
+        return np.sum((down - up) * moves, axis=1), np.sum(sizes, axis=1)

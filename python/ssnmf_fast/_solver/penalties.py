@@ -307,11 +307,7 @@ def require_scale(
     related: Iterable[Sequence[str]],
     modes: Mapping[str, int] | None = None,
 ) -> None:
-    """Raise ValueError where there is no minimum: a factor may grow while another one shrinks.
-
-    `related` has the names of factors whose components are multiplied with each other, and none of
-    these components is given; `modes` are what a user knows some factors by.
-    """
+    """Raise ValueError if a factor may grow while another one shrinks: there is no minimum."""
     products, keys = list(related), modes or {}
     met = set(penalties)
     for _ in products:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,8 +10,7 @@ import numpy as np
 from .._backend.dispatch import aligned_zeros, kernels
 from .._common.arrays import Array, bits_of, mask_of
 from .._data.entries import Target
-from .descent import Part, descend
-from .losses import Loss, multiply
+from .descent import Part, descend, multiply
 from .penalties import NONE, Bound, Penalties, value_of
 from .relations import (
     Images,
@@ -24,21 +23,19 @@ from .relations import (
     unreached,
     value,
 )
-from .units import drifts
+from .terms import Loss
 
 Workspaces = dict[Loss, tuple[Array, Array]]
 
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 _SWEEPS = 2  # of coordinate descent for every product with the data
+_DRIFT = 20  # binary orders of magnitude between the two sides of a component
 _RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no longer have to converge
 
 
 @dataclass(frozen=True)
 class Ahead:
-    """Where rows move in the next iteration: by a step in the direction in which they have moved.
-
-    `before` is what they were; with `positive`, rows that fall do not set out from zeros.
-    """
+    """The next extrapolation of rows; with `positive`, falling rows stay above zero."""
 
     before: Array
     step: float
@@ -212,20 +209,14 @@ class Problem(Rules):
     def row_statistics(
         self, others: Mapping[str, bool], ahead: Ahead | None = None
     ) -> dict[str, Statistics]:
-        """Return the statistics of these rows, or of where they move, for other factors.
-
-        `others` tells of each factor whether its curvature is asked for.
-        """
+        """Return the statistics of these rows for other factors, with their curvature or not."""
         self.product()  # before its P is overwritten
         if ahead is not None:
             self.factors[self.rows] = ahead.of(self.factors[self.rows], self.threads)
         return {name: self.statistics(name, each).copied() for name, each in others.items()}
 
     def extrapolate(self, name: str, before: Array, step: float, positive: bool) -> None:
-        """Move a factor further in the direction in which it moved; `before` is then what it was.
-
-        With `positive`, entries that fall stay above zero.
-        """
+        """Move a factor further in the direction of its last step; `before` is then old."""
         kernels.extrapolate(self.factors[name], before, step, positive, self.threads)
 
     def restore(self, factors: Mapping[str, Array]) -> None:
@@ -235,10 +226,7 @@ class Problem(Rules):
         self.forget()
 
     def beside(self, last: bool = False) -> Problem:
-        """Return a problem of the same factors, whose statistics leave this one as it is.
-
-        After the `last` update they may take the place of those of this one.
-        """
+        """Return a problem with statistics of its own; after the `last` update in shared memory."""
         workspaces = self._workspaces if last else None
         given = self.factors, self.relations, self.support, workspaces
         found = Problem(*given, penalties=self.penalties)
@@ -252,10 +240,7 @@ class Problem(Rules):
         self._images.forget()
 
     def balance(self, earlier: Mapping[str, Array] | None = None) -> None:
-        """Bring components that drifted apart in scale together, by powers of two: no rounding.
-
-        What the factors were `earlier` is scaled with them.  Penalties see the scale.
-        """
+        """Bring scales of components together by powers of two, unless they are penalized."""
         if any(self.penalties.values()):
             return
         exponents = drifts(self.relations, self._largest_of)
@@ -291,6 +276,41 @@ class Problem(Rules):
                 np.ldexp(factor, exponents[name], out=factor)
 
 
+def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) -> dict[str, Array]:
+    """Return the powers of two that bring the sides of components that drifted apart together.
+
+    Those of a component of a tensor add up to 0, and the far side of a factor's own relation has
+    its opposite.  A component that dies out of the data stays if labels, which it may still have,
+    would make a factor grow beyond all.  None for relations that do not share the factor of their
+    rows.
+    """
+    first, *rest = (r.names for r in relations)
+    if any(len(pair) > 2 or pair[0] not in first for pair in rest):
+        return {}
+    largest = {name: largest_of(name) for name in (*first, *(far for _, far in rest))}
+    if len(first) > 2:
+        sides = np.array([largest[name] for name in first])
+        logs = np.log2(np.where(sides > 0, sides, 1.0))
+        shifts = np.rint(logs.mean(axis=0) - logs).astype(np.int64)
+        shifts[-1] = -shifts[:-1].sum(axis=0)
+        shifts *= (sides > 0).all(axis=0) & (np.ptp(logs, axis=0) > _DRIFT)
+        exponents = dict(zip(first, shifts, strict=True))
+        exponents |= {far: -exponents[near] for near, far in rest}
+    else:
+        others = [first[1], *(far for near, far in rest if near == first[0])]
+        here, there = largest[first[0]], np.max([largest[name] for name in others], axis=0)
+        drifted = (here > 0) & (there > 0)
+        ratio = np.log2(there[drifted]) - np.log2(here[drifted])
+        shift = np.zeros(len(here), dtype=np.int64)
+        shift[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
+        across = dict.fromkeys((far for near, far in rest if near == first[1]), shift)
+        exponents = {first[0]: shift} | dict.fromkeys(others, -shift) | across
+    most = np.max([*largest.values()], axis=0)
+    with np.errstate(over="ignore"):
+        grown = [np.ldexp(largest[name], each) > most for name, each in exponents.items()]
+    return {name: np.where(np.any(grown, axis=0), 0, each) for name, each in exponents.items()}
+
+
 class _RowsOfBlock(Problem):
     """The problem of the rows of a block; the bounds of penalties are those of all rows."""
 
@@ -301,11 +321,7 @@ class _RowsOfBlock(Problem):
 
 
 class BlockProblem(Problem):
-    """A problem whose first relation has data on disk, read by blocks of rows in their order.
-
-    Each block updates its rows and adds its statistics for the other factor of the data, which the
-    next update of that factor needs.
-    """
+    """A problem with data on disk: blocks of rows add up the statistics of the other factor."""
 
     _ready: dict[str, Statistics]  # of the factors as they are
 

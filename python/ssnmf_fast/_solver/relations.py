@@ -14,16 +14,20 @@ from .._backend.dispatch import aligned_zeros
 from .._common.arrays import Array
 from .._data.entries import SparseEntries, Target
 from .._data.tensor_entries import RowProducts, whole
-from .descent import Part
-from .losses import Loss, added
+from .descent import Part, added
 from .penalties import NONE, Penalties
-from .terms import Term
+from .terms import Loss, Term
 
 Solver = str  # one of SOLVERS
 SOLVERS = ("auto", "mm", "mu", "hals")
 
 _MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
 _SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
+
+
+def mode_names(n_modes: int) -> tuple[str, ...]:
+    """Return the names of the factors of the modes."""
+    return tuple(f"F{mode}" for mode in range(n_modes))
 
 
 class LinearMap:
@@ -253,10 +257,7 @@ class Rules:
         return self._sides[name]
 
     def extrapolates(self) -> bool:
-        """Whether "auto" adds momentum: to plain Frobenius factorization.
-
-        With labels it would lower the objective faster too, but in minima that predict worse.
-        """
+        """Whether "auto" adds momentum: only without labels, where minima are as good."""
         here = sum(r.coefficient > 0 for r in self.relations)
         return self._all_quadratic and here + self._n_elsewhere == 1
 
@@ -282,11 +283,7 @@ class Rules:
         return all(self._by_entries(name) for name in self.factors)
 
     def _face_steps(self, name: str) -> int:
-        """Return how many conjugate gradient steps go with the sweeps over a factor.
-
-        A row takes R multiplications for an entry, and R^2 for such a step, which saves products
-        with the data.  Zeros do not count: data take the same steps however they are stored.
-        """
+        """Return the number of conjugate gradient steps: a share of the work of a product."""
         if not self.extrapolates():
             return 0
         length = sum(side.term.row_lengths[0] for side in self.sides(name) if side.term.row_lengths)

@@ -16,7 +16,7 @@ from .._data.arrays import as_array
 from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
 from .._data.tensor_entries import RowProducts
 from .._version import __version__
-from .losses import Loss
+from .terms import Loss
 
 History = Sequence[tuple[int, float]]
 
@@ -336,10 +336,7 @@ def sizes_of(F: Array, loss: Loss) -> Array:
 def normalized(
     factors: Sequence[Array], loss: Loss
 ) -> tuple[list[Array], Array, list[Array], Array]:
-    """Return factors with columns of size 1, the weights, the former sizes and the order.
-
-    The components are sorted by weight.
-    """
+    """Return factors with columns of size 1, sorted by weight; the weights, sizes and order."""
     sizes = [sizes_of(F, loss) for F in factors]
     weights = np.prod(np.array(sizes, dtype=np.float64), axis=0)
     order = np.argsort(-weights, kind="stable")

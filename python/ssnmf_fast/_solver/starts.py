@@ -20,20 +20,22 @@ from .._data.csr_file import CsrFile
 from .._data.tensors import SparseTensor, Tensor, depth
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
+from .build import build_tensor_term, build_term
 from .known import Known
 from .loop import steps_of
-from .losses import FROBENIUS, KULLBACK_LEIBLER, Loss
+from .losses import FROBENIUS, KULLBACK_LEIBLER
 from .problem import Problem
-from .relations import Relation
+from .relations import Relation, mode_names
 from .result import TensorFactorization, sizes_of
-from .terms import Term, values_of, with_values
-from .weights import build_tensor_term, build_term
+from .terms import Loss, Term, values_of, with_values
 
 INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
 
 SKETCH = 10, 4  # columns beside the rank, and power steps, of randomized SVD
 ROWS_PER_MEAN = 5  # "Random Acol" of the TS-NMF paper averages a few random rows
 _NOTHING = Known()
+# Binary orders of magnitude below 1 of numbers whose squares are well within the range.
+_SQUARED = {np.dtype(np.float32): 45, np.dtype(np.float64): 450}
 _LEAST_SQUARES_STEPS = 10  # see docs/evidence/solvers.md
 FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
 
@@ -48,11 +50,7 @@ def start(
     known: Known = _NOTHING,
     X_weights: Any = None,
 ) -> tuple[Array, Array, Array | None]:
-    """Return S (n x r), A (r x m) and B (r x k) to start from, of the dtype of X.
-
-    The mean of S A is that of X, and the mean of S B that of Y: the stopping rule measures progress
-    against the objective of the start.  What is known of the factors holds.
-    """
+    """Return S (n x r), A (r x m) and B (r x k) to start from, with the means of X and Y."""
     dtype = X.dtype
     require_memory(rank, data.shape, dtype)
     if isinstance(init, (tuple, list)):
@@ -123,11 +121,7 @@ def _least_squares(
     rng: np.random.Generator,
     known: Known,
 ) -> list[Array] | None:
-    """Return the squares of factors that were fitted to the square roots of X, float64.
-
-    None where one of them vanishes; A is by columns.  Errors of the roots of counts are all of
-    about one size, so that least squares suit them.
-    """
+    """Return the squares of factors fitted to the square roots of X, A by columns, or None."""
     data = build_term(roots(X), X_weights, FROBENIUS, "X", threads)
     S, F = uniform(data.shape, data.mean(), rank, rng)
     S, F = _as_known(S, F, known.roots(), data.mean())
@@ -138,10 +132,7 @@ def _least_squares(
 def squares_of_fit(
     roots: Term, stored: dict[str, Array], rank: int, support: dict[str, Array]
 ) -> list[Array] | None:
-    """Return the squares of factors after a short fit to roots, float64.
-
-    None where there is nothing to fit.  Sparse and dense data have the same start.
-    """
+    """Return the squares of factors after a short fit to roots, float64; None for zeros."""
     if not roots.entries.total() > 0:
         return None
     roots = replace(roots, row_lengths=())  # no conjugate gradients in so short a fit
@@ -191,12 +182,17 @@ def _given(
     S = check_factor(init[0], "init[0] (S)", (shape[0], rank), dtype, "samples x components")
     A = check_factor(init[1], "init[1] (A)", (rank, shape[1]), dtype, "components x features")
     S, A = known.restore("S", S), known.restore("A", A.T).T
-    if labels is None:
-        return S, A, None
-    if len(init) < 3:
-        return S, A, start_B(S, labels, rng).astype(dtype)
-    shape = rank, labels.shape[1]
-    return S, A, check_factor(init[2], "init[2] (B)", shape, dtype, "components x labels")
+    B = None
+    if labels is not None and len(init) > 2:
+        shape = rank, labels.shape[1]
+        B = check_factor(init[2], "init[2] (B)", shape, dtype, "components x labels")
+    exponent = int(np.frexp(S.max(initial=0.0))[1])
+    if exponent < -_SQUARED[dtype] and not known.fixed:  # the squares of S would vanish
+        S, A = np.ldexp(S, -exponent), np.ldexp(A, exponent)
+        B = None if B is None else np.ldexp(B, exponent)
+    if labels is not None and B is None:
+        B = start_B(S, labels, rng).astype(dtype)
+    return S, A, B
 
 
 def rows_of(X: Any, rows: Array) -> Any:
@@ -239,10 +235,7 @@ def _nndsvda(
 
 
 def zeros_that_stay(factors: dict[str, Array], rank: int) -> dict[str, Array]:
-    """Return where a given start is not zero, as bits, for the factors that have zeros.
-
-    Multiplicative rules keep zeros by themselves; coordinate descent would not.
-    """
+    """Return bits of the positive entries of a given start, for the factors that have zeros."""
     return {
         name: bits_of(factor > 0) for name, factor in factors.items() if not factor[:, :rank].all()
     }
@@ -261,11 +254,6 @@ _SKETCH_OF_GRAM = SKETCH[0], SKETCH[1] // 2  # whose singular values are squares
 _FURTHEST = {np.dtype(np.float32): 45, np.dtype(np.float64): 300}
 
 
-def mode_names(n_modes: int) -> tuple[str, ...]:
-    """Return the names of the factors of the modes."""
-    return tuple(f"F{mode}" for mode in range(n_modes))
-
-
 def start_tensor(
     init: Any,
     X: Tensor,
@@ -273,15 +261,11 @@ def start_tensor(
     term: Term,
     rank: int,
     rng: np.random.Generator,
-    exponent: int = 0,
 ) -> list[Array]:
-    """Return a factor for each mode, (n_k x r), of the dtype of X, with a model of its mean.
-
-    A given start is one of X times 2^exponent.
-    """
+    """Return a factor for each mode, (n_k x r), of the dtype of X, with a model of its mean."""
     given = given_factors(init)
     if given is not None:
-        return _given_factors(*given, X.shape, rank, X.dtype, exponent)
+        return _given_factors(*given, X.shape, rank, X.dtype)
     name = check_option(init, "init", TENSOR_INITS)
     if name != "auto":
         return _named(name, X, weights, term, rank, rng)
@@ -293,10 +277,7 @@ def start_tensor(
 def start_of_labels(
     init: Any, mode: int, F: Array, labels: Term, rng: np.random.Generator
 ) -> Array:
-    """Return the start of B (r x k) of a mode, whose factor starts as F.
-
-    A result that was fitted to as many labels of the mode continues from what it has of them.
-    """
+    """Return the start of B (r x k) of a mode, with factor F; that of a result goes on."""
     known = init.label_components if isinstance(init, TensorFactorization) else {}
     if mode not in known or known[mode].shape != (F.shape[1], labels.shape[1]):
         return start_B(F, labels, rng)
@@ -325,11 +306,7 @@ def _named(
 def _best_tried(
     X: Tensor, weights: Any, term: Term, rank: int, rng: np.random.Generator
 ) -> list[Array]:
-    """Return the start with the smallest objective after a few iterations.
-
-    It is, to the last bit, the start of its name: each is drawn by the generator as it was given,
-    which is left as the best one left it.
-    """
+    """Return the start with the smallest objective after a few iterations."""
     best, least, after = None, np.inf, rng
     for name in _TRIED:
         own = deepcopy(rng)
@@ -371,7 +348,6 @@ def _given_factors(
     shape: tuple[int, ...],
     rank: int,
     dtype: Any,
-    exponent: int,
 ) -> list[Array]:
     """Return given factors, whose columns share the size of their component by powers of two."""
     if len(factors) != len(shape):
@@ -382,7 +358,7 @@ def _given_factors(
     for mode, (F, n) in enumerate(zip(factors, shape, strict=True)):
         wanted = (n, rank), np.float64, f"length of mode {mode} x components"
         checked.append(check_factor(F, f"init[{mode}]", *wanted, limited=False))
-    total = np.full(rank, -exponent)
+    total = np.zeros(rank, dtype=np.int64)
     alive = np.all([F.any(axis=0) for F in checked], axis=0)
     if weights is not None:
         vector = check_vector(weights, "weights of init", rank, np.float64, limited=False)
@@ -402,10 +378,9 @@ def _given_factors(
     total[~alive] = 0
     largest = int(total[alive].max()) if alive.any() else 0
     if abs(largest) > _FURTHEST[dtype]:
-        found, wanted = (round(power * np.log10(2)) for power in (largest + exponent, exponent))
         raise ValueError(
-            f"init is a model with entries of about 1e{found}, and X has entries of about "
-            f"1e{wanted}; multiply a factor of init by a constant that brings it near to X."
+            f"init is a model with entries of about 1e{round(largest * np.log10(2))}; multiply a "
+            "factor of init by a constant that brings it near to X."
         )
     shares = np.tile(total // len(shape), (len(shape), 1))
     shares[0] = total - shares[1:].sum(axis=0)
@@ -437,10 +412,7 @@ def _least_squares_cp(
 
 
 def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[Array]:
-    """Leading left singular vectors of every unfolding, their larger parts of one sign.
-
-    Zeros become the mean of their column; a short mode has random columns beside its vectors.
-    """
+    """Leading left singular vectors of every unfolding, of one sign, zeros filled."""
     factors, rounding = [], np.sqrt(np.finfo(X.dtype).eps)
     for mode, length in enumerate(X.shape):
         if isinstance(X, SparseTensor):
@@ -463,11 +435,7 @@ def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[A
 
 
 def _left_vectors(matrix: Any, rank: int, rng: np.random.Generator, threads: int) -> Array:
-    """Return the leading left singular vectors of a matrix with many columns, sparse or dense.
-
-    Columns of few entries are never sketched: their number is that of the entries of a tensor,
-    when each of its tuples occurs once.
-    """
+    """Return the leading left singular vectors of a wide matrix; short columns are not sketched."""
     sparse = sp.issparse(matrix)
     columns = matrix.shape[1]
     counts = np.bincount(matrix.indices, minlength=columns) if sparse else (matrix > 0).sum(axis=0)

@@ -1,7 +1,9 @@
-"""Terms: what a data matrix with a loss and weights contributes to the update of a factor.
+"""Losses and terms: what a data matrix with a loss and weights adds to the update of a factor.
 
-A term of the objective is ``sum V .* d(Z, F G^T)``.  Its loss gives P and N from the two things
-that a term holds: the entries V .* Z and the form of the weights V.
+A term of the objective is ``sum V .* d(Z, F G^T)``.  Its gradient in F is a multiple of N - P with
+two nonnegative matrices P and N (see the user guide): P is linear in the data, N knows the weights
+alone.  A loss gives them from the two things that a term holds: the entries V .* Z and the form of
+the weights V.  :func:`register` enters a loss; public functions find it by name.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.text import short
 from .._data.arrays import entry_rows
 from .._data.arrays import with_values as csr_with_values
 from .._data.csr_file import CsrFile
@@ -28,25 +31,183 @@ from .._data.entries import (
     WeightedEntries,
     block_slices,
 )
-from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries
+from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries, mean_sum, used_columns
 from .._data.tensors import SparseTensor
 from .._data.weight_forms import Listed, MissingEntries, Separable, WeightForm
-from .losses import Loss
+from .descent import multiply
 
 _FEW_MISSING = 0.5
+_FINEST, _RELAXATION = 1e-4, 0.9  # of multiplicative steps by rows
 
 
-def values_of(Z: Any) -> Array:
-    """Return the stored values of a sparse matrix or tensor, or an array itself."""
-    values: Array = Z.values if isinstance(Z, SparseTensor) else Z.data if sp.issparse(Z) else Z
-    return values
+class Loss:
+    """A loss.  What stands here are the defaults; `name`, P, N and value must be given.
+
+    Attributes
+    ----------
+    name : str
+        What public functions know it by.
+    exponents : (float, float)
+        (a, b) of the separable majorizer: for F .* t instead of F its derivative in t is a multiple
+        of ``N t^a - P t^b``, a from 0 to 1 and b from -2 to 0.  Its least value is at
+        ``t = (P / N)^(1 / (a - b))``.
+    slope : float
+        The gradient is slope (N - P).
+    degree : float, optional
+        d(c x, c z) = c^degree d(x, z); None if there is no such number.
+    quadratic : bool
+        Whether the majorizer may be replaced by the loss itself, with Gram matrices.
+    descends : bool
+        Whether `descend` is there.
+    model_free : bool
+        Whether N does not depend on the model.  One row is asked for if all rows of V are equal.
+    constant_of_weights : bool
+        Whether `constant` is 0 without weights: a file is not read for it then.
+    start : str
+        The start that ``init="auto"`` stands for.
+    """
+
+    name: str
+    exponents: tuple[float, float] = (0.0, -1.0)
+    slope = 1.0
+    degree: float | None = None
+    quadratic = False
+    descends = False
+    model_free = False
+    constant_of_weights = False
+    start = "random"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process takes its own loss of this name: losses are told apart by identity."""
+        return registered, (self.name, "loss")
+
+    def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
+        """Give P; `entries` are V .* Z."""
+        raise NotImplementedError
+
+    def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
+        """Give N; `form` is V."""
+        raise NotImplementedError
+
+    def value(self, term: Term, F: Array, G: Array) -> float:
+        """Return sum V .* d(Z, F G^T)."""
+        raise NotImplementedError
+
+    def constant(self, z: Array, w: Array | None) -> float:
+        """Return what `value` needs of data entries and their weights alone; NaN is missing."""
+        del z, w
+        return 0.0
+
+    def entrywise(self, sparse: bool, listed: bool, weighted: bool) -> bool:
+        """Whether `value` reads the entries of the data with their weights, ``term.data``."""
+        del sparse, listed, weighted
+        return False
+
+    def unreached(self, entries: Entries, F: Array, G: Array) -> float:
+        """Return what entries that no component can reach have of the value: a constant."""
+        del entries, F, G
+        return 0.0
+
+    def energy(self, values: Array) -> Array:
+        """Return phi(x) if d is the Bregman divergence of phi: samples may share a mean then."""
+        raise ValueError(
+            f"the loss {self.name!r} has no weighted means, which samples with a common "
+            "representation need; use 'frobenius' or 'kullback-leibler'."
+        )
+
+    def check(self, term: Term, name: str) -> None:
+        """Raise ValueError for data for which the loss is not defined."""
+
+    def descend(
+        self,
+        term: Term,
+        F: Array,
+        G: Array,
+        support: Array | None,
+        sweeps: int,
+        with_value: bool,
+        linear: float = 0.0,
+    ) -> float | None:
+        """Lower the value by coordinate descent on F, in place, and return it where asked for.
+
+        For terms whose entries are those of a sparse matrix in memory.  Entries of F stay that
+        are not in `support`, as bits.  What is lowered has a multiple of the sum of F beside it.
+        """
+        raise NotImplementedError
+
+    def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
+        """Set every row of F to the minimizer, G fixed; return the number of rows left unsolved.
+
+        By multiplicative steps, until no ``|F_k (N_k - P_k)|`` is above `tol` times <F, N>; they
+        are too slow for less than 1e-4.
+        """
+        size = mean_sum(G)
+        F[F <= 0] = term.mean() / size if size > 0 else 1.0
+        F *= used_columns(G)
+        P, N = np.empty_like(F), np.empty_like(F)
+        unsolved = np.ones(len(F), dtype=bool)
+        for _ in range(most):
+            self.P(term.entries, F, G, Target(P))
+            self.N(term.form, F, G, Target(N))
+            whole = np.sum(F * N, axis=1, keepdims=True)
+            unsolved = (np.abs(F * (N - P)) > max(tol, _FINEST) * whole).any(axis=1)
+            if not unsolved.any():
+                break
+            multiply(F, {self: (P, N)}, "mm", _RELAXATION, term.threads)
+        return int(np.count_nonzero(unsolved))
 
 
-def with_values(Z: Any, values: Array) -> Any:
-    """Return data of the kind of Z with other values at its places."""
-    if isinstance(Z, SparseTensor):
-        return Z.with_values(values)
-    return csr_with_values(Z, values) if sp.issparse(Z) else values
+registry: dict[str, Loss] = {}
+
+
+def register(loss: Loss) -> Loss:
+    """Enter a loss: public functions take its name from now on."""
+    registry[loss.name] = loss
+    return loss
+
+
+def registered(name: Any, argument: str) -> Loss:
+    """Return the loss of a name."""
+    if isinstance(name, str) and name in registry:
+        return registry[name]
+    listed = ", ".join(repr(known) for known in registry)
+    raise ValueError(
+        f"{argument} must be one of {listed}, or a number from 0 to 2; got {short(name)}."
+    )
+
+
+def register_loss(loss: Loss) -> Loss:
+    """Enter a loss of a user: public functions take its name from now on.
+
+    Parameters
+    ----------
+    loss : Loss
+        An instance of a class derived from :class:`Loss`, with a name of its own; a loss that was
+        registered by this name before is replaced, unless it is one of this package.
+
+    Returns
+    -------
+    Loss
+        The same.
+
+    Raises
+    ------
+    TypeError
+        If it is no instance of such a class, or its name is no text.
+    ValueError
+        If it has the name of a loss of this package.
+    """
+    if not isinstance(loss, Loss):
+        raise TypeError(
+            f"loss must be an instance of a class derived from extend.Loss; got {loss!r:.100}."
+        )
+    name = getattr(loss, "name", None)
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"the name of a loss must be text, such as 'elastic'; got {name!r:.100}.")
+    known = registry.get(name)
+    if known is not None and type(known).__module__.startswith(f"{__package__}."):
+        raise ValueError(f"{name!r} is a loss of ssnmf_fast; give the new loss another name.")
+    return register(loss)
 
 
 @dataclass(frozen=True)
@@ -81,10 +242,7 @@ class Term:
         return self.loss.quadratic and self.form.separable
 
     def view(self, position: int) -> Term:
-        """Return the term as the factor at a position sees it: as that of the rows.
-
-        It is made once: it may be a copy.  Its value is taken by the first one only.
-        """
+        """Return the term by the rows of the factor at a position, made once."""
         if position == 0:
             return self
         if position not in self._views:
@@ -138,8 +296,20 @@ def _first(numbers: tuple[int, ...], position: int) -> tuple[int, ...]:
     return (*numbers[position : position + 1], *numbers[:position], *numbers[position + 1 :])
 
 
-# ------------------------------------------------------------------------------- building
 # Z is clean data: a matrix of `check_matrix`, or a tensor of `check_tensor`; so are the weights.
+
+
+def values_of(Z: Any) -> Array:
+    """Return the stored values of a sparse matrix or tensor, or an array itself."""
+    values: Array = Z.values if isinstance(Z, SparseTensor) else Z.data if sp.issparse(Z) else Z
+    return values
+
+
+def with_values(Z: Any, values: Array) -> Any:
+    """Return data of the kind of Z with other values at its places."""
+    if isinstance(Z, SparseTensor):
+        return Z.with_values(values)
+    return csr_with_values(Z, values) if sp.issparse(Z) else values
 
 
 def entries_of(Z: Any, threads: int, tensor: bool = False) -> Entries:
@@ -203,10 +373,7 @@ def weighted(
     listed: bool = False,
     tensor: bool = False,
 ) -> Term:
-    """Return the term of data with a weight for each of its values, 1 where `w` is None.
-
-    `listed` says that all that is not listed weighs 0; without a form, the weights are listed.
-    """
+    """Return the term of data with a weight for each value (None: 1); `listed`: others weigh 0."""
     dense = isinstance(Z, np.ndarray)
     if dense and w is not None and (absent := np.isnan(Z)).any():
         Z, w = np.where(absent, 0, Z), np.where(absent, 0, w)
@@ -247,10 +414,7 @@ def _term(
 
 
 def with_gaps(term: Term, dtype: Any) -> Term:
-    """Return a term that has no missing entries as a part of data that have some.
-
-    Which updates a fit makes depends on the form of the weights: it must be that of all data.
-    """
+    """Return a term without missing entries as a part of data that have some."""
     if not term.form.separable:
         return term
     none = SparseEntries(sp.csr_array(term.shape, dtype=dtype), term.threads)
@@ -258,10 +422,7 @@ def with_gaps(term: Term, dtype: Any) -> Term:
 
 
 def _without_nan(Z: Array, whole: Separable) -> WeightForm:
-    """Separable weights, but 0 where a dense matrix has NaN.
-
-    To list the missing ones costs a pass over them alone, but 24 bytes for each.
-    """
+    """Separable weights, but 0 where a dense matrix has NaN."""
     missing = np.isnan(Z)
     if np.count_nonzero(missing) > _FEW_MISSING * missing.size:
         mask = DenseEntries(Z, whole.threads, mask=True)

@@ -1,24 +1,31 @@
-"""What is asked of weights."""
+"""Weights of the entries of data: vectors, an array, a pattern of observed or missing entries."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.arrays import as_array, entry_rows, on_disk_error, sample, scale_rows, with_values
-from .._data.border import check_entries, check_matrix, check_shape, check_vector
-from .._data.csr_file import CsrFile
-from .._data.tensors import Tensor, check_tensor, coordinate_parts
-from .._data.weight_forms import Separable
-from .._solver import terms
-from .losses import Loss
-from .terms import Term
+from .._data.arrays import (
+    as_array,
+    drop_entries,
+    entry_rows,
+    sample,
+    scale_rows,
+    with_values,
+)
+from .._data.border import check_entries, check_matrix, check_shape, check_vector, read_pattern
+from .._data.entries import SparseEntries
+from .._data.tensor_entries import SparseTensorEntries
+from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor
+from .._data.weight_forms import MissingEntries, MissingPlaces, Separable
+from . import terms
+from .terms import Loss, Term
 
 Self = TypeVar("Self", bound="Weights")
 
@@ -64,10 +71,7 @@ class Weights(ABC):
 
     @abstractmethod
     def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
-        """Return a clean X with one row for each group, its weights, and the constant left out.
-
-        G (groups x samples) has a 1 for each sample.
-        """
+        """Return clean X by groups (G: groups x samples), its weights, and a constant."""
 
     # What follows holds entries of a clean matrix out, to see how well fits predict them.
 
@@ -108,7 +112,7 @@ class Weights(ABC):
         """Return the weights of the transposed data."""
 
 
-_TWO_WAYS = (
+TWO_WAYS = (
     "{}, which can be read in two ways: give weights.observed(pattern) if all other entries weigh "
     "0, weights.missing(pattern) if its entries are the missing ones."
 )
@@ -138,7 +142,7 @@ class Outer(Weights):
         return terms.separable(Z, self.checked(Z, name), loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        return _by_mode(X, [self.rows, self.columns], loss, threads)
+        return by_mode(X, [self.rows, self.columns], loss, threads)
 
     def seen(self, X: Any) -> Any:
         if self.rows is None:
@@ -151,8 +155,6 @@ class Outer(Weights):
         return with_values(pattern, whole.at(terms.places_of(pattern), X.dtype))
 
     def apart_from(self, X: Any, hidden: sp.csr_array) -> Weights:
-        from .pattern_weights import Missing
-
         del X
         return Missing(hidden, self)
 
@@ -223,9 +225,9 @@ class Entrywise(Weights):
         return terms.entrywise(Z, self.checked(Z, name), loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        W = check_tensor(self.array, "X_weights", X.dtype)
+        W = check_tensor(self.array, "X_weights", X.dtype, ordinary=False)
         if not isinstance(W, np.ndarray):
-            raise TypeError(_TWO_WAYS.format("X_weights is a sparse tensor"))
+            raise TypeError(TWO_WAYS.format("X_weights is a sparse tensor"))
         check_entries(W, "X_weights")
         if W.shape != X.shape:
             raise ValueError(f"X_weights has shape {W.shape}; expected {X.shape}, the shape of X.")
@@ -247,7 +249,7 @@ class Entrywise(Weights):
 
     def checked(self, Z: Any, name: str) -> Array:
         if sp.issparse(self.array):  # a block of rows on a cluster
-            as_weights(self.array, name)
+            raise TypeError(TWO_WAYS.format(f"{name} is a sparse matrix"))
         W: Array = check_matrix(self.array, name, dtype=Z.dtype, allow_nan=False)
         check_shape(W, Z.shape, name, f"the shape of {name[0]}")
         return W
@@ -268,50 +270,192 @@ class Entrywise(Weights):
         return mean, Entrywise(total), rest(loss, (X, W), (mean, total))
 
 
-def as_weights(given: Any, name: str) -> Weights:
-    """Return what a user gave as weights: None stands for ones, an array for its entries."""
-    if isinstance(given, Weights):
-        return given
-    if given is None:
-        return Outer(None, None)
-    if sp.issparse(given):
-        raise TypeError(_TWO_WAYS.format(f"{name} is a sparse matrix"))
-    return Entrywise(given)
+@dataclass(frozen=True, eq=False)
+class ByPattern(Weights):
+    """Weights that a sparse pattern gives."""
+
+    pattern: Any
+    _row_field: ClassVar = "pattern"
+
+    def pattern_of(self, Z: Any, name: str) -> sp.csr_array:
+        """Return the pattern, checked to be one of a clean matrix."""
+        return _checked_pattern(self.pattern, Z, name)
+
+    def cut(self: Self, rows: Array, columns: Array) -> Self:
+        pattern = read_pattern(self.pattern, "X_weights")  # type: ignore[attr-defined]
+        return replace(self, pattern=pattern[rows][:, columns])  # type: ignore[type-var]
+
+    def turned(self: Self) -> Self:
+        pattern = read_pattern(self.pattern, "X_weights")  # type: ignore[attr-defined]
+        return replace(self, pattern=pattern.T)  # type: ignore[type-var]
 
 
-def build_term(Z: Any, given: Any, loss: Loss, name: str, threads: int) -> Term:
-    """Check the weights of a clean data matrix (of :func:`check_data`) and return its term.
+@dataclass(frozen=True, eq=False)
+class Observed(ByPattern):
+    """Weights that are zero outside of a sparse pattern."""
 
-    `name` is "X" or "Y"; the weights are called X_weights or Y_weights in errors.
-    """
-    title = f"{name}_weights"
-    if not isinstance(Z, CsrFile):
-        term = as_weights(given, title).term(Z, loss, title, threads)
-    elif given is None:
-        term = terms.on_disk(Z, loss, threads)
-    else:
-        raise on_disk_error(title, name)
-    loss.check(term, name)
-    return term
+    def hide(self, X: Any) -> sp.csr_array:
+        return sp.csr_array((read_pattern(self.pattern, "X_weights") != 0).multiply(X))
+
+    def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
+        pattern = read_pattern(self.pattern, "X_weights")
+        return lambda rows: pattern[rows].toarray() == 0
+
+    def listed(self, X: Any) -> sp.csr_array:
+        return self.pattern_of(X, "X_weights")
+
+    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
+        return sample(self.pattern_of(X, "X_weights"), pattern)
+
+    def without(self, X: Any, hidden: sp.csr_array) -> tuple[Any, Observed]:
+        return X, self.apart_from(X, hidden)
+
+    def apart_from(self, X: Any, hidden: sp.csr_array) -> Observed:
+        pattern = self.pattern_of(X, "X_weights")
+        return Observed(drop_entries(pattern, sample(hidden, pattern).data != 0))
+
+    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+        """The data on the pattern, explicit zeros included."""
+        pattern = self.pattern_of(Z, name)
+        known = sample(Z, pattern)
+        if np.isnan(known.data).any():
+            k = int(np.flatnonzero(np.isnan(known.data))[0])
+            row = int(np.searchsorted(pattern.indptr, k, side="right")) - 1
+            raise ValueError(
+                f"{name} marks entry [{row}, {pattern.indices[k]}] as observed, but it is NaN "
+                f"in {name[0]}. Take it out of the pattern, or give the entry a value."
+            )
+        return terms.observed(known, pattern, loss, threads)
+
+    def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
+        pattern = tensor_pattern(self.pattern, X)
+        if isinstance(X, SparseTensor):
+            return terms.observed(X.sampled(pattern.at), pattern, loss, threads)
+        known = SparseTensor(pattern.at, X[tuple(pattern.at.places)])
+        check_entries(known.values[None], "the observed entries of X")
+        return terms.observed(known, pattern, loss, threads)
+
+    def with_rows(self, rows: Array, name: str) -> Observed:
+        pattern = read_pattern(self.pattern, name).astype(np.float64)
+        check_rows(pattern, rows, f"The pattern of {name}")
+        return Observed(scale_rows(pattern, rows))
+
+    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
+        pattern = self.pattern_of(X, name)
+        X = sample(X, pattern)
+        total = sp.csr_array(G @ pattern)
+        sums = sp.csr_array(G @ with_values(pattern, pattern.data * X.data))
+        total.sort_indices()
+        sums.sort_indices()
+        mean = sample(sums, total)
+        mean.data = ratio(mean.data, total.data)
+        constant = rest(loss, (X.data, pattern.data), (mean.data, total.data))
+        return mean, Observed(total), constant
 
 
-def build_tensor_term(X: Tensor, given: Any, loss: Loss, threads: int) -> Term:
-    """Check the weights of a tensor (of :func:`check_tensor`) and return its term.
+@dataclass(frozen=True, eq=False)
+class Missing(ByPattern):
+    """Weights that are zero on a sparse pattern, and `others`, which are ones, outside of it."""
 
-    They may be those of a matrix, or a sequence of one vector, or None, for each mode.
-    """
-    vectors = given if given is not None else [None] * len(X.shape)
-    if isinstance(given, Weights):
-        term = given.tensor_term(X, loss, threads)
-    elif isinstance(vectors, (list, tuple)) and coordinate_parts(vectors, "X_weights") is None:
-        term = _by_mode(X, vectors, loss, threads)
-    else:
-        term = Entrywise(given).tensor_term(X, loss, threads)
-    loss.check(term, "X")
-    return term
+    others: Outer = field(default_factory=lambda: Outer(None, None))
+
+    def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
+        hidden = sp.csr_array(read_pattern(self.pattern, "X_weights") != 0)
+        others = self.others.absent(shape)
+        return lambda rows: hidden[rows] + others(rows)
+
+    @property
+    def divisible(self) -> bool:  # type: ignore[override]
+        return self.others.rows is None
+
+    def seen(self, X: Any) -> Any:
+        return self.others.seen(self.hide(X))
+
+    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
+        missing = sample(self.pattern_of(X, "X_weights"), pattern).data != 0
+        weights = self.others.at(X, pattern)
+        return with_values(weights, np.where(missing, 0, weights.data))
+
+    def apart_from(self, X: Any, hidden: sp.csr_array) -> Missing:
+        both = hidden + (self.pattern_of(X, "X_weights") != 0)
+        return replace(self, pattern=sp.csr_array(both))
+
+    def cut(self, rows: Array, columns: Array) -> Missing:
+        return replace(super().cut(rows, columns), others=self.others.cut(rows, columns))
+
+    def turned(self) -> Missing:
+        return replace(super().turned(), others=self.others.turned())
+
+    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+        """All entries but those of the pattern, which are dropped from Z once."""
+        pattern = self.pattern_of(Z, name).copy()
+        pattern.data = (pattern.data != 0).astype(Z.dtype)
+        pattern.eliminate_zeros()
+        vectors = self.others.checked(Z, name)
+        if not sp.issparse(Z):
+            Z = Z.copy()
+            Z[entry_rows(pattern.indptr), pattern.indices] = np.nan
+            return terms.separable(Z, vectors, loss, threads)
+        present = drop_entries(Z, sample(pattern, Z).data != 0)
+        present.sort_indices()
+        whole, w = Separable(tuple(vectors), threads), None
+        if any(vector is not None for vector in vectors):
+            pattern.data = whole.at(terms.places_of(pattern), Z.dtype)
+            w = whole.at(terms.places_of(present), Z.dtype)
+        form = MissingEntries(SparseEntries(pattern, threads), whole)
+        return terms.weighted(present, w, loss, threads, form)
+
+    def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
+        pattern = tensor_pattern(self.pattern, X)
+        if isinstance(X, SparseTensor):
+            ones = pattern.with_values(np.ones_like(pattern.values))
+            whole = Separable((None,) * len(X.shape), threads)
+            form = MissingPlaces(SparseTensorEntries(ones, threads), whole)
+            return terms.weighted(X.without(pattern.at), None, loss, threads, form)
+        known = X.copy()
+        known[tuple(pattern.at.places)] = np.nan
+        return terms.separable(known, [None] * X.ndim, loss, threads, tensor=True)
+
+    def with_rows(self, rows: Array, name: str) -> Missing:
+        """A row of weight 0 is missing as a whole."""
+        if not np.isin(rows, (0, 1)).all():
+            raise ValueError(
+                f"{name} are weights.missing(...), which weights of samples cannot be combined "
+                "with. Mark missing entries by NaN in a dense X, give weights.observed(...), or no "
+                "weights of samples (sample_weight None, labeled_weight 1)."
+            )
+        pattern = read_pattern(self.pattern, name).astype(np.float64)
+        check_rows(pattern, rows, f"The pattern of {name}")
+        whole = np.repeat((rows == 0)[:, None], pattern.shape[1], axis=1)
+        return Missing(scale_rows(pattern, rows) + sp.csr_array(whole.astype(np.float64)))
+
+    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
+        """Refuse: the sums over groups are not sparse."""
+        raise ValueError(
+            f"{name} are weights.missing(...), which samples with a common representation cannot "
+            "take; mark missing entries by NaN in a dense X, or give weights.observed(...)."
+        )
 
 
-def _by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Term:
+def _checked_pattern(pattern: Any, Z: Any, name: str) -> sp.csr_array:
+    checked = check_matrix(read_pattern(pattern, name), name, dtype=Z.dtype, allow_nan=False)
+    check_shape(checked, Z.shape, name, "the shape of the data")
+    return checked
+
+
+def tensor_pattern(pattern: Any, X: Tensor) -> SparseTensor:
+    """Return the nonzero entries of a pattern of weights."""
+    checked = check_tensor(pattern, "X_weights", X.dtype, ordinary=False)
+    if checked.shape != X.shape:
+        raise ValueError(f"X_weights has shape {checked.shape}; expected {X.shape}, that of X.")
+    if isinstance(checked, SparseTensor):
+        return checked
+    check_entries(checked, "X_weights")
+    places = np.array(np.nonzero(checked), dtype=np.int32)
+    return SparseTensor(Coordinates(places, checked.shape), checked[tuple(places)])
+
+
+def by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Term:
     if len(vectors) != len(X.shape):
         raise ValueError(
             f"X_weights has {len(vectors)} vectors, and X has {len(X.shape)} modes; give one for "
@@ -322,20 +466,6 @@ def _by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Ter
         for mode, (vector, length) in enumerate(zip(vectors, X.shape, strict=True))
     ]
     return terms.separable(X, checked, loss, threads, tensor=True)
-
-
-def collapse(
-    X: Any, X_weights: Any, groups: Array, n_groups: int, loss: Loss
-) -> tuple[Any, Weights, float]:
-    """Merge the rows of a clean X by groups, 0 ... n_groups - 1, which all occur.
-
-    Return their weighted means, the weights of these, and what of the loss they do not have: a
-    constant, since ``sum w_i d(x_i, z)`` over a group is ``w d(x, z)`` plus a constant, with w the
-    sum of the weights and x the weighted mean.
-    """
-    n = X.shape[0]
-    G = sp.csr_array((np.ones(n, dtype=X.dtype), (groups, np.arange(n))), shape=(n_groups, n))
-    return as_weights(X_weights, "X_weights").grouped(X, G, loss, "X_weights")
 
 
 def check_rows(array: Any, rows: Array, name: str) -> None:

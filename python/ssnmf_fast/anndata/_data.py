@@ -239,7 +239,5 @@ def fit_sets(chosen: Chosen, sets: Sets, rank: int, given: dict[str, Any]) -> Se
         }
         for name, each in sets.items()
     }
-    model = SeededTopics(
-        seeds, n_free_topics=rank - len(sets), membership="mixed", readout=None, **given
-    )
+    model = SeededTopics(seeds, n_free_topics=rank - len(sets), membership="mixed", **given)
     return model.fit(chosen.X)

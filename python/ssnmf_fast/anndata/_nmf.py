@@ -147,7 +147,7 @@ def nmf(
         if sets is None:
             known = None if batches is None else usage_of_profiles(data.X, batches)
             model = NMF(rank + len(of_batches), init=init, n_starts=n_starts, **given).fit(
-                data.X, S_fixed=known
+                data.X, covariates=known
             )
         else:
             names = names_of_programs(sets, rank)

@@ -77,7 +77,7 @@ class Task:
                 ssnmf_fast.complete,
                 matrix,
                 method=options.method,
-                rank=rank,
+                n_components=rank,
                 gamma_min=("validate" if gamma is None else gamma) if self.noisy else None,
                 biases=self.noisy,
                 max_iter=options.max_iter,
@@ -132,11 +132,11 @@ def evaluate(task: Task) -> tuple[Completion, dict[str, Any]]:
             root = np.sqrt(np.mean(gap**2))
             errors[name] = {"RMSE": float(root), "MAE": float(np.mean(np.abs(gap)))}
         if task.noisy:
-            rank, gamma = max(1, completion.rank), completion.gamma
+            rank, gamma = max(1, completion.n_components), completion.gamma
         begin = time.perf_counter()
     completion = task.fit(task.matrix, rank, gamma)
     seconds["fit"] = time.perf_counter() - begin
-    chosen = f"rank {completion.rank}"
+    chosen = f"rank {completion.n_components}"
     if task.noisy:
         chosen += f", gamma {completion.gamma:.3g}"
     print(f"  fit       {chosen}, {completion.n_iter} iterations in {seconds['fit']:.2f} s")
@@ -151,7 +151,7 @@ def evaluate(task: Task) -> tuple[Completion, dict[str, Any]]:
         "density": task.density,
         "method": options.method,
         "noisy": task.noisy,
-        "rank": completion.rank,
+        "rank": completion.n_components,
         "gamma": completion.gamma,
         "iterations": completion.n_iter,
         "converged": completion.converged,
@@ -182,7 +182,7 @@ class _FitsBar(ProgressBar):
                 self._bar.update(1)
             self._iteration = state.iteration
             self._bar.set_postfix_str(
-                f"rank {state.rank}, gamma {state.gamma:.2g}, iteration {state.iteration}"
+                f"rank {state.n_components}, gamma {state.gamma:.2g}, iteration {state.iteration}"
             )
         return False
 

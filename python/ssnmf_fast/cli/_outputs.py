@@ -109,7 +109,7 @@ def _tree(fitted: Fitted, topics: Topics) -> str:
         return ""
     try:
         return str(TopicTree(fitted.model, fitted.terms))
-    except ValueError:  # a topic beside parts of it
+    except ValueError:  # a topic and also subtopics of it
         return ""
 
 

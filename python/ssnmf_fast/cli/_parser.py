@@ -149,9 +149,9 @@ _MODEL = {
     "file with one date per line ({users})",
     f"--freq {'|'.join(FREQUENCIES)}|SLICES": "slices of time: how long they are, also in "
     "multiples as '2 weeks' or '6 hours', or how many (default: month; {users})",
-    "--method tied|tensor|sums|two-layer|nmf": "how topics are found: with the same shares in all "
-    "texts of a slice of time, from a tensor, from the sums of the texts of each slice, from "
-    "topics of each slice, or from the texts alone (default: tied; {users})",
+    "--method tied|tensor|sums|nmf": "how topics are found: with the same shares in all "
+    "texts of a slice of time, from a tensor, from the sums of the texts of each slice, "
+    "or from the texts alone (default: tied; {users})",
     "--documents-per-slice COUNT": "for how many texts a slice of time counts at most, or how many "
     "are drawn for the tensor (default: the median; {users})",
     "--free-topics INTEGER": "topics in addition to those with names (default: 0; {users})",

@@ -38,7 +38,7 @@ def complete(
     observed: Any = None,
     shape: tuple[int, int] | None = None,
     method: MethodName | Method = "auto",
-    rank: int | None = None,
+    n_components: int | None = None,
     gamma_min: float | Literal["validate"] | None = None,
     biases: bool = False,
     fill_value: float = 0.0,
@@ -81,7 +81,7 @@ def complete(
         - "nnm", "structured-nnm": :class:`NNM <completion.NNM>` and
           :class:`StructuredNNM <completion.StructuredNNM>`, nuclear norm minimization [1]_ ((2.2),
           (2.7)), for small matrices.
-    rank : int, optional
+    n_components : int, optional
         Rank r; the nuclear norm methods determine it themselves and do not take it.  None estimates
         it: by the number of singular values above a hundredth of the largest while the regularizer
         falls (for "structured-sirls" in a run of "sirls" before), or, where `gamma_min` is
@@ -115,9 +115,9 @@ def complete(
         Number of threads; it does not change the result.  None uses all cores that are available to
         the process.
     callback : callable, optional
-        Called with a :class:`ssnmf_fast.results.CompletionState` after every check, those of the
-        search of ``gamma_min="validate"`` included.  Returning True stops everything; the result is
-        then that of the current fit, which during the search uses nine tenths of the entries.
+        Called with a :class:`CompletionState` after every check, those of the search of
+        ``gamma_min="validate"`` included.  Returning True stops everything; the result is then that
+        of the current fit, which during the search uses nine tenths of the entries.
     verbose : int
         1 shows progress on standard error: a bar on a terminal, otherwise lines.
     dtype : {"float32", "float64"}, optional
@@ -141,7 +141,7 @@ def complete(
     ------
     ValueError, TypeError
         For bad input: no observed entry, repeated entries, infinities, a mask of another shape, a
-        rank above min(n, m), an option that the method does not use; the message names the
+        n_components above min(n, m), an option that the method does not use; the message names the
         argument.
 
     Notes
@@ -162,12 +162,12 @@ def complete(
     >>> rng = np.random.default_rng(0)
     >>> M = rng.random((40, 2)) @ rng.random((2, 30))
     >>> holes = np.where(rng.random(M.shape) < 0.5, M, np.nan)
-    >>> fit = sf.complete(holes, rank=2, random_state=0)
+    >>> fit = sf.complete(holes, n_components=2, random_state=0)
     >>> bool(np.abs(fit.to_dense() - M).max() < 1e-6)
     True
     """
     chosen = check_method(method, noisy=gamma_min is not None)
-    rank = None if rank is None else check_integer(rank, "rank", 1)
+    rank = None if n_components is None else check_integer(n_components, "n_components", 1)
     gamma_min = check_gamma_min(gamma_min)
     biases = _check_flag(biases, "biases")
     nonnegative = None if nonnegative is None else _check_flag(nonnegative, "nonnegative")
@@ -176,7 +176,7 @@ def complete(
     tol = None if tol is None else check_real(tol, "tol")
     rng, threads = check_random_state(random_state), resolve_threads(n_threads)
     noisy = gamma_min is not None and chosen.by_levels
-    _check_together(chosen, noisy, {"rank": rank, "gamma_min": gamma_min, "init": init})
+    _check_together(chosen, noisy, {"n_components": rank, "gamma_min": gamma_min, "init": init})
     if biases and not noisy:
         raise ValueError(
             "biases=True needs gamma_min (a number or 'validate') and method 'auto', 'sirls' or "
@@ -192,7 +192,9 @@ def complete(
             f"{entries.dtype}; got {short(fill_value)}."
         )
     if rank is not None and rank > min(entries.shape):
-        raise ValueError(f"rank must be at most min(n, m) = {min(entries.shape)} of M; got {rank}.")
+        raise ValueError(
+            f"n_components must be at most min(n, m) = {min(entries.shape)} of M; got {rank}."
+        )
     if nonnegative is None:
         nonnegative = chosen.nonnegative and not noisy and bool(entries.data.min() >= 0)
     problem = Problem(
@@ -233,7 +235,7 @@ def _solved(method: Method, problem: Problem, observers: list[Any]) -> Fit:
         if not observers:
             continue
         state, scale = fit.history[-1], fit.F.dtype.type(fit.observations.scale)
-        left, right = fit.F[:, : state.rank] * scale, fit.G[:, : state.rank].T
+        left, right = fit.F[:, : state.n_components] * scale, fit.G[:, : state.n_components].T
         left.flags.writeable = right.flags.writeable = False
         state = replace(state, left=left, right=right)
         answers = [observer(state) for observer in observers]  # all of them, before any stops
@@ -243,7 +245,7 @@ def _solved(method: Method, problem: Problem, observers: list[Any]) -> Fit:
 
 
 def _check_together(method: Method, noisy: bool, given: dict[str, Any]) -> None:
-    """Raise ValueError for rank, gamma_min or init where the method does not use them."""
+    """Raise ValueError for n_components, gamma_min or init where the method does not use them."""
     kind = type(method).__name__
     for name, value in given.items():
         if value is not None and not method.takes_rank:

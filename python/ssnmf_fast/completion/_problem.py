@@ -192,7 +192,7 @@ class Fit(NamedTuple):
             right=right,
             offset=observations.offset,
             singular_values=self.singular * observations.scale,
-            rank=rank,
+            n_components=rank,
             scale=observations.scale,
             gamma=0.0 if last is None else last.gamma,
             history=self.history,

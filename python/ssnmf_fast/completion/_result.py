@@ -29,18 +29,18 @@ class CompletionState:
         Length of the low-rank part's error at the observed entries, relative to the data.
     gamma : float
         The regularizer, relative to the squared spectral norm of the observed entries.
-    rank : int
+    n_components : int
         Rank in use.
     left, right : ndarray or None
-        Read-only factors of the low-rank part, (n, rank) and (rank, m), without offset and biases;
-        None in the history of a completion.
+        Read-only factors of the low-rank part, (n, r) and (r, m), without offset and biases; None
+        in the history of a completion.
     """
 
     iteration: int
     change: float
     residual: float
     gamma: float
-    rank: int
+    n_components: int
     left: Array | None = field(default=None, repr=False, compare=False)
     right: Array | None = field(default=None, repr=False, compare=False)
 
@@ -64,7 +64,7 @@ class Completion:
         Constant that is added: `fill_value`, or the mean of the data with biases.
     singular_values : ndarray
         Of the low-rank part, largest first, in the units of the data.
-    rank : int
+    n_components : int
         Rank of the low-rank part.
     scale : float
         Spectral norm of the observed entries minus the offset and biases; the algorithms work on
@@ -97,7 +97,7 @@ class Completion:
     right: Array
     offset: float
     singular_values: Array
-    rank: int
+    n_components: int
     scale: float
     gamma: float
     history: list[CompletionState] = field(default_factory=list)
@@ -120,8 +120,8 @@ class Completion:
         n, m = self.shape
         entries = "" if self.observed is None else f", {self.observed.nnz} entries observed"
         return (
-            f"Completion({n} x {m}{entries}, rank={self.rank}, n_iter={self.n_iter}, "
-            f"converged={self.converged})"
+            f"Completion({n} x {m}{entries}, n_components={self.n_components}, "
+            f"n_iter={self.n_iter}, converged={self.converged})"
         )
 
     @property
@@ -167,7 +167,7 @@ class Completion:
     @property
     def has_biases(self) -> bool:
         """Whether the factors have two more columns, for the biases."""
-        return bool(self.left.shape[1] > self.rank)
+        return bool(self.left.shape[1] > self.n_components)
 
     def _vectors(self, given: Any, side: int) -> Array:
         """The vectors of rows (side 0) or columns (side 1)."""

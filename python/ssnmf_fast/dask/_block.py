@@ -12,17 +12,16 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array, bits_of, mask_of
-from .._data.border import CleanMatrix, check_factor, check_matrix, check_support
-from .._data.csr_file import CsrFile, check_data
+from .._data.border import CleanMatrix, check_data, check_factor, check_matrix, check_support
+from .._data.csr_file import CsrFile
 from .._solver import starts, terms
-from .._solver.build import sparse_labels
+from .._solver.build import build_term, sparse_labels
 from .._solver.known import Known
-from .._solver.losses import FROBENIUS, Loss
+from .._solver.losses import FROBENIUS
 from .._solver.penalties import Penalties, value_of
 from .._solver.problem import Ahead, Problem, problem_of
 from .._solver.relations import Relation, Solver, Statistics, unreached, value
-from .._solver.units import exponent_of
-from .._solver.weights import build_term
+from .._solver.terms import Loss
 from ._rows import BlockStatistics, OnePickle, Order, Rows, kept
 
 UPDATES_OF_LOST_ROWS = 100
@@ -215,7 +214,7 @@ class BlockInput(OnePickle):
     Y_weights: Any = None
     support: Any = None
     S: Any = None
-    S_fixed: Any = None
+    covariates: Any = None
 
 
 @dataclass(frozen=True)
@@ -227,7 +226,6 @@ class BlockInfo:
     dtype: Any
     on_disk: bool
     nonzeros: tuple[int, int]  # of X and Y
-    ordinary: bool  # whether the entries are of ordinary size
     n_fixed: int  # columns of S that are given
 
 
@@ -252,7 +250,7 @@ def check(
     Y_weights: Any,
     support: Any,
     S: Any,
-    S_fixed: Any,
+    covariates: Any,
     threads: int,
     dtype: Any = None,
 ) -> BlockInput:
@@ -263,14 +261,14 @@ def check(
         X = as_matrix(X)
     X = check_data(X, threads, dtype)
     if Y is not None:
-        Y = check_matrix(as_matrix(Y), "Y", dtype=X.dtype)
+        Y = check_matrix(as_matrix(Y), "Y", dtype=X.dtype, ordinary=True)
         if Y.shape[0] != X.shape[0]:
             raise ValueError(
                 f"Y must have the rows of X; got {Y.shape[0]} rows, and X has {X.shape[0]}."
             )
         Y = sparse_labels(Y)
     weights = weights_of(X_weights), weights_of(Y_weights)
-    return BlockInput(X, Y, *weights, support, S, S_fixed)
+    return BlockInput(X, Y, *weights, support, S, covariates)
 
 
 def weights_of(given: Any) -> Any:
@@ -294,11 +292,10 @@ def info(given: BlockInput) -> BlockInfo:
     """Return what the caller needs to know."""
     X, Y = given.X, given.Y
     on_disk = isinstance(X, CsrFile)
-    ordinary = exponent_of(X, "X") == 0 and (Y is None or exponent_of(Y, "Y") == 0)
     n_labels = None if Y is None else Y.shape[1]
     counts = X.nnz if on_disk else _nonzeros(X), 0 if Y is None else _nonzeros(Y)
-    n_fixed = 0 if given.S_fixed is None else np.shape(as_matrix(given.S_fixed))[-1]
-    return BlockInfo(X.shape[1], n_labels, X.dtype, on_disk, counts, ordinary, n_fixed)
+    n_fixed = 0 if given.covariates is None else np.shape(as_matrix(given.covariates))[-1]
+    return BlockInfo(X.shape[1], n_labels, X.dtype, on_disk, counts, n_fixed)
 
 
 def _nonzeros(Z: Any) -> int:
@@ -327,8 +324,8 @@ def build(given: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Bl
         if not S.all():  # zeros of a given start stay
             support = S > 0 if support is None else support & (S > 0)
     fixed = None
-    if given.S_fixed is not None:
-        known = Known.of(X.shape, plan.rank, dtype, S_fixed=as_matrix(given.S_fixed))
+    if given.covariates is not None:
+        known = Known.of(X.shape, plan.rank, dtype, covariates=as_matrix(given.covariates))
         _, fixed = known.fixed["S"]
         support = np.ones((n, plan.rank), bool) if support is None else support
         support[:, plan.rank - fixed.shape[1] :] = False

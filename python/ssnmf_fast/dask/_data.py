@@ -20,7 +20,7 @@ from .._common.warn import warn_user
 from .._data.arrays import check_dtype
 from .._data.border import check_integer
 from .._data.csr_file import open_csr
-from .._solver.weights import as_weights
+from .._solver.build import as_weights
 from . import _block as _build
 from ._block import BlockInfo
 from ._rows import with_title
@@ -107,7 +107,7 @@ def load(
     Y_weights: Any = None,
     support: Any = None,
     S: Any = None,
-    S_fixed: Any = None,
+    covariates: Any = None,
     dtype: Any = None,
 ) -> Data:
     """Let the workers load, check and convert what a user gave, or data without other parts."""
@@ -127,7 +127,7 @@ def load(
         cut_weights(Y_weights, "Y_weights", rows),
         cut(support, "S_support", rows),
         cut(S, "init[0] (S)", rows),
-        cut(S_fixed, "S_fixed", rows),
+        cut(covariates, "covariates", rows),
     ]
     positions = [position for position, n in enumerate(rows) if n]
     futures, bounds = [], list(accumulate(rows, initial=0))
@@ -154,7 +154,7 @@ def _start_lazy(client: Client, part: Any) -> Any:
 def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
     """Raise ValueError unless all blocks agree in what must be the same."""
     words = {"n_columns": "number of columns", "n_labels": "number of columns of Y"}
-    words["n_fixed"] = "number of columns of S_fixed"
+    words["n_fixed"] = "number of columns of covariates"
     for name in ("n_columns", "n_labels", "dtype", "n_fixed"):
         first = getattr(info[0], name)
         for position, each in zip(positions, info, strict=True):
@@ -165,12 +165,6 @@ def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
                 )
     if info[0].n_columns == 0 or info[0].n_labels == 0:
         raise ValueError("X, and Y where it is given, must have at least one column.")
-    for position, each in zip(positions, info, strict=True):
-        if not each.ordinary:
-            raise ValueError(
-                f"The largest entry of block {position} is too far from 1 for a fit in blocks; "
-                "multiply X, or Y, by a constant that brings it nearer to 1."
-            )
 
 
 def _count_rows(X: Any) -> int:

@@ -75,7 +75,7 @@ class NMF(OnCluster, estimators.NMF):
         y: Any = None,
         *,
         X_weights: Any = None,
-        S_fixed: Any = None,
+        covariates: Any = None,
         client: Client | None = None,
         checkpoint: str | Path | None = None,
         memory: int = MEMORY,
@@ -86,16 +86,16 @@ class NMF(OnCluster, estimators.NMF):
         ----------
         X, X_weights, client, checkpoint, memory
             As in :func:`ssnmf_fast.dask.factorize`.
-        S_fixed : array_like or dask.array.Array, shape (n, number of fixed components), optional
+        covariates : array_like or dask.array.Array, shape (n, number of fixed components), optional
             The last columns of S, which are given.  Representations of new samples then need
-            theirs, in memory (``model.in_memory().transform(X, S_fixed=...)``).
+            theirs, in memory (``model.in_memory().transform(X, covariates=...)``).
 
         Returns
         -------
         self
             `representation_` is a dask array, cut as X is.
         """
-        given = {"X_weights": X_weights, "S_fixed": S_fixed}
+        given = {"X_weights": X_weights, "covariates": covariates}
         return self._fit_data(X, y, client, checkpoint, memory, **given)
 
 
@@ -121,7 +121,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     The labels of all samples come to the caller.  For the readout, so do the representations of
     the labeled ones, an array (labeled samples, r).  As for data on disk, the readout sees
     samples through their topics only: in memory it also sees their features and singular
-    directions, so that its predictions differ from these.  With ``readout=None`` neither is there.
+    directions, so that its predictions differ from these.  ``predicts=False`` omits both.
     """
 
     _kind: ClassVar = estimators.TopicSupervisedNMF
@@ -132,8 +132,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     def _support(self, X: Data, lists: LabelLists, rank: int) -> list[Any]:
         """Return the support of each block: that of all samples is as large as S."""
         parts = [lists.part(slice(begin, end)) for begin, end in pairwise(np.cumsum([0, *X.rows]))]
-        arguments = rank, bool(self.free_in_labeled)
-        return [X.client.submit(LabelLists.support, p, *arguments, pure=False) for p in parts]
+        return [X.client.submit(LabelLists.support, p, rank, pure=False) for p in parts]
 
     def _for_readout(self, X: Data, lists: LabelLists) -> tuple[Data, LabelLists]:
         chosen = replace(X, chosen=np.flatnonzero(lists.labeled))

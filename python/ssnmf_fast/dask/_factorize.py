@@ -57,8 +57,8 @@ def factorize(
     verbose: int = 0,
     S_support: Any = None,
     A_support: Any = None,
-    S_fixed: Any = None,
-    A_fixed: Any = None,
+    covariates: Any = None,
+    fixed_components: Any = None,
     feature_labels: Any = None,
     feature_weight: float | Literal["balanced"] = 1.0,
     penalties: Any = None,
@@ -103,9 +103,9 @@ def factorize(
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``A``, ``B``) after every
         check; returning True stops the fit.  Its ``S`` is None.
-    S_support, S_fixed : array_like, dask.array.Array, shape (n, any), or list, optional
+    S_support, covariates : array_like, dask.array.Array, shape (n, any), or list, optional
         As in :func:`ssnmf_fast.factorize`.
-    A_support, A_fixed, feature_labels, feature_weight, penalties, dtype
+    A_support, fixed_components, feature_labels, feature_weight, penalties, dtype
         As in :func:`ssnmf_fast.factorize`, but that S takes no penalty between its rows (a graph,
         smoothness over time).
     client : dask.distributed.Client, optional
@@ -156,13 +156,13 @@ def factorize(
     loop = FitLoop(solver, max_iter, tol, seen, verbose)
     client = check_client(client)
     parts = {"Y": Y, "X_weights": X_weights, "Y_weights": Y_weights, "support": S_support}
-    parts["S_fixed"] = S_fixed
+    parts["covariates"] = covariates
     parts |= {"S": None if given is None else given[0], "dtype": dtype}
     data = load(client, X, threads, memory, **parts)
     require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays with the workers
-    A_known = {"A_support": A_support, "A_fixed": A_fixed}
-    S_fixed = np.zeros((0, data.n_fixed))  # its rows are elsewhere
-    known = Known.of((0, data.n_columns), rank, data.dtype, **A_known, S_fixed=S_fixed)
+    A_known = {"A_support": A_support, "fixed_components": fixed_components}
+    covariates = np.zeros((0, data.n_fixed))  # its rows are elsewhere
+    known = Known.of((0, data.n_columns), rank, data.dtype, **A_known, covariates=covariates)
     features = features_term(feature_labels, data, supervision_loss, threads)
     free = not known and S_support is None
     if free and given is None and data.n_labels is None and features is None:

@@ -20,8 +20,8 @@ from .._common.arrays import Array
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization
 from .._models.represent import represent
+from .._solver.build import as_weights
 from .._solver.losses import LossOption
-from .._solver.weights import as_weights
 from ..estimators._base import FactorizationBase
 from ..estimators._explanation import Explanation
 from ..estimators._predicting import ReadoutPredictions, with_readout
@@ -182,7 +182,7 @@ class OnCluster(FactorizationBase):
         return found if example.ndim == 2 else found[:, 0]
 
     transform = lazy(FactorizationBase.transform)
-    shares = lazy(FactorizationBase.shares)
+    topic_proportions = lazy(FactorizationBase.topic_proportions)
     inverse_transform = lazy(FactorizationBase.inverse_transform)
 
 

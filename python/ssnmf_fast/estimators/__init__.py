@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from ._bayesian import BayesianNMF, SupervisedBayesianNMF
-from ._classifier import SSNMFClassifier
-from ._constrained import ConstrainedNMF, TopicSupervisedNMF
 from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics
-from ._dynamic_peaks import Peak, PeakInterval
-from ._dynamic_stream import SlicePrevalence
+from ._dynamic_time import Peak, PeakInterval, SlicePrevalence
 from ._explanation import Explanation, Reasons
 from ._few_labels import FewLabelsClassifier
 from ._hierarchical import HierarchicalClassifier
 from ._imputer import LowRankImputer
-from ._margin import MarginNMF
 from ._nmf import NMF
-from ._regressor import SSNMFRegressor
+from ._papers import ConstrainedNMF, MarginNMF, TopicSupervisedNMF
 from ._seeded import SeededTopics
-from ._splitting import merge, split
-from ._topic_tree import TopicNode, TopicTree
-from ._tree import tree
+from ._splitting import merge_topics, split_topic
+from ._ssnmf import SSNMFClassifier, SSNMFRegressor
+from ._trees import TopicNode, TopicTree, topic_tree
 
 __all__ = [
     "NMF",
@@ -43,7 +39,7 @@ __all__ = [
     "TopicNode",
     "TopicSupervisedNMF",
     "TopicTree",
-    "merge",
-    "split",
-    "tree",
+    "merge_topics",
+    "split_topic",
+    "topic_tree",
 ]

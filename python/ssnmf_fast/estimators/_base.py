@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,10 +22,11 @@ from .._common.arrays import Array, DType, Seed
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype, refuse_on_disk
-from .._data.border import CleanMatrix, check_matrix, check_vector, readable, require_finite
-from .._data.csr_file import CsrFile, check_data
+from .._data.border import CleanMatrix, check_data, check_vector, readable, require_finite
+from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
+from .._models.online import Stream
 from .._models.represent import represent
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT
@@ -34,6 +35,7 @@ from ._docstrings import complete_methods
 from ._receipts import WithReceipt
 from ._sklearn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+Starts: TypeAlias = str | tuple[Array, ...] | Sequence[Array] | None
 DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
@@ -182,6 +184,15 @@ def _distributions(values: Array) -> Array:
     return divide_by_sums(np.maximum(divide_by_sums(values), _LEAST))
 
 
+def keep_stream(model: Any, stream: Stream) -> None:
+    """Set the attributes that count the calls of `partial_fit`."""
+    first = not hasattr(model, "stream_statistics_")
+    model.n_iter_ = 1 if first else model.n_iter_ + 1
+    earlier = [] if first else model.objective_
+    model.objective_ = [*earlier, (model.n_iter_, stream.mean_loss)]
+    model.stream_statistics_ = stream.arrays()
+
+
 Self = TypeVar("Self", bound="FactorizationBase")
 
 
@@ -254,7 +265,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
                 ensure_all_finite="allow-nan",
             )
         self._refuse_nan(X)
-        return X if sparse else check_matrix(X, "X")
+        return X if sparse else check_data(X, 1)
 
     def _refuse_nan(self, values: Any) -> None:
         """Raise ValueError for NaN in an array where the model takes none."""
@@ -305,7 +316,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
 
     def _of_samples(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return what of the arguments of fit a representation needs, too."""
-        return {"S_fixed": given["S_fixed"]} if given.get("S_fixed") is not None else {}
+        return {"covariates": given["covariates"]} if given.get("covariates") is not None else {}
 
     def _keep(self, result: Factorization, **attributes: Any) -> None:
         """Set the attributes of a fit, and warn if it has not converged."""
@@ -359,7 +370,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         check_is_fitted(self)
         return self._features(self._checked(X, reset=False), X_weights)
 
-    def shares(self, X: Any, *, X_weights: Any = None) -> Array:
+    def topic_proportions(self, X: Any, *, X_weights: Any = None) -> Array:
         """Return the share of each sample that every component explains.
 
         A component explains its coefficient in S times the sum of its row of `components_`.  The

@@ -123,7 +123,7 @@ class BayesianBase(FactorizationBase):
     ) -> VariationalFit:
         """Fit to checked data, with other values of some parameters, and set the attributes."""
         arguments = self.get_params(deep=False)
-        for name in ("unlabeled", "readout", "dtype"):  # X has the dtype
+        for name in ("unlabeled", "predicts", "dtype"):  # X has the dtype
             arguments.pop(name, None)
         result = self._fit_variational(X, groups, **arguments | learned)
         self.components_, self.components_rate_ = result.A, result.A_rates
@@ -361,7 +361,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     rate_shape: float | str = "auto"
     rate_mean: float | str = "auto"
     init: Init = "random"
-    readout: str | None = "logistic"
+    predicts: bool = True
     tol: float = 1e-5  # as of BayesianBase, not of ReadoutPredictions
 
     _saved: ClassVar = {
@@ -373,7 +373,6 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     }
 
     def _learn(self, X: Any, y: Any) -> None:
-        self._check_readout()
         require(self, X, y)
         labels = ClassLabels(y, self.unlabeled)
         labels.check_fit()

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import entr, softmax
 
 from .._common.arrays import Array
 from .._data.border import CleanMatrix, check_random_state
@@ -18,20 +17,19 @@ from .._data.csr_file import CsrFile, chosen_rows, row_counts
 from .._labels import labels_of
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
-from .._solver.weights import as_weights
+from .._solver.build import as_weights
 from .._topics import topic_shares
 from ._base import require
 from ._receipts import Restated
 from ._training_data import TrainingLabels, as_outer, labels_for_training, with_sample_weight
 from ._views import (
     EXACT,
-    Context,
     Graph,
-    Tables,
-    context_of,
+    View,
     directions_of,
     filled,
     row_sums,
+    view_of,
     visible,
     why_missing,
 )
@@ -66,10 +64,9 @@ class LabeledSamples:
     seed: int
     start_seed: int | None = None  # of random starts, where it is not `seed`
     sample_weight: Array | None = None  # (n,); None stands for ones
-    context: Context = field(default_factory=Context)
+    view: View = field(default_factory=View)
     graph: Graph | None = None  # of neighbors
     whole: tuple[LabeledSamples, Array] | None = None  # of which these are a part, and which, (n,)
-    side: Tables = field(default_factory=dict)
 
     @classmethod
     def of(cls: type[Samples], model: Any, init: Any = "labels", **given: Any) -> Samples:
@@ -90,22 +87,21 @@ class LabeledSamples:
 
     def part(self, rows: Array) -> LabeledSamples:
         """Return some of the samples, in memory; of their graph that of these alone."""
-        X, X_weights, context, graph = self.X, self.X_weights, self.context[rows], self.graph
+        X, X_weights, view, graph = self.X, self.X_weights, self.view[rows], self.graph
         if X_weights is not None:
             X_weights = as_weights(X_weights, "X_weights")
             if X_weights.by_rows is not None:
                 X_weights = X_weights.with_part(X_weights.by_rows[rows])
         if graph is not None:
-            graph = Graph.of(context.scores, self.options["n_threads"])
+            graph = Graph.of(view.scores, self.options["n_threads"])
         return replace(
             self,
             X=chosen_rows(X, rows) if isinstance(X, CsrFile) else X[rows],
             X_weights=X_weights,
             labels=self.labels.part(rows),
             sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
-            context=context,
+            view=view,
             graph=graph,
-            side={name: table[rows] for name, table in self.side.items()},
             whole=None,
         )
 
@@ -320,16 +316,16 @@ _MOST_COMPLETED = 1 << 26  # entries of a matrix in which missing ones are fille
 _BYTES_PER_ENTRY = 64  # of samples on disk, in memory: the entry, a unit row, and copies
 
 
-def with_context(samples: LabeledSamples) -> LabeledSamples:
-    """Return the same with what classifiers see beside topics, as far as there is such."""
+def with_view(samples: LabeledSamples) -> LabeledSamples:
+    """Return the same with what classifiers see apart from topics, where X can be completed."""
     threads, X = samples.options["n_threads"], _completed(samples)
     directions = directions_of(X, None, samples.seed, threads, samples.sample_weight)
     if directions is None:
         return samples
-    context, graph = context_of(X, directions), None
-    if context and not samples.labels.several and not why_missing(len(context.scores)):
-        graph = Graph.of(context.scores, threads)
-    return replace(samples, context=context, graph=graph)
+    view, graph = view_of(X, directions, samples.view.tables), None
+    if view.rows is not None and not samples.labels.several and not why_missing(len(view)):
+        graph = Graph.of(view.scores, threads)
+    return replace(samples, view=view, graph=graph)
 
 
 def _completed(samples: LabeledSamples) -> Any:
@@ -365,50 +361,3 @@ def in_memory(samples: LabeledSamples) -> LabeledSamples:
     if not samples.labels.part(rows).counts.all():  # memory for a few samples
         return samples
     return replace(samples.part(rows), whole=(samples, rows))
-
-
-_MUCH_LESS_EVEN = 0.8  # of the effective numbers of classes, of what neighbors say and of labels
-_LEAST_PER_CLASS = 20  # unlabeled samples on average
-_STEPS = 30
-_LEAST_SHARE = 1e-4
-
-
-def effective_number(shares: Array) -> float:
-    """Return the number of equal classes that would be as uncertain as these shares."""
-    return float(np.exp(entr(shares / shares.sum()).sum()))
-
-
-def drawn_evenly(samples: LabeledSamples) -> bool:
-    """Whether the classes of the unlabeled samples are much less even than the labels.
-
-    The classes are those that the labels spread to over the graph of neighbors.
-    """
-    labels, graph = samples.labels, samples.graph
-    unlabeled = np.flatnonzero(~labels.known)
-    k = labels.members.shape[1]
-    if graph is None or len(unlabeled) < _LEAST_PER_CLASS * k:
-        return False
-    codes = graph.spread(labels)[unlabeled].argmax(axis=1)
-    counts = np.bincount(codes, labels.weight[unlabeled], minlength=k)
-    return effective_number(counts) < _MUCH_LESS_EVEN * effective_number(labels.prior())
-
-
-def log_ratio(shares: Array, prior: Array) -> Array:
-    """Return what to add to the logits of a classifier that learned from other shares, (k,)."""
-    return np.asarray(np.log(np.maximum(shares, _LEAST_SHARE) / np.maximum(prior, _LEAST_SHARE)))
-
-
-def shares_of_classes(logits: Array, prior: Array, weight: Array) -> Array:
-    """Return the shares of the classes, (k,), by the EM algorithm of Saerens et al. (2002).
-
-    The logits of samples, (n, k), are those of a classifier that learned from classes with the
-    shares `prior`; `weight` (n,) are their weights.
-    """
-    prior = np.maximum(prior, _LEAST_SHARE)
-    chances, found = softmax(logits, axis=1), prior
-    for _ in range(_STEPS):
-        again = chances * (found / prior)
-        likely = again / again.sum(axis=1, keepdims=True)
-        found = np.maximum(np.average(likely, axis=0, weights=weight), _LEAST_SHARE)
-        found = found / found.sum()
-    return np.asarray(found)

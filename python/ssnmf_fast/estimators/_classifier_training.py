@@ -1,43 +1,62 @@
-"""Training of :class:`FewLabelsClassifier`: parameters, topics, self-training, members."""
+"""Training of :class:`FewLabelsClassifier`: plan, self-training, members, validation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.stats import binomtest
 
 from .._common.arrays import Array
 from .._common.text import nfc, short
 from .._data.border import check_integer, check_option, check_real
 from .._models.factorize import Factorization
 from .._topics import topic_shares
-from ._class_topics import SUPPORTS, LabeledSamples, drawn_evenly
-from ._committee import fit_tables, joined, probabilities, product_of_tables, taught_by_tables
+from ._class_topics import SUPPORTS, LabeledSamples
+from ._committee import (
+    Truth,
+    Validation,
+    cross_fitted,
+    fit_weights,
+    folds_of,
+    labels_are_balanced_by_design,
+    log_ratio,
+    parts_of,
+    score_of,
+    shares_of_classes,
+    temperature,
+)
 from ._members import (
     Linear,
     fit_coordinates,
     fit_margins,
     fit_naive_bayes,
     fit_readout,
+    fit_table,
+    probabilities,
 )
 from ._readout import LogisticReadout
 from ._training_data import TrainingLabels, surest
-from ._views import log_chances
+from ._views import Tables, View, Votes, log_chances
 
 _ROUNDS = 2
-_PSEUDO_WEIGHT = 0.1  # of a predicted label beside 1 for a given one
+_PSEUDO_WEIGHT = 0.1  # of a predicted label, where a known one has 1
 # Share of the samples predicted to be of a class whose label is taken as known, for few labels and
 # from so many a class on: more labels predict better.
 _CONFIDENT, _MORE_CONFIDENT, _MORE_LABELS = 0.5, 0.8, 4
 _NEIGHBORS_SHARE = 0.25  # in the first predictions
 _FOR_UNEVEN = 3  # components of a class where classes are uneven and labels are not
 _MANY_KNOWN = 0.5  # share of labeled samples from which the others teach nothing more
-_MOST_VOTERS = 5000  # of texts, where neighbors count little
-_ROW_SCALE = 4.0  # of rows beside topics, for the member that learns from all features
+_ROW_SCALE = 4.0  # of rows relative to topics, for the member that learns from all features
 _WEAK_PENALTY = 100.0  # C, for coordinates that are smaller than rows of length 1
-_PRIOR_OF_TABLE = 0.3  # beside 1 for all members that see X; noise does no harm with it
+_PRIOR_OF_TABLE = 0.3  # where all members that see X have 1; noise does no harm with it
+_CHANCE = 0.01  # level of the test whether a table predicts better than its largest class
+# Samples in trials, unless more are labeled, by the number of folds: topics are better the more
+# samples there are, and in too small a trial they would look worse than they are.
+_MOST_TRIED = {1: 7500, 3: 4000, 4: 3000}
 
 
 @dataclass(frozen=True)
@@ -47,46 +66,44 @@ class Plan:
     n_components: int
     rounds: int
     class_weight: Any
-    corrects: bool  # whether the shares of the classes are found without the labels
+    corrects: bool  # whether the shares of the classes are estimated without the labels
 
 
 def plan_of(model: Any, samples: LabeledSamples, labels: TrainingLabels, classes: Array) -> Plan:
-    """Check parameters; return how to train samples, a part of those with all the labels.
-
-    Labels that were drawn evenly from uneven classes mislead.
-    """
-    k, given = labels.members.shape[1], model.class_weight
-    class_weight = _by_number(given, [0, 1] if labels.several else classes.tolist())
-    if labels.several and isinstance(given, str):
-        class_weight = "balanced"
+    """Check parameters; return how to train samples, a part of those with all the labels."""
+    k = labels.members.shape[1]
+    balance = _class_weight(model.class_weight, [0, 1] if labels.several else classes.tolist())
     share = np.average(labels.known, weights=labels.weight)
     learns = not labels.several and share < _MANY_KNOWN
-    mislead = learns and class_weight is None and drawn_evenly(samples)
+    # Labels that were drawn evenly from uneven classes mislead.
+    mislead = learns and balance is None and labels_are_balanced_by_design(samples)
     rounds = model.self_training
     if isinstance(rounds, str):
         check_option(rounds, "self_training", ("auto",))
         rounds = _ROUNDS if learns and not mislead else 0
     rounds = check_integer(rounds, "self_training", 0)
+    if labels.several:
+        balance = balance or "balanced"
     if labels.several or samples.labels.known.all():
         rounds = 0
-    return Plan(_FOR_UNEVEN * k if mislead else k, rounds, class_weight, mislead)
+    return Plan(_FOR_UNEVEN * k if mislead else k, rounds, balance, mislead)
 
 
-def _by_number(class_weight: Any, classes: list[Any]) -> Any:
+def _class_weight(class_weight: Any, classes: list[Any]) -> Any:
     """Check the weights of classes, and return them by the number of the class."""
     if class_weight is None or isinstance(class_weight, str):
-        balanced = check_option(class_weight or "auto", "class_weight", ("auto", "balanced"))
-        return class_weight if balanced == "balanced" else None
+        return class_weight and check_option(class_weight, "class_weight", ("balanced",))
     weights = class_weight if isinstance(class_weight, dict) else {None: 0}
     weights = {nfc(name): weight for name, weight in weights.items()}
     if not set(weights) <= set(map(nfc, classes)):
         raise ValueError(
-            f"class_weight must be 'auto', None, 'balanced' or a dict of weights for some of "
+            f"class_weight must be None, 'balanced' or a dict of weights for some of "
             f"{short(classes)}; got {short(class_weight)}."
         )
-    given = [weights.get(nfc(name), 1.0) for name in classes]
-    pairs = zip(given, classes, strict=True)
-    return dict(enumerate(check_real(w, f"class_weight[{name!r}]") for w, name in pairs))
+    return {
+        number: check_real(weights.get(nfc(name), 1.0), f"class_weight[{name!r}]")
+        for number, name in enumerate(classes)
+    }
 
 
 def check_threshold(threshold: Any) -> float | None:
@@ -100,12 +117,11 @@ def check_threshold(threshold: Any) -> float | None:
 
 @dataclass(frozen=True)
 class Trained:
-    """Topics, the members of a committee that were fitted, and what else is read of a training."""
+    """Topics, and the fitted members of a committee."""
 
     fit: Factorization
-    shares: Array  # of the labeled samples, (labeled samples, r), found without their labels
-    members: dict[str, Linear]
-    of_tables: dict[str, Linear]  # of side information
+    shares: Array  # of the labeled samples, (labeled samples, r), computed without their labels
+    members: dict[str, Linear | Votes]
     spread: Array | None  # probabilities by the graph of neighbors, (n, k)
 
 
@@ -113,113 +129,118 @@ def prior_of(samples: LabeledSamples) -> dict[str, float]:
     """Return the members, and their weights before any is validated; they sum to 1.
 
     Of texts the topics carry the labels, of images the neighbors.  Margins are sure of nothing:
-    they are added only where validation finds them good.
+    they are added only where validation shows that they are good.
     """
-    prior = _prior_of_X(samples) | dict.fromkeys(samples.side, _PRIOR_OF_TABLE)
-    return {name: weight / sum(prior.values()) for name, weight in prior.items()}
-
-
-def _prior_of_X(samples: LabeledSamples) -> dict[str, float]:
-    if not samples.context:
-        return {"topics": 1.0}
-    several, texts = samples.labels.several, samples.context.like_counts
-    prior = {"topics": 0.6, "features": 0.1, "directions": 0.1}
-    if several:  # many of which are no topics
-        prior = {"topics": 0.3, "features": 0.6, "directions": 0.1}
-    if texts:
-        prior |= {"naive Bayes": 0.1}
-    if samples.graph is not None:
-        prior |= {"neighbors": 0.1}
-        if not texts:
+    prior, several = {"topics": 1.0}, samples.labels.several
+    if samples.view.rows is not None:
+        texts, neighbors = samples.view.like_counts, samples.graph is not None
+        prior = {"topics": 0.6, "features": 0.1, "directions": 0.1}
+        if several:  # many of which are no topics
+            prior = {"topics": 0.3, "features": 0.6, "directions": 0.1}
+        if texts:
+            prior |= {"naive Bayes": 0.1}
+        if neighbors and texts:
+            prior |= {"neighbors": 0.1}
+        elif neighbors:
             prior = {"topics": 0.16, "features": 0.02, "directions": 0.02, "neighbors": 0.8}
-    if not several:
-        prior |= {"margins": 0.0}
-    return prior
+        if not several:
+            prior |= {"margins": 0.0}
+    prior |= dict.fromkeys(samples.view.tables, _PRIOR_OF_TABLE)
+    return {name: weight / sum(prior.values()) for name, weight in prior.items()}
 
 
 def self_trained(
     samples: LabeledSamples, plan: Plan, names: set[str]
 ) -> tuple[LabeledSamples, Array | None]:
     """Return the samples with labels by self-training, and probabilities by neighbors, (n, k)."""
-    context, given, labels = samples.context, samples, samples.labels
-    spread, taught = None, None
+    view, taught, labels = samples.view, samples, samples.labels
+    spread, of_tables, balance = None, None, plan.class_weight
     if plan.rounds:
-        taught = taught_by_tables(samples.side, labels, samples.seed, plan.class_weight)
+        of_tables = _table_logits_for_self_training(view.tables, labels, samples.seed, balance)
     if samples.graph is not None and (plan.rounds or "neighbors" in names):
         spread = samples.graph.spread(labels)
     for turn in range(plan.rounds):
-        fit = given.for_trials().fit_topics(plan.n_components, SUPPORTS)
-        rows = given.labels.known
+        fit = taught.for_trials().fit_topics(plan.n_components, SUPPORTS)
+        rows = taught.labels.known
         shares = topic_shares(fit.S, fit.A)  # those without labels are represented already
         shares[rows] = samples.shares(fit.A, rows)
-        readout = fit_readout(
-            context[rows], shares[rows], given.labels, class_weight=plan.class_weight
-        )
-        chance = probabilities(readout.logits(context, shares), False)
+        seen = view.with_shares(shares)
+        readout = fit_readout(seen[rows], taught.labels, class_weight=balance)
+        chance = probabilities(readout.logits(seen), False)
         if turn == 0 and spread is not None:
-            # Where the readout has few labels to go by, neighbors see clusters.
+            # Where the readout is fitted to few labels, neighbors see clusters.
             chance = (1 - _NEIGHBORS_SHARE) * chance + _NEIGHBORS_SHARE * spread
-        if taught is not None:
-            chance = probabilities(log_chances(chance) + taught, False)
-        given = replace(given, labels=_add_predictions(labels, chance))
-    return given, spread
+        if of_tables is not None:
+            chance = probabilities(log_chances(chance) + of_tables, False)
+        taught = replace(taught, labels=_add_predictions(labels, chance))
+    return taught, spread
 
 
 def train_members(
     samples: LabeledSamples,
-    given: LabeledSamples,
+    taught: LabeledSamples,
     fit: Factorization,
     plan: Plan,
     names: set[str],
     spread: Array | None,
+    most_voters: int,
 ) -> Trained:
-    """Fit members of a committee to a fit of the topics of samples, `given` after self-training."""
-    context, labels, rows = samples.context, samples.labels, given.labels.known
-    shares, seen = samples.shares(fit.A, rows), context[labels.known]
+    """Fit members of a committee to a fit of the topics of samples, `taught` by self-training."""
+    labels, rows = samples.labels, taught.labels.known
+    shares = samples.shares(fit.A, rows)
     own = shares[labels.known[rows]]
-    balance = plan.class_weight
-    ways: dict[str, Callable[[], Linear]] = {
-        "topics": lambda: fit_readout(context[rows], shares, given.labels, class_weight=balance),
-        "features": lambda: fit_readout(seen, own, labels, _ROW_SCALE, class_weight=balance),
+    seen, balance = samples.view[labels.known].with_shares(own), plan.class_weight
+    of_all = samples.view[rows].with_shares(shares)
+    ways: dict[str, Callable[[], Linear | Votes]] = {
+        name: partial(fit_table, name, each, labels, balance) for name, each in seen.tables.items()
+    }
+    ways |= {
+        "topics": lambda: fit_readout(of_all, taught.labels, class_weight=balance),
+        "features": lambda: fit_readout(seen, labels, _ROW_SCALE, class_weight=balance),
         "directions": lambda: fit_coordinates(seen, labels, _WEAK_PENALTY, balance),
         "naive Bayes": lambda: fit_naive_bayes(seen, labels),
         "margins": lambda: fit_margins(seen, labels, balance),
     }
-    members = {name: way() for name, way in ways.items() if name in names}
-    of_tables = fit_tables(samples.side, names, labels, balance)
-    return Trained(fit, own, members, of_tables, spread)
+    members = {name: fit_member() for name, fit_member in ways.items() if name in names}
+    if "neighbors" in names and samples.graph is not None and spread is not None:
+        members["neighbors"] = samples.graph.votes(spread, labels.known, most_voters)
+    return Trained(fit, own, members, spread)
 
 
-def readout_of(
-    samples: LabeledSamples, trained: Trained, weights: dict[str, float]
-) -> LogisticReadout:
-    """Return the weighted sum of the members."""
-    labels = samples.labels
-    side, intercepts = joined(samples.side, trained.of_tables, weights, labels.members.shape[1])
-    linear = Linear(intercepts)
+def calibrated(
+    samples: LabeledSamples, plan: Plan, trained: Trained, validation: Validation
+) -> tuple[LogisticReadout, Validation]:
+    """Return the readout, and the validation with the shares of the classes where labels mislead.
+
+    These are estimated from predictions for the unlabeled samples, which must be calibrated.
+    """
+    weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
+    k, view = samples.labels.members.shape[1], samples.view
+    linear, votes = Linear(np.zeros(k)), None
     for name, member in trained.members.items():
-        linear = linear + member.scaled(weights[name])
-    votes, graph = None, samples.graph
-    if "neighbors" in weights and graph is not None and trained.spread is not None:
-        most = _MOST_VOTERS if samples.context.like_counts else len(labels.members)
-        votes = graph.votes(trained.spread, labels.known, most)
-    weight, n_topics = weights.get("neighbors", 0.0), len(trained.fit.A)
-    return LogisticReadout.of(linear, n_topics, samples.context, votes, weight, side)
-
-
-def logits_without_labels(
-    samples: LabeledSamples, trained: Trained, readout: LogisticReadout
-) -> Array:
-    """Return the calibrated logits of the unlabeled samples, (unlabeled samples, k)."""
-    rows, A = ~samples.labels.known, trained.fit.A
+        if isinstance(member, Votes):
+            votes = member
+        else:
+            linear = linear + member.scaled(weights[name])
+    side = [linear.tables.get(name, np.zeros((k, t.shape[1]))) for name, t in view.tables.items()]
+    readout = LogisticReadout.of(
+        linear,
+        len(trained.fit.A),
+        view,
+        votes,
+        weights.get("neighbors", 0.0),
+        np.hstack(side) if side else None,
+    )
+    readout = validation.calibrate(readout)
+    if not plan.corrects or not validation.rows.any():
+        return readout, validation
+    rows, A, prior = ~samples.labels.known, trained.fit.A, samples.labels.prior()
     S = trained.fit.S if samples.whole is None else trained.fit.S[samples.whole[1]]
-    logits = readout.linear(len(A)).logits(samples.context[rows], topic_shares(S[rows], A))
-    if readout.votes is not None and trained.spread is not None:
-        logits += readout.votes_weight * log_chances(trained.spread[rows])
-    if readout.side is not None:
-        tables = {name: table[rows] for name, table in samples.side.items()}
-        logits += product_of_tables(tables, readout.side)
-    return np.asarray(logits * readout.slopes + readout.offsets)
+    seen = view[rows].with_shares(topic_shares(S[rows], A))
+    spread = None if trained.spread is None else log_chances(trained.spread[rows])
+    logits = readout.with_tables(readout.logits(seen, of_neighbors=spread), seen.tables)
+    shares = shares_of_classes(logits, prior, samples.labels.weight[rows])
+    return readout.shifted(log_ratio(shares, prior)), replace(validation, shares=shares)
 
 
 def _add_predictions(labels: TrainingLabels, chance: Array) -> TrainingLabels:
@@ -234,3 +255,91 @@ def _add_predictions(labels: TrainingLabels, chance: Array) -> TrainingLabels:
     members[chosen, predicted[chosen]] = 1
     entry_weights[chosen] = _PSEUDO_WEIGHT * unit
     return replace(labels, members=members, entry_weights=entry_weights)
+
+
+def _table_logits_for_self_training(
+    tables: Tables, labels: TrainingLabels, seed: int, class_weight: Any
+) -> Array | None:
+    """Return what tables add to the logits of labels for self-training, (n, k), or None.
+
+    Only tables that predict hidden labels better than the largest class count: even faint noise
+    among the labels costs more than a poor table could add.
+    """
+    folds, sums = folds_of(labels, seed), None
+    rows = folds >= 0
+    if not rows.any():
+        return None
+    truth = Truth.of(labels, rows)
+    weight = truth.weights[:, 0]
+    largest = float(np.average(truth.members, axis=0, weights=weight).max())
+    for name, table in tables.items():
+        hidden_logits = np.zeros(labels.members.shape)
+        for fold in range(int(folds.max()) + 1):
+            hidden = folds == fold
+            seen = labels.only(~hidden)
+            member = fit_table(name, table[seen.known], seen, class_weight)
+            hidden_logits[hidden] = member.logits(View({name: table[hidden]}))
+        right = hidden_logits[rows].argmax(axis=1) == truth.members.argmax(axis=1)
+        counts = round(float(weight @ right)), round(float(weight.sum()))
+        if binomtest(*counts, largest, alternative="greater").pvalue >= _CHANCE:
+            continue
+        member = fit_table(name, table[labels.known], labels, class_weight)
+        logits = member.logits(View({name: table}))
+        scaled = temperature(hidden_logits[rows], truth) * logits
+        sums = scaled if sums is None else sums + scaled
+    return sums
+
+
+def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> Validation:
+    """Return the weights of the members, and what they predict together for hidden labels.
+
+    Without validation, for too few labels, the weights are those of the prior.
+    """
+    labels, rng = samples.labels, np.random.default_rng(samples.seed)
+    folds, together = folds_of(labels, samples.seed), np.zeros(labels.members.shape)
+    if (folds < 0).all():
+        return Validation(labels, folds, together, weights=prior)
+    part, tried = samples, folds
+    if samples.divisible:  # of the unlabeled samples some take part
+        others = rng.permutation(np.flatnonzero(~labels.known))
+        most, rows = _MOST_TRIED[int(folds.max()) + 1], labels.known.copy()
+        rows[others[: max(0, most - int(rows.sum()))]] = True
+        if not rows.all():
+            part, tried = samples.part(rows), folds[rows]
+    hidden = tried >= 0
+    predicted = {
+        name: logits[hidden]
+        for name, logits in predict_hidden(part.for_trials(), plan, tried, list(prior)).items()
+    }
+    truth = Truth.of(part.labels, hidden)
+    weights = fit_weights(predicted, truth, prior)
+    together[folds >= 0] = cross_fitted(predicted, truth, prior, parts_of(tried[hidden]))
+    scores = {name: score_of(truth, logits) for name, logits in predicted.items()}
+    scores["committee"] = score_of(truth, together[folds >= 0])
+    return Validation(labels, folds, together, scores, weights)
+
+
+def predict_hidden(
+    samples: LabeledSamples, plan: Plan, folds: Array, names: list[str]
+) -> dict[str, Array]:
+    """Return what every member predicts for the samples of a fold, (n, k); 0 for others.
+
+    A fold takes no part in the fits that predict it, not even without labels: self-training would
+    make them surer of its samples than they are of new ones.
+    """
+    labels, n_threads = samples.labels, samples.options["n_threads"]
+    predicted = {name: np.zeros(labels.members.shape) for name in names}
+    for fold in range(int(folds.max()) + 1):
+        hidden = folds == fold
+        if samples.divisible:
+            seen = samples.part(~hidden)
+        else:
+            seen = replace(samples, labels=labels.only(~hidden))
+        taught, spread = self_trained(seen, plan, set(names))
+        fit = taught.fit_topics(plan.n_components, SUPPORTS)
+        voters = len(seen.labels.known)
+        trained = train_members(seen, taught, fit, plan, set(names), spread, voters)
+        view = samples.view[hidden].with_shares(samples.shares(fit.A, hidden))
+        for name, member in trained.members.items():
+            predicted[name][hidden] = member.logits(view, n_threads)
+    return predicted

@@ -1,20 +1,24 @@
-"""A committee: the logits of its members are added with weights, fitted to validation."""
+"""A committee: weights of its members, fitted to predictions for hidden labels; calibration."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import entr, expit, log_softmax, softmax
 from scipy.stats import binomtest
+from sklearn.linear_model import LogisticRegression
 
 from .._common.arrays import Array
+from .._common.warn import warn_user
 from .._data.threads import one_blas_thread
-from ._members import LARGEST_LOGIT, Linear, fit_logistic
+from ._class_topics import LabeledSamples
+from ._members import probabilities
+from ._readout import LogisticReadout
 from ._training_data import TrainingLabels
-from ._views import Tables
 
 LEAST_PER_CLASS = 3  # labeled samples of a class on average, for validation
 _FOUR_FOLDS, _ONE_FOLD = 60, 400  # four folds below so many labels, one from so many on
@@ -49,14 +53,6 @@ _PULL = 4.0  # of the prior on a weight, for each class: as much as some labels
 _TEMPERATURES = np.geomspace(0.01, 3.0, 40)
 _PULL_OF_TEMPERATURE = 1.0  # to 1, on its logarithm, for each class
 _SMALLEST_WEIGHT = 0.01  # of a member that is kept
-
-
-def probabilities(logits: Array, several: bool) -> Array:
-    """Return probabilities that are never exactly 0 or 1, (n, k)."""
-    if several:
-        return np.asarray(expit(np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT)))
-    below = np.maximum(logits - logits.max(axis=1, keepdims=True), -LARGEST_LOGIT)
-    return np.asarray(softmax(below, axis=1))
 
 
 @dataclass(frozen=True)
@@ -101,11 +97,6 @@ def temperature(logits: Array, truth: Truth) -> float:
     return float(_TEMPERATURES[np.argmin(losses + pulls)])
 
 
-def pooled(logits: dict[str, Array], weights: dict[str, float]) -> Array:
-    """Return the weighted sum of logits."""
-    return np.asarray(sum(weights[name] * each for name, each in logits.items()))
-
-
 def fit_weights(
     logits: dict[str, Array], truth: Truth, prior: dict[str, float]
 ) -> dict[str, float]:
@@ -126,123 +117,248 @@ def fit_weights(
         return loss + pull / 2 * float(away @ away), slopes
 
     bounds = [(0, None)] * len(start)
-    found = minimize(objective, start, jac=True, bounds=bounds, method="L-BFGS-B").x
-    found[found < _SMALLEST_WEIGHT * found.sum()] = 0
-    return {name: float(w * scales[name]) for name, w in zip(prior, found, strict=True)}
+    best = minimize(objective, start, jac=True, bounds=bounds, method="L-BFGS-B").x
+    best[best < _SMALLEST_WEIGHT * best.sum()] = 0
+    return {name: float(w * scales[name]) for name, w in zip(prior, best, strict=True)}
 
 
 def cross_fitted(
     logits: dict[str, Array], truth: Truth, prior: dict[str, float], folds: Array
 ) -> Array:
-    """Return the pooled logits of each fold, with weights that were fitted without it, (n, k)."""
-    found = np.zeros_like(truth.members, dtype=np.float64)
+    """Return the summed logits of each fold, with weights that were fitted without it, (n, k)."""
+    sums = np.zeros_like(truth.members, dtype=np.float64)
     for fold in np.unique(folds):
         hidden = folds == fold
         seen = {name: each[~hidden] for name, each in logits.items()}
         weights = fit_weights(seen, truth[~hidden], prior)
-        found[hidden] = pooled({name: each[hidden] for name, each in logits.items()}, weights)
-    return found
+        sums[hidden] = sum(weights[name] * each[hidden] for name, each in logits.items())
+    return sums
 
 
-_PENALTY = 10.0  # C, for rows of length 1
-_CHANCE = 0.01  # that a table of noise teaches
+_INDEPENDENT = 0.75  # share of the validated samples; fits of folds share labels
+_FEW_POSITIVE = 10.0  # validated samples of a label that count as much as those of all
+_SLOPES = (0.2, 1.5)  # of a calibration: validation of few labels may look too good
 
 
-def fit_tables(
-    tables: Tables, names: set[str], labels: TrainingLabels, class_weight: Any
-) -> dict[str, Linear]:
-    """Fit a member to each table that is among the names."""
-    rows, used = labels.known, [name for name in tables if name in names]
-    return {name: _fit_table(tables[name][rows], labels, class_weight) for name in used}
+@dataclass(frozen=True)
+class Validation:
+    """Outcome of a validation; without one, `scores` is empty and the accuracy NaN."""
+
+    labels: TrainingLabels
+    folds: Array  # in which the label of a sample was hidden, -1 for never
+    logits: Array  # what was predicted then, (n, k)
+    scores: dict[str, float] = field(default_factory=dict)  # of everything that was tried
+    weights: dict[str, float] = field(default_factory=dict)  # of the logits of the members
+    shares: Array | None = None  # of the classes, where those of the labels mislead, (k,)
+
+    @property
+    def rows(self) -> Array:
+        """Whether a sample was validated, (n,)."""
+        return self.folds >= 0
+
+    def calibrated(self, readout: LogisticReadout) -> Array:
+        """Return calibrated probabilities of the validated samples, (samples, k)."""
+        logits = self.logits[self.rows] * readout.slopes + readout.offsets
+        return probabilities(logits, self.labels.several)
+
+    def attributes(self, readout: LogisticReadout, samples: LabeledSamples) -> dict[str, Any]:
+        """Return the fitted attributes of an estimator that describe the validation."""
+        probability = np.zeros_like(self.logits)
+        probability[self.rows] = self.calibrated(readout)
+        attributes = {
+            "committee_": {
+                name: {"weight": weight, "score": self.scores.get(name, float("nan"))}
+                for name, weight in self.weights.items()
+            },
+            "validation_scores_": self.scores,
+            "validation_accuracy_": self.accuracy,
+            "validation_interval_": self.interval(),
+            "validation_folds_": samples.of_all(self.folds, -1),
+            "validation_proba_": samples.of_all(probability, 0),
+        }
+        if self.labels.several:
+            attributes["validation_predicted_"] = samples.of_all(self.guesses, 0)
+        return attributes
+
+    @cached_property
+    def guesses(self) -> Array:
+        """Labels predicted for validated samples, by thresholds chosen without them, (n, k)."""
+        guesses, rows = np.zeros(self.logits.shape, dtype=np.int64), np.flatnonzero(self.rows)
+        members, parts = self.labels.members, parts_of(self.folds[rows])
+        for part in np.unique(parts):
+            new, old = rows[parts == part], rows[parts != part]
+            weight = self.labels.weight[old]
+            slope, offset = calibration(self.logits[old], members[old], True, weight)
+            seen, unseen = (
+                probabilities(slope * self.logits[each] + offset, True) for each in (old, new)
+            )
+            guesses[new] = unseen > _thresholds(members[old] > 0, seen, weight)
+        return guesses
+
+    @cached_property
+    def _calibration(self) -> tuple[float, float]:
+        """Slope and offset that make the validated logits probable."""
+        targets = self.labels.targets(self.rows)
+        weight = self.labels.weight[self.rows]
+        return calibration(self.logits[self.rows], targets, self.labels.several, weight)
+
+    @cached_property
+    def _right(self) -> tuple[Array, Array, Array]:
+        """Whether each validated sample is predicted right, its class weight, and its weight."""
+        labels, rows = self.labels, self.rows
+        if labels.several:
+            rows = rows & (labels.entry_weights > 0).all(axis=1)
+            right = (self.guesses == labels.members).all(axis=1)
+            return np.asarray(right[rows]), np.ones(rows.sum()), labels.weight[rows]
+        right, codes = self.logits.argmax(axis=1) == labels.codes, labels.codes[rows]
+        weight = labels.weight[rows]
+        if self.shares is None or not len(codes):
+            return np.asarray(right[rows]), np.ones(len(codes)), weight
+        shift = self._calibration[0] * self.logits + log_ratio(self.shares, labels.prior())
+        right = shift.argmax(axis=1) == labels.codes
+        return right[rows], self.shares[codes] / np.bincount(codes, weight)[codes], weight
+
+    @property
+    def accuracy(self) -> float:
+        """The share of samples that are predicted right; NaN without validation."""
+        right, of_class, weight = self._right
+        return float(np.average(right, weights=of_class * weight)) if len(right) else float("nan")
+
+    def interval(self) -> tuple[float, float]:
+        """Return a 95 % interval of the accuracy, Wilson's; NaN without validation."""
+        _, of_class, weight = self._right
+        if not len(weight):
+            return float("nan"), float("nan")
+        sizes = np.bincount(self.folds[self.rows], self.labels.weight[self.rows])
+        # Of unequal weights as many equal ones as have the same variance.
+        equal = (of_class * weight).sum() ** 2 / (of_class**2 * weight).sum()
+        count = max(1, round(_INDEPENDENT * equal))
+        wilson = binomtest(round(self.accuracy * count), count).proportion_ci(method="wilson")
+        # The fit to all labels may be better than those to some: its errors are taken to be rarer
+        # by at most the root of the share of labels that they miss.
+        unseen = 1 - float(sizes.mean()) / float(self.labels.weight[self.labels.known].sum())
+        return float(wilson.low), float(1 - (1 - wilson.high) * np.sqrt(unseen))
+
+    def warn_if_poor(self) -> None:
+        """Warn if always predicting the largest class would be better."""
+        shares = self.labels.prior() if self.shares is None else self.shares
+        largest = float(shares.max())
+        if not self.labels.several and self.interval()[1] < largest:
+            warn_user(
+                f"The cross-validated accuracy ({self.accuracy:.1%}) is below that of always "
+                f"predicting the largest class ({largest:.1%}). Label more samples, or check that "
+                "X separates the classes.",
+                UserWarning,
+            )
+
+    def calibrate(self, readout: LogisticReadout) -> LogisticReadout:
+        """Return a readout whose probabilities are calibrated by the validation."""
+        rows = self.rows
+        if not rows.any():
+            return readout
+        k, (slope, offset) = len(readout.intercepts), self._calibration
+        readout = replace(readout, slopes=np.full(k, slope), offsets=np.full(k, offset))
+        if self.labels.several:
+            truth = self.labels.members[rows] > 0
+            chance, weight = self.calibrated(readout), self.labels.weight[rows]
+            readout = replace(readout, thresholds=_thresholds(truth, chance, weight))
+        return readout
+
+
+def _f_measures(truth: Array, chance: Array, grid: Array, weight: Array) -> tuple[Array, Array]:
+    """Return micro F for each threshold of a grid, (t,), and F of each label, (t, k)."""
+    guesses = chance > grid[:, None, None]
+    hits = 2 * (weight @ (truth & guesses))
+    counts = weight @ truth + weight @ guesses
+    pairs = ((hits.sum(axis=1), counts.sum(axis=1)), (hits, counts))
+    micro, each = (over / np.where(under > 0, under, 1) for over, under in pairs)
+    return np.asarray(micro), np.asarray(each)
+
+
+def _thresholds(truth: Array, chance: Array, weight: Array) -> Array:
+    """Return the best thresholds for F, drawn to the best one for all labels where few are true."""
+    grid, counts = np.linspace(0.05, 0.9, 35), weight @ truth
+    micro, each = _f_measures(truth, chance, grid, weight)
+    common, best = float(grid[micro.argmax()]), grid[each.argmax(axis=0)]
+    mixed = (counts * best + _FEW_POSITIVE * common) / (counts + _FEW_POSITIVE)
+    return np.asarray(np.where(counts > 0, mixed, common))
+
+
+def parts_of(folds: Array) -> Array:
+    """Return the parts for cross-fitting: the folds, or the halves of a single fold."""
+    return folds if len(np.unique(folds)) > 1 else np.arange(len(folds)) % 2
+
+
+def score_of(truth: Truth, logits: Array) -> float:
+    """Return the accuracy; for several labels the mean of micro and macro F, at one threshold."""
+    if truth.several:
+        members, chance = truth.members > 0, probabilities(logits, True)
+        weight = truth.weights.max(axis=1)
+        micro, each = _f_measures(members, chance, np.linspace(0.05, 0.95, 19), weight)
+        return float(((micro + each.mean(axis=1)) / 2).max())
+    right = logits.argmax(axis=1) == truth.members.argmax(axis=1)
+    return float(np.average(right, weights=truth.weights[:, 0]))
 
 
 @one_blas_thread()
-def _fit_table(table: Any, labels: TrainingLabels, class_weight: Any) -> Linear:
-    coefficients, intercepts = fit_logistic(table, labels, _PENALTY, class_weight)
-    return Linear(intercepts, rows=coefficients)
+def calibration(logits: Array, targets: Array, several: bool, weight: Array) -> tuple[float, float]:
+    """Return slope and offset that make validated logits probable (Platt 1999; temperature)."""
+    if not several:  # a temperature
+        slopes, rows = np.geomspace(*_SLOPES, 25), np.arange(len(targets))
+        chances = (probabilities(slope * logits, False)[rows, targets] for slope in slopes)
+        losses = [-np.average(np.log(chance), weights=weight) for chance in chances]
+        return float(slopes[np.argmin(losses)]), 0.0
+    flat, truth = logits.ravel()[:, None], targets.ravel() > 0
+    if truth.all() or not truth.any():
+        return 1.0, 0.0
+    model = LogisticRegression(C=1e6, max_iter=1000)
+    model.fit(flat, truth, sample_weight=np.repeat(weight, targets.shape[1]))
+    slope = float(np.clip(model.coef_[0, 0], *_SLOPES))
+    return slope, float(model.intercept_[0])
 
 
-@one_blas_thread()
-def table_logits(member: Linear, table: Any) -> Array:
-    """Return the logits of rows of a table, (rows, k)."""
-    assert member.rows is not None
-    return np.asarray(table @ member.rows.T) + member.intercepts
+_MUCH_LESS_EVEN = 0.8  # ratio of the effective numbers of classes, by neighbors and by labels
+_LEAST_PER_CLASS = 20  # unlabeled samples on average
+_STEPS = 30
+_LEAST_SHARE = 1e-4
 
 
-def joined(
-    tables: Tables, members: dict[str, Linear], weights: dict[str, float], k: int
-) -> tuple[Array | None, Array]:
-    """Return the weighted coefficients of all tables, (k, q) or None, and intercepts, (k,)."""
-    intercepts, parts = np.zeros(k), []
-    for name, table in tables.items():
-        member = members.get(name)
-        if member is None or member.rows is None:  # no weight
-            parts.append(np.zeros((k, table.shape[1])))
-            continue
-        parts.append(weights[name] * member.rows)
-        intercepts += weights[name] * member.intercepts
-    return np.hstack(parts) if parts else None, intercepts
+def effective_number(shares: Array) -> float:
+    """Return the number of equal classes that would be as uncertain as these shares."""
+    return float(np.exp(entr(shares / shares.sum()).sum()))
 
 
-@one_blas_thread()
-def products_of_tables(tables: Tables, coefficients: Array) -> dict[str, Array]:
-    """Return the product of each table with its part of the coefficients of all, (n, k)."""
-    ends = np.cumsum([table.shape[1] for table in tables.values()])
-    parts = np.split(coefficients, ends[:-1], axis=1)
-    return {
-        name: np.asarray(table @ part.T)
-        for (name, table), part in zip(tables.items(), parts, strict=True)
-    }
+def labels_are_balanced_by_design(samples: LabeledSamples) -> bool:
+    """Whether the classes of the unlabeled samples are much less even than the labels.
 
-
-def product_of_tables(tables: Tables, coefficients: Array) -> Array:
-    """Return the sum of the products, (n, k)."""
-    return np.asarray(sum(products_of_tables(tables, coefficients).values()))
-
-
-def with_tables(scores: Array, readout: Any, tables: Tables) -> Array:
-    """Return scores of samples, (n, k), and what their tables add to these."""
-    if not tables:
-        return scores
-    return np.asarray(scores + readout.slopes * product_of_tables(tables, readout.side))
-
-
-def taught_by_tables(
-    tables: Tables, labels: TrainingLabels, seed: int, class_weight: Any
-) -> Array | None:
-    """Return what tables add to the logits of labels for self-training, (n, k), or None.
-
-    A table teaches only if it predicts hidden labels better than their largest class: even faint
-    noise among the labels costs more than a poor table could add.
+    The classes are those that the labels spread to over the graph of neighbors.
     """
-    folds, taught = folds_of(labels, seed), None
-    rows = folds >= 0
-    if not rows.any():
-        return None
-    truth = Truth.of(labels, rows)
-    for table in tables.values():
-        hidden = _hidden_logits(table, labels, folds, class_weight)[rows]
-        if not _is_informative(hidden, truth):
-            continue
-        member = _fit_table(table[labels.known], labels, class_weight)
-        own = temperature(hidden, truth) * table_logits(member, table)
-        taught = own if taught is None else taught + own
-    return taught
+    labels, graph = samples.labels, samples.graph
+    unlabeled = np.flatnonzero(~labels.known)
+    k = labels.members.shape[1]
+    if graph is None or len(unlabeled) < _LEAST_PER_CLASS * k:
+        return False
+    codes = graph.spread(labels)[unlabeled].argmax(axis=1)
+    counts = np.bincount(codes, labels.weight[unlabeled], minlength=k)
+    return effective_number(counts) < _MUCH_LESS_EVEN * effective_number(labels.prior())
 
 
-def _hidden_logits(table: Any, labels: TrainingLabels, folds: Array, class_weight: Any) -> Array:
-    """Return what a table predicts for the labels that a fold hides, (n, k); 0 for others."""
-    found = np.zeros(labels.members.shape)
-    for fold in range(int(folds.max()) + 1):
-        hidden = folds == fold
-        seen = labels.only(~hidden)
-        member = _fit_table(table[seen.known], seen, class_weight)
-        found[hidden] = table_logits(member, table[hidden])
-    return found
+def log_ratio(shares: Array, prior: Array) -> Array:
+    """Return what to add to the logits of a classifier that learned from other shares, (k,)."""
+    return np.asarray(np.log(np.maximum(shares, _LEAST_SHARE) / np.maximum(prior, _LEAST_SHARE)))
 
 
-def _is_informative(logits: Array, truth: Truth) -> bool:
-    weight, right = truth.weights[:, 0], logits.argmax(axis=1) == truth.members.argmax(axis=1)
-    largest = float(np.average(truth.members, axis=0, weights=weight).max())
-    counts = round(float(weight @ right)), round(float(weight.sum()))
-    return bool(binomtest(*counts, largest, alternative="greater").pvalue < _CHANCE)
+def shares_of_classes(logits: Array, prior: Array, weight: Array) -> Array:
+    """Return the shares of the classes, (k,), by the EM algorithm of Saerens et al. (2002).
+
+    The logits of samples, (n, k), are those of a classifier that learned from classes with the
+    shares `prior`; `weight` (n,) are their weights.
+    """
+    prior = np.maximum(prior, _LEAST_SHARE)
+    chances, shares = softmax(logits, axis=1), prior
+    for _ in range(_STEPS):
+        again = chances * (shares / prior)
+        likely = again / again.sum(axis=1, keepdims=True)
+        shares = np.maximum(np.average(likely, axis=0, weights=weight), _LEAST_SHARE)
+        shares = shares / shares.sum()
+    return np.asarray(shares)

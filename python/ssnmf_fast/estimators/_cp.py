@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,98 +12,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, Solver, TensorInit
 from .._common.saved import COUNT, HISTORY, LOSS, Saved
-from .._data.border import check_factor, check_matrix
-from .._data.tensors import SparseTensor, check_mode, check_tensor
+from .._common.text import short
+from .._data.border import check_factor, check_matrix, check_real
+from .._data.tensors import SparseTensor, Tensor, as_type, check_mode, check_tensor
+from .._data.threads import resolve_threads
 from .._models.factorize import factorize_tensor
+from .._models.online import Stream, refuse_changes
 from .._models.receipts import TENSOR_INPUTS, Claim, claim_of_tensor
 from .._models.represent import explained_deviance, represent_tensor
-from .._solver.losses import LossOption
-from .._solver.result import RECEIPT, Receipt, TensorFactorization, dense_model
+from .._solver.losses import LossOption, loss_named
+from .._solver.result import RECEIPT, Receipt, TensorFactorization, dense_model, sizes_of
+from .._solver.starts import given_factors
 from .._topics import Topics, make_topics
+from ._base import IterativeEstimator, keep_stream
 from ._docstrings import complete_docstring
-from ._slices import SliceLearner, other_lengths
-
-
-class RowsOfTensors:
-    """The way back from representations of a mode, and how much of a tensor they explain."""
-
-    factors_: list[Array]
-    loss_: LossOption
-    n_threads: int | None
-    dtype: Any
-    transform: Callable[..., Array]
-
-    def inverse_transform(self, X: Any, *, mode: int = 0) -> Array:
-        """Return the tensor that a representation of a mode approximates.
-
-        Parameters
-        ----------
-        X : array_like, shape (n, r)
-            Nonnegative representation, as from :meth:`transform` with the same `mode`.
-        mode : int
-            The mode of the rows; negative from the last.
-
-        Returns
-        -------
-        ndarray
-            Of length n in the mode and of the fitted lengths in all others: the sum over q of the
-            products of column q of X and of those of the factors of the other modes.
-
-        Raises
-        ------
-        ValueError
-            For other numbers of columns, or if the result would have more than 2^27 places (1 GB).
-        """
-        check_is_fitted(self)
-        mode = check_mode(mode, "mode", len(self.factors_))
-        S = check_matrix(X, "X", allow_nan=False, limited=False)
-        rank = self.factors_[0].shape[1]
-        S = check_factor(S, "X", (len(S), rank), S.dtype, "rows x components", limited=False)
-        factors = self._with_rows(S, mode)
-        return dense_model(np.ones(rank, S.dtype), factors, "give fewer rows at a time")
-
-    def score(self, X: Any, y: Any = None, *, mode: int = 0, X_weights: Any = None) -> float:
-        """Return the share of the deviance of X that the model explains, with rows as fits best.
-
-        It is ``1 - loss(X, M) / loss(X, mean of X)``, where M is the model whose factor of `mode`
-        is ``transform(X, mode=mode)``: R^2 for squared errors, D^2 for other losses.
-
-        Parameters
-        ----------
-        X : array_like, or sparse
-            Nonnegative tensor, as for :meth:`transform`: seen or new rows of `mode`.
-        y : None
-            Ignored.
-        mode : int
-            The mode of the rows; negative from the last.
-        X_weights : optional
-            Nonnegative weights of the loss of every entry, as in :meth:`fit`.
-
-        Returns
-        -------
-        float
-            At most 1, larger is better; 0 for a model that is no better than the mean, and for a
-            constant X.
-        """
-        del y
-        S = self.transform(X, mode=mode, X_weights=X_weights)
-        mode = check_mode(mode, "mode", len(self.factors_))
-        return explained_deviance(
-            check_tensor(X, "X", self.dtype),
-            self._with_rows(S, mode),
-            loss=self.loss_,
-            X_weights=X_weights,
-            n_threads=self.n_threads,
-        )
-
-    def _with_rows(self, S: Array, mode: int) -> list[Array]:
-        """Return the factors with another one for a mode."""
-        return [S if k == mode else F for k, F in enumerate(self.factors_)]
+from ._receipts import WithReceipt
+from ._sklearn import ClassNamePrefixFeaturesOutMixin
 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class NonnegativeCP(RowsOfTensors, SliceLearner):
+class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """Nonnegative CP decomposition of a tensor, also of one whose slices arrive one by one.
 
     Minimizes ``sum W .* d(X, M)`` over models ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a
@@ -211,6 +141,15 @@ class NonnegativeCP(RowsOfTensors, SliceLearner):
         return tags
 
     @property
+    def shape_(self) -> tuple[int, ...]:
+        return tuple(len(F) for F in self.factors_)
+
+    @property
+    def stream_representation_(self) -> Array:
+        mode = int(getattr(self, "stream_mode_", self.stream_mode))
+        return np.asarray(self.factors_[mode] * self.weights_)
+
+    @property
     def components_(self) -> list[Array]:
         return self.factors_[1:]
 
@@ -272,6 +211,99 @@ class NonnegativeCP(RowsOfTensors, SliceLearner):
         found = claim_of_tensor(result, X, given, threads)
         return replace(found, parts=self._parts(), settings=self._recorded())
 
+    def partial_fit(self, X: Any, y: Any = None, *, one_slice: bool | None = None) -> NonnegativeCP:
+        """Learn from new slices along `stream_mode`, in addition to earlier ones.
+
+        Parameters
+        ----------
+        X : array_like, or sparse
+            Nonnegative tensor whose length in `stream_mode` is the number of new slices; all other
+            lengths must stay the same.  Or a single slice, with a mode less.  The first call fits
+            its slices as :meth:`fit` does: give it some tens, if possible, as all components start
+            there, and one slice alone does not determine them.
+        one_slice : bool, optional
+            Whether X is a single slice, without `stream_mode`.  None goes by the number of modes
+            of earlier calls; the first call takes X to have the mode, and must be told if X has
+            two modes only.
+
+        Returns
+        -------
+        self
+            The factors are up to date, that of `stream_mode` has a row more for each new slice.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, other lengths, or a loss or a number of components that has changed.
+
+        Notes
+        -----
+        New slices are coded first: their rows of the factor of `stream_mode` are found with the
+        other factors fixed, a convex problem.  Then the other factors move to the minimizer of a
+        sum over all slices, earlier ones with the weight that they have left, and both are repeated
+        a few times.  Of earlier slices only sums are kept: for each mode a matrix of the size of
+        its factor and, for squared errors, one of r x r, (sum n_k) r numbers in all.  What is added
+        up was computed with the factors of its time: the usual approximation of online learning
+        (Mairal et al. 2010).  Rows of earlier slices stay as they were found; :meth:`transform`
+        with ``mode=stream_mode`` gives them over the present factors.
+
+        After :meth:`fit`, learning continues from its factors, from which the statistics of its
+        slices follow.  Only the first call uses `solver`, `init`, `max_iter`, `tol`, `callback` and
+        `verbose`.
+        """
+        del y
+        keep = check_real(self.forget_factor, "forget_factor", maximum=1)
+        known = self.shape_ if hasattr(self, "factors_") else None
+        X, mode = slices_first(check_tensor(X, "X", self.dtype), self.stream_mode, known, one_slice)
+        threads = resolve_threads(self.n_threads)
+        resume = partial(Stream.resumed, loss=self.loss, keep=keep, threads=threads)
+        if known is None:
+            result = self._decomposed(X, mode)
+            rows = result.factors[0] * result.weights
+            stream = resume(result.factors[1:], rows, total=result.objective[-1][1])
+        else:
+            settings = {"n_components": self.n_components, "loss": self.loss, "stream_mode": mode}
+            learned = len(self.weights_), self.loss_, getattr(self, "stream_mode_", mode)
+            refuse_changes(settings, dict(zip(settings, learned, strict=True)))
+            if hasattr(self, "stream_statistics_"):
+                stream = Stream.of_arrays(self._others(mode), self.stream_statistics_)
+            else:
+                rows, total = self.stream_representation_, self.objective_[-1][1]
+                stream = resume(self._others(mode), rows, total=total)
+            X = as_type(X, self.weights_.dtype)
+            stream, new = stream.learn(X, loss=self.loss, keep=keep, threads=threads)
+            rows = np.concatenate([self.stream_representation_, new])
+        size = sizes_of(rows, loss_named(self.loss, "loss")).astype(rows.dtype)
+        factors = list(stream.factors)
+        factors.insert(mode, rows / np.where(size > 0, size, 1).astype(rows.dtype))
+        self.factors_, self.weights_ = factors, size
+        self.loss_, self.stream_mode_ = self.loss, mode
+        keep_stream(self, stream)
+        for name in ("label_components_", "receipt_"):
+            self.__dict__.pop(name, None)
+        return self
+
+    def _decomposed(self, X: Tensor, mode: int) -> TensorFactorization:
+        """Decompose the first slices, which are the first mode of X."""
+        parameters = self._arguments(factorize_tensor)
+        given = given_factors(self.init)
+        if given is not None and len(given[1]) == len(X.shape):
+            weights, factors = given
+            factors.insert(0, factors.pop(mode))
+            parameters["init"] = weights, factors
+        parts = (X.at.places, X.values, X.shape) if isinstance(X, SparseTensor) else X
+        return factorize_tensor(parts, **parameters)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError for a model of a file whose statistics do not fit its factors."""
+        if hasattr(self, "stream_statistics_"):
+            others = self._others(getattr(self, "stream_mode_", 0))
+            Stream.of_arrays(others, self.stream_statistics_)
+
+    def _others(self, mode: int) -> list[Array]:
+        """Return the factors of all modes but one."""
+        return [F for k, F in enumerate(self.factors_) if k != mode]
+
     def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Array:
         """Fit, then transform the same tensor: the same as ``fit(X).transform(X)``.
 
@@ -322,6 +354,73 @@ class NonnegativeCP(RowsOfTensors, SliceLearner):
             X, others, mode, loss=self.loss_, X_weights=X_weights, n_threads=self.n_threads
         )
 
+    def inverse_transform(self, X: Any, *, mode: int = 0) -> Array:
+        """Return the tensor that a representation of a mode approximates.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, r)
+            Nonnegative representation, as from :meth:`transform` with the same `mode`.
+        mode : int
+            The mode of the rows; negative from the last.
+
+        Returns
+        -------
+        ndarray
+            Of length n in the mode and of the fitted lengths in all others: the sum over q of the
+            products of column q of X and of those of the factors of the other modes.
+
+        Raises
+        ------
+        ValueError
+            For other numbers of columns, or if the result would have more than 2^27 places (1 GB).
+        """
+        check_is_fitted(self)
+        mode = check_mode(mode, "mode", len(self.factors_))
+        S = check_matrix(X, "X", allow_nan=False, limited=False)
+        rank = self.factors_[0].shape[1]
+        S = check_factor(S, "X", (len(S), rank), S.dtype, "rows x components", limited=False)
+        factors = self._with_rows(S, mode)
+        return dense_model(np.ones(rank, S.dtype), factors, "give fewer rows at a time")
+
+    def score(self, X: Any, y: Any = None, *, mode: int = 0, X_weights: Any = None) -> float:
+        """Return the share of the deviance of X that the model explains, with rows as fits best.
+
+        It is ``1 - loss(X, M) / loss(X, mean of X)``, where M is the model whose factor of `mode`
+        is ``transform(X, mode=mode)``: R^2 for squared errors, D^2 for other losses.
+
+        Parameters
+        ----------
+        X : array_like, or sparse
+            Nonnegative tensor, as for :meth:`transform`: seen or new rows of `mode`.
+        y : None
+            Ignored.
+        mode : int
+            The mode of the rows; negative from the last.
+        X_weights : optional
+            Nonnegative weights of the loss of every entry, as in :meth:`fit`.
+
+        Returns
+        -------
+        float
+            At most 1, larger is better; 0 for a model that is no better than the mean, and for a
+            constant X.
+        """
+        del y
+        S = self.transform(X, mode=mode, X_weights=X_weights)
+        mode = check_mode(mode, "mode", len(self.factors_))
+        return explained_deviance(
+            check_tensor(X, "X", self.dtype),
+            self._with_rows(S, mode),
+            loss=self.loss_,
+            X_weights=X_weights,
+            n_threads=self.n_threads,
+        )
+
+    def _with_rows(self, S: Array, mode: int) -> list[Array]:
+        """Return the factors with another one for a mode."""
+        return [S if k == mode else F for k, F in enumerate(self.factors_)]
+
     def topics(self, feature_names: Any = None, n_terms: int = 10, mode: int = 1) -> Topics:
         """Return the entries of a mode with the largest weights in every component.
 
@@ -343,3 +442,35 @@ class NonnegativeCP(RowsOfTensors, SliceLearner):
         sums = np.prod([F.sum(axis=0, dtype=np.float64) for F in self.factors_], axis=0)
         topics = make_topics(np.ascontiguousarray(self.factors_[mode].T), feature_names, n_terms)
         return topics.with_sizes(self.weights_ * sums)
+
+
+def other_lengths(X: Tensor, shape: tuple[int, ...], mode: int, rest: str) -> ValueError:
+    lengths = ", ".join("any" if k == mode else str(n) for k, n in enumerate(shape))
+    return ValueError(
+        f"X has shape {X.shape}; expected lengths ({lengths}), those of the fit in all modes but "
+        f"{mode}, {rest}."
+    )
+
+
+def slices_first(
+    X: Tensor, mode: int, shape: tuple[int, ...] | None, one_slice: bool | None
+) -> tuple[Tensor, int]:
+    """Return new slices as the first mode of a tensor, and the mode of slices counted from 0."""
+    n_modes = len(X.shape)
+    if one_slice is not None and not isinstance(one_slice, (bool, np.bool_)):
+        raise TypeError(f"one_slice must be True, False or None; got {short(one_slice)}.")
+    if one_slice is None:
+        if shape is None and n_modes == 2:
+            raise ValueError(
+                f"X has two modes, shape {X.shape}: pass one_slice=True for one slice of a "
+                "three-mode tensor, one_slice=False for a matrix of slices."
+            )
+        one_slice = shape is not None and n_modes == len(shape) - 1
+    n_modes += one_slice
+    mode = check_mode(mode, "stream_mode", n_modes)
+    others = X.shape if one_slice else X.shape[:mode] + X.shape[mode + 1 :]
+    if shape is not None and (n_modes != len(shape) or others != shape[:mode] + shape[mode + 1 :]):
+        raise other_lengths(X, shape, mode, "or one slice without that mode")
+    if isinstance(X, SparseTensor):
+        return X.with_leading_mode() if one_slice else X.leading(mode), mode
+    return X[None] if one_slice else np.ascontiguousarray(np.moveaxis(X, mode, 0)), mode

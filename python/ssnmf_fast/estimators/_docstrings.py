@@ -49,7 +49,7 @@ forget_factor : float
     1.  A smaller value learns faster at first; a larger one ends closer to a fit to all data.
 A_support : array_like of 0 and 1 or bool, shape (r, m), optional
     Where components may be positive.
-A_fixed : array_like, shape (number of fixed components, m), optional
+fixed_components : array_like, shape (number of fixed components, m), optional
     The first components, which stay as they are.
 penalties : optional
     Penalties of the factors; see :mod:`ssnmf_fast.penalties`.  Representations of new samples have
@@ -60,10 +60,9 @@ unlabeled : "auto", None or a label
     labels are exactly -1 and 1: then both are classes, as its other classifiers have them, with a
     warning.  Give -1 to have -1 always mean unlabeled, None for no marker.  The text "-1", which
     NumPy makes of -1 next to text, is a class; a warning names it, and others such as "NA".
-readout : {"logistic", None}
-    How predictions are made: by logistic regression on the topics of a sample (found without
-    labels), its leading singular directions and its features.  None: no predictions, and a
-    faster fit.
+predicts : bool
+    Whether the model predicts: by logistic regression on the topics of a sample (computed without
+    labels), its leading singular directions and its features.  False makes the fit faster.
 X : array_like or scipy.sparse, shape (n, m)
     Nonnegative samples; NaN in a dense X means missing, for models that allow it.
 X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`

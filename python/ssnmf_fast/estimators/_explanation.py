@@ -16,9 +16,8 @@ from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
 from .._topics import names_of, topic_shares
 from ._base import product
-from ._committee import products_of_tables
 from ._readout import ComponentReadout, LogisticReadout, Readout, is_empty, prior_logits
-from ._views import N_DIRECTIONS, Context, Tables
+from ._views import N_DIRECTIONS, Tables
 
 _NEGLIGIBLE = 1e-12  # share of all that is said, below which a part is rounding
 _TERMS_OF_TOPIC = 3  # in its name
@@ -314,13 +313,15 @@ def _of_logits(
     (n, r), k = shares.shape, len(readout.intercepts)
     slopes, linear = readout.slopes[:, None], readout.linear(r)
     votes, blocks, scales = np.zeros((n, k)), [], np.zeros(n)
-    for rows, context in readout.contexts(X, X_weights, S, A):
-        if not context:
+    for rows, view in readout.views(X, X_weights, S, A):
+        if view.rows is None or view.coordinates is None:
             continue
-        blocks.append(sp.csr_array(context.rows) if _is_sparse(X) else context.rows)
-        scales[rows] = _inverse_lengths(context)
+        blocks.append(sp.csr_array(view.rows) if _is_sparse(X) else view.rows)
+        # What the coordinates in the first directions are multiplied by to have length 1.
+        lengths = np.linalg.norm(view.coordinates[:, :N_DIRECTIONS], axis=1)
+        scales[rows] = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
         if readout.votes is not None:
-            votes[rows] = readout.votes.logits(context.scores, model.n_threads)
+            votes[rows] = readout.votes.logits(view, model.n_threads)
     votes[empty] = 0
     intercepts = np.tile(readout.intercepts * readout.slopes + readout.offsets, (n, 1))
     intercepts[empty] = prior_logits(model)
@@ -328,10 +329,7 @@ def _of_logits(
     def relative(scores: Array, axis: int = 0) -> Array:
         return _relative(scores, axis, model.multilabel_)
 
-    of_tables = {}
-    if readout.side is not None:
-        products = products_of_tables(tables, readout.side)
-        of_tables = {name: relative(readout.slopes * each, 1) for name, each in products.items()}
+    products = readout.of_tables(tables).items()
     assert linear.topics is not None
     topics = np.where(empty[:, None], 0, np.sqrt(shares))
     features = _nothing(X, k)
@@ -341,7 +339,7 @@ def _of_logits(
         features = Contributions(seen, relative(slopes * linear.rows), relative(along), scales)
     return {
         "intercepts": relative(intercepts, 1),
-        "tables": of_tables,
+        "tables": {name: relative(readout.slopes * each, 1) for name, each in products},
         "neighbors": relative(readout.votes_weight * votes * readout.slopes, 1),
         "_topics": _plain(topics, relative(slopes * linear.topics)),
         "_features": features,
@@ -373,13 +371,6 @@ def _of_components(model: Any, readout: ComponentReadout, X: Any, X_weights: Any
 def _relative(scores: Array, axis: int, several: bool) -> Array:
     """Return scores minus their means over the classes, of which a sample has one."""
     return np.asarray(scores if several else scores - scores.mean(axis=axis, keepdims=True))
-
-
-def _inverse_lengths(context: Context) -> Array:
-    """Return what the coordinates in the first directions are multiplied by to have length 1."""
-    assert context.coordinates is not None
-    lengths = np.linalg.norm(context.coordinates[:, :N_DIRECTIONS], axis=1)
-    return np.asarray(np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0))
 
 
 def _is_sparse(X: Any) -> bool:

@@ -13,21 +13,23 @@ from .._data.border import require_memory
 from .._labels import labels_of
 from .._solver.losses import LossOption
 from ._base import Self, require
-from ._class_topics import SUPPORTS, LabeledSamples, in_memory, restated_by_labels, with_context
+from ._class_topics import SUPPORTS, LabeledSamples, in_memory, restated_by_labels, with_view
 from ._classifier_training import (
+    calibrated,
     check_threshold,
     plan_of,
     prior_of,
     self_trained,
     train_members,
+    validate,
 )
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 from ._readout import Readout
 from ._training_data import labels_for_training
-from ._validation import calibrated, validate
-from ._views import tables_to_fit
+from ._views import View, tables_to_fit
 
+_MOST_VOTERS = 5000  # of texts, where neighbors count little
 _PLAIN = {
     "committee_": dict[str, dict[str, float]],
     "validation_scores_": dict[str, float],
@@ -59,9 +61,9 @@ class FewLabelsClassifier(ReadoutPredictions):
         uses their nearest neighbors.  "auto" is 2, or 0 where half of the samples are labeled or
         the labels are much more even than the classes are by their neighbors.  Multiple labels:
         always 0.
-    class_weight : "auto", None, "balanced" or dict
+    class_weight : None, "balanced" or dict
         Weights of the classes, as in scikit-learn's LogisticRegression; for multiple labels the
-        weights of 0 and 1.  "auto" is None, for multiple labels "balanced".
+        weights of 0 and 1, where None means "balanced".
 
     Attributes
     ----------
@@ -143,7 +145,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     loss: LossOption = "kullback-leibler"
     threshold: float | str = "auto"
     self_training: int | str = "auto"
-    class_weight: Any = "auto"
+    class_weight: Any = None
 
     _of_fit: ClassVar = ("X_weights", "sample_weight", "label_weight")
     _settings: ClassVar = ("loss", "max_iter", "tol")
@@ -212,17 +214,24 @@ class FewLabelsClassifier(ReadoutPredictions):
         labels = labels_for_training(targets, label_weight, sample_weight)
         labels.require_two_classes()
         check_threshold(self.threshold)
-        of_samples = {"X": X, "X_weights": X_weights, "labels": labels}
-        of_samples["side"] = tables_to_fit(side, X.shape[0])
-        samples = LabeledSamples.of(self, sample_weight=labels.sample_weight, **of_samples)
-        samples = with_context(in_memory(samples))
+        samples = LabeledSamples.of(
+            self,
+            X=X,
+            X_weights=X_weights,
+            labels=labels,
+            sample_weight=labels.sample_weight,
+            view=View(tables_to_fit(side, X.shape[0])),
+        )
+        samples = with_view(in_memory(samples))
         plan = plan_of(self, samples, labels, targets.classes)
         require_memory(plan.n_components, X.shape, X.dtype)
         validation = validate(samples, plan, prior_of(samples))
         names = {name for name, weight in validation.weights.items() if weight > 0}
-        given, spread = self_trained(samples, plan, names)
-        fit = given.joined().fit_topics(plan.n_components, SUPPORTS)
-        trained = train_members(samples, given, fit, plan, names, spread)
+        taught, spread = self_trained(samples, plan, names)
+        fit = taught.joined().fit_topics(plan.n_components, SUPPORTS)
+        texts = samples.view.rows is not None and samples.view.like_counts
+        voters = _MOST_VOTERS if texts else len(samples.labels.known)
+        trained = train_members(samples, taught, fit, plan, names, spread, voters)
         readout, validation = calibrated(samples, plan, trained, validation)
         self._drop_readout()
         self.__dict__.pop("validation_predicted_", None)
@@ -235,7 +244,7 @@ class FewLabelsClassifier(ReadoutPredictions):
             class_prior_=labels.prior() if validation.shares is None else validation.shares,
             class_shares_=samples.labels.class_shares(trained.shares),
             readout_=readout,
-            side_={name: table.shape[1] for name, table in samples.side.items()},
+            side_={name: table.shape[1] for name, table in samples.view.tables.items()},
             **validation.attributes(readout, samples),
         )
         self._note_inputs(y=labels.members, label_weight=labels.entry_weights)

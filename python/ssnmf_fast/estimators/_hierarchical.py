@@ -23,8 +23,8 @@ from ._docstrings import complete_docstring
 from ._few_labels import FewLabelsClassifier
 from ._readout import SavedReadout
 from ._sklearn import ClassifierMixin
-from ._topic_tree import place_of_level
 from ._training_data import checked_weight
+from ._trees import place_of_level
 
 Path = tuple[Any, ...]  # labels from the top to one of them
 
@@ -255,7 +255,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):
     See Also
     --------
     FewLabelsClassifier : Labels of one level.
-    ssnmf_fast.trees.tree : A tree of topics without labels.
+    ssnmf_fast.trees.topic_tree : A tree of topics without labels.
 
     Notes
     -----

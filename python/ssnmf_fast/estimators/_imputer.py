@@ -53,7 +53,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
 
     Parameters
     ----------
-    rank : int, optional
+    n_components : int, optional
         Largest rank of the model; None is min(n, m, 40).  The shrinkage makes it smaller.
     gamma_min : float or "validate"
         Shrinkage that remains, as in :func:`ssnmf_fast.complete`.  "validate" chooses it, or the
@@ -79,7 +79,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
     ----------
     components_ : ndarray, shape (r, m)
         Orthonormal components over the standardized columns.
-    rank_ : int
+    n_components_ : int
         Rank in use.
     gamma_ : float
         Regularizer at the end, relative to the squared spectral norm of the table.
@@ -116,7 +116,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
     True
     """
 
-    rank: int | None = None
+    n_components: int | None = None
     _: KW_ONLY
     gamma_min: Any = "validate"
     standardize: bool = True
@@ -133,7 +133,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
 
     _saved: ClassVar = {
         "components_": Saved("rm", "finite"),
-        "rank_": COUNT,
+        "n_components_": COUNT,
         "gamma_": NUMBER,
         "ridge_": Saved("r"),
         "means_": Saved("m", "finite"),
@@ -178,10 +178,12 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
             warn_user(f"X has no entry in {counts(0, empty)}, which transform {done}.", UserWarning)
         self.means_, self.scales_ = _standards(X, self.standardize)
         rank = min(*X.shape, _MOST_COMPONENTS)
-        if self.rank is not None:
-            rank = check_integer(self.rank, "rank", 1)
+        if self.n_components is not None:
+            rank = check_integer(self.n_components, "n_components", 1)
         if rank > min(X.shape):
-            raise ValueError(f"rank must be at most min(n, m) = {min(X.shape)} of X; got {rank}.")
+            raise ValueError(
+                f"n_components must be at most min(n, m) = {min(X.shape)} of X; got {rank}."
+            )
         gamma_min = check_gamma_min(self.gamma_min)
         if gamma_min is None:
             raise ValueError("gamma_min must be a number or 'validate'; got None.")
@@ -197,8 +199,12 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
             tenths=_TENTHS if X.size <= _FEW_ENTRIES else 1,
         )
         result = solve(IRLS(p=0.0), problem, None, self.verbose)
-        self.components_ = result.right[: result.rank]
-        self.rank_, self.gamma_, self.n_iter_ = result.rank, result.gamma, result.n_iter
+        self.components_ = result.right[: result.n_components]
+        self.n_components_, self.gamma_, self.n_iter_ = (
+            result.n_components,
+            result.gamma,
+            result.n_iter,
+        )
         singular = result.singular_values / result.scale
         self.ridge_ = np.maximum(ridge(singular, result.gamma, 0.0), _LEAST_RIDGE)
         shift = np.where(self._empty, 0.0, result.right[-1] + np.float64(result.offset))

@@ -6,11 +6,12 @@ weighted sum is one linear function again, so that predictions cost no more than
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import ComplementNB, MultinomialNB
 from sklearn.svm import LinearSVC
@@ -19,14 +20,23 @@ from .._common.arrays import Array
 from .._data.arrays import scale_rows
 from .._data.threads import one_blas_thread
 from ._training_data import TrainingLabels
-from ._views import Context
+from ._views import View
 
-LARGEST_LOGIT = 30.0  # probabilities stay above 1e-13
+_LARGEST_LOGIT = 30.0  # probabilities stay above 1e-13
 _NEGLIGIBLE = 1e-15  # a weight beside the penalty; LIBLINEAR does not end for subnormal ones
 _MAX_ITER = 1000
 _IN_SPAN = 1000  # labeled samples up to which the unknowns are as many as these
 _SPAN_TOLERANCE = 1e-10  # of the variance, below which a direction of the span is rounding
 _SMOOTHING = 0.3
+_TABLE_PENALTY = 10.0  # C, for rows of length 1
+
+
+def probabilities(logits: Array, several: bool) -> Array:
+    """Return probabilities that are never exactly 0 or 1, (n, k)."""
+    if several:
+        return np.asarray(expit(np.clip(logits, -_LARGEST_LOGIT, _LARGEST_LOGIT)))
+    below = np.maximum(logits - logits.max(axis=1, keepdims=True), -_LARGEST_LOGIT)
+    return np.asarray(softmax(below, axis=1))
 
 
 @dataclass(frozen=True)
@@ -34,44 +44,47 @@ class Linear:
     """Logits (n, k) as sums over parts of a sample.
 
     The parts are the Hellinger coordinates of its topic shares (coefficients k x r), its scores in
-    the leading directions (k x d), and its row of length 1 (k x m).
+    the leading directions (k x d), its row of length 1 (k x m), and its rows of tables (k x q).
     """
 
     intercepts: Array
     topics: Array | None = None
     scores: Array | None = None
     rows: Array | None = None
+    tables: dict[str, Array] = field(default_factory=dict, kw_only=True)
 
     @one_blas_thread()
-    def logits(self, context: Context, shares: Array) -> Array:
+    def logits(self, view: View, n_threads: int | None = None) -> Array:
         """Return the logits of samples."""
-        found = np.zeros((len(shares), len(self.intercepts))) + self.intercepts
-        if self.topics is not None:
-            found += np.sqrt(shares) @ self.topics.T
+        logits = np.zeros((len(view), len(self.intercepts))) + self.intercepts
+        if self.topics is not None and view.shares is not None:
+            logits += np.sqrt(view.shares) @ self.topics.T
         if self.scores is not None:
-            found += context.scores @ self.scores.T
+            logits += view.scores @ self.scores.T
         if self.rows is not None:
-            found += np.asarray(context.rows @ self.rows.T)
-        return found
+            logits += np.asarray(view.rows @ self.rows.T)
+        for name, coefficients in self.tables.items():
+            logits += np.asarray(view.tables[name] @ coefficients.T)
+        return logits
 
     def scaled(self, weight: float) -> Linear:
         """Return the same, times a weight."""
         parts = (self.topics, self.scores, self.rows)
         scaled = (None if part is None else weight * part for part in parts)
-        return Linear(weight * self.intercepts, *scaled)
+        tables = {name: weight * part for name, part in self.tables.items()}
+        return replace(Linear(weight * self.intercepts, *scaled), tables=tables)
 
     def __add__(self, other: Linear) -> Linear:
-        own = self.topics, self.scores, self.rows
-        others = other.topics, other.scores, other.rows
-        pairs = zip(own, others, strict=True)
+        """Return the sum; no two have the same table."""
+        pairs = ((self.topics, other.topics), (self.scores, other.scores), (self.rows, other.rows))
         added = (b if a is None else a if b is None else a + b for a, b in pairs)
-        return Linear(self.intercepts + other.intercepts, *added)
+        total = Linear(self.intercepts + other.intercepts, *added)
+        return replace(total, tables=self.tables | other.tables)
 
 
 @one_blas_thread()
 def fit_readout(
-    context: Context,
-    shares: Array,
+    view: View,
     labels: TrainingLabels,
     row_scale: float = 1.0,
     C: float = 10.0,
@@ -79,52 +92,59 @@ def fit_readout(
 ) -> Linear:
     """Fit logistic regression on topics, scores and rows to known labels.
 
-    Context and shares are those of the samples with known labels.
+    The view is that of the samples with known labels.
     """
-    topics, parts = np.sqrt(shares), []
-    if context:
-        parts = [context.scores, row_scale * context.rows]
-    features: Any = topics
-    if parts and sp.issparse(parts[1]):
-        features = sp.csr_array(sp.hstack([sp.csr_array(part) for part in (topics, *parts)]))
-    elif parts:
-        features = np.hstack([topics, *parts])
+    assert view.shares is not None
+    topics: Any = np.sqrt(view.shares)
+    if view.rows is None:
+        coefficients, intercepts = fit_logistic(topics, labels, C, class_weight)
+        return Linear(intercepts, coefficients)
+    parts = topics, view.scores, row_scale * view.rows
+    if sp.issparse(view.rows):
+        features = sp.csr_array(sp.hstack([sp.csr_array(part) for part in parts]))
+    else:
+        features = np.hstack(parts)
     coefficients, intercepts = fit_logistic(features, labels, C, class_weight)
     r = topics.shape[1]
-    if not parts:
-        return Linear(intercepts, coefficients)
-    d = r + parts[0].shape[1]
+    d = r + view.scores.shape[1]
     rows = row_scale * coefficients[:, d:]
     return Linear(intercepts, coefficients[:, :r], coefficients[:, r:d], rows)
 
 
 @one_blas_thread()
-def fit_coordinates(
-    context: Context, labels: TrainingLabels, C: float, class_weight: Any = None
-) -> Linear:
-    """Fit logistic regression to the coordinates in all directions, not brought to length 1."""
-    coefficients, intercepts = fit_logistic(context.coordinates, labels, C, class_weight)
-    return Linear(intercepts, rows=coefficients @ context.directions)
+def fit_table(name: str, table: Any, labels: TrainingLabels, class_weight: Any) -> Linear:
+    """Fit logistic regression to a table of side information, of the samples with known labels."""
+    coefficients, intercepts = fit_logistic(table, labels, _TABLE_PENALTY, class_weight)
+    return Linear(intercepts, tables={name: coefficients})
 
 
 @one_blas_thread()
-def fit_margins(context: Context, labels: TrainingLabels, class_weight: Any = None) -> Linear:
-    """Fit linear support vector machines to rows, one for each class."""
+def fit_coordinates(
+    view: View, labels: TrainingLabels, C: float, class_weight: Any = None
+) -> Linear:
+    """Fit logistic regression to the coordinates in all directions, not brought to length 1."""
+    coefficients, intercepts = fit_logistic(view.coordinates, labels, C, class_weight)
+    return Linear(intercepts, rows=coefficients @ view.directions)
+
+
+@one_blas_thread()
+def fit_margins(view: View, labels: TrainingLabels, class_weight: Any = None) -> Linear:
+    """Fit linear support vector models to rows, one for each class."""
     codes, weights = labels.codes[labels.known], labels.readout_weights(labels.known)
     present, k = np.unique(codes), labels.members.shape[1]
     if len(present) == 1:
-        return _of_classes(present, np.zeros((1, context.rows.shape[1])), np.zeros(1), k)
+        return _for_all_classes(present, np.zeros((1, view.rows.shape[1])), np.zeros(1), k)
     # The solver of the dual draws from one random generator for all threads.
-    machine = LinearSVC(dual=False, class_weight=class_weight)
-    machine.fit(context.rows, codes, sample_weight=weights)
-    coefficients, intercepts = _of_both_classes(machine)
-    return _of_classes(present, coefficients, intercepts, k)
+    model = LinearSVC(dual=False, class_weight=class_weight)
+    model.fit(view.rows, codes, sample_weight=weights)
+    coefficients, intercepts = _coefficients_of_classes(model)
+    return _for_all_classes(present, coefficients, intercepts, k)
 
 
 @one_blas_thread()
-def fit_naive_bayes(context: Context, labels: TrainingLabels) -> Linear:
+def fit_naive_bayes(view: View, labels: TrainingLabels) -> Linear:
     """Fit naive Bayes to rows: its complement (Rennie 2003), or for several labels the plain."""
-    rows, weights = context.rows, labels.readout_weights(labels.known)
+    rows, weights = view.rows, labels.readout_weights(labels.known)
     k = labels.members.shape[1]
     if labels.several:
         coefficients, intercepts = np.zeros((k, rows.shape[1])), np.zeros(k)
@@ -133,14 +153,14 @@ def fit_naive_bayes(context: Context, labels: TrainingLabels) -> Linear:
             intercepts[label] = _log_odds(truth[used], labels.weight[labels.known][used])
             if truth[used].all() or not truth[used].any():
                 continue
-            machine = MultinomialNB(alpha=_SMOOTHING)
-            machine.fit(rows[used], truth[used], weights[used, label])
-            coefficients[label] = machine.feature_log_prob_[1] - machine.feature_log_prob_[0]
+            model = MultinomialNB(alpha=_SMOOTHING)
+            model.fit(rows[used], truth[used], weights[used, label])
+            coefficients[label] = model.feature_log_prob_[1] - model.feature_log_prob_[0]
         return Linear(intercepts, rows=coefficients)
     codes = labels.codes[labels.known]
-    machine = ComplementNB(alpha=_SMOOTHING).fit(rows, codes, weights)
-    found = machine.feature_log_prob_ - machine.feature_log_prob_.mean(axis=0)
-    return _of_classes(machine.classes_, found, np.zeros(len(found)), k)
+    model = ComplementNB(alpha=_SMOOTHING).fit(rows, codes, weights)
+    logs = model.feature_log_prob_ - model.feature_log_prob_.mean(axis=0)
+    return _for_all_classes(model.classes_, logs, np.zeros(len(logs)), k)
 
 
 def fit_logistic(
@@ -179,26 +199,26 @@ def _fit_classes(
     if len(present) == 1:
         coefficients, intercepts = np.zeros((1, features.shape[1])), np.zeros(1)
     else:
-        machine = LogisticRegression(**settings).fit(features, codes, sample_weight=weights[0])
-        coefficients, intercepts = _of_both_classes(machine)
-    found = _of_classes(present, coefficients, intercepts, k)
-    assert found.rows is not None
-    return found.rows, found.intercepts
+        model = LogisticRegression(**settings).fit(features, codes, sample_weight=weights[0])
+        coefficients, intercepts = _coefficients_of_classes(model)
+    member = _for_all_classes(present, coefficients, intercepts, k)
+    assert member.rows is not None
+    return member.rows, member.intercepts
 
 
-def _of_both_classes(machine: Any) -> tuple[Array, Array]:
-    """Return what a linear machine has for each class; of two classes it has their difference."""
-    if len(machine.coef_) > 1:
-        return machine.coef_, machine.intercept_
+def _coefficients_of_classes(model: Any) -> tuple[Array, Array]:
+    """Return what a linear model has for each class; of two classes it has their difference."""
+    if len(model.coef_) > 1:
+        return model.coef_, model.intercept_
     signs = np.array([[-0.5], [0.5]])
-    return signs * machine.coef_, signs[:, 0] * machine.intercept_
+    return signs * model.coef_, signs[:, 0] * model.intercept_
 
 
-def _of_classes(present: Array, coefficients: Array, intercepts: Array, k: int) -> Linear:
+def _for_all_classes(present: Array, coefficients: Array, intercepts: Array, k: int) -> Linear:
     """Return logits of all classes, from those of the classes that are present."""
     if len(present) == k:
         return Linear(intercepts, rows=coefficients)
-    everywhere, offsets = np.zeros((k, coefficients.shape[1])), np.full(k, -LARGEST_LOGIT)
+    everywhere, offsets = np.zeros((k, coefficients.shape[1])), np.full(k, -_LARGEST_LOGIT)
     everywhere[present], offsets[present] = coefficients, intercepts
     return Linear(offsets, rows=everywhere)
 
@@ -220,9 +240,9 @@ def _fit_labels(
         if truth.all() or not truth.any():
             intercepts[label] = _log_odds(truth, weights[1][used])
             continue
-        machine = LogisticRegression(
+        model = LogisticRegression(
             solver="liblinear", intercept_scaling=10.0, random_state=0, **settings
         )
-        machine.fit(features[used], truth, sample_weight=weight[used])
-        coefficients[label], intercepts[label] = machine.coef_[0], machine.intercept_[0]
+        model.fit(features[used], truth, sample_weight=weight[used])
+        coefficients[label], intercepts[label] = model.coef_[0], model.intercept_[0]
     return coefficients, intercepts

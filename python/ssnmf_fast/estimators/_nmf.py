@@ -15,7 +15,7 @@ from .._common.saved import Saved
 from .._common.text import short
 from .._common.warn import warn_user
 from .._data.arrays import as_array
-from .._data.border import check_matrix, check_option
+from .._data.border import check_matrix
 from .._labels import ClassLabels, Targets, is_indicator
 from .._models.online import Online, learn_batch
 from .._models.represent import represent
@@ -84,7 +84,6 @@ class SupervisedBase(BatchLearner):
     """A factorization X ~ S A, Y ~ S B, of which B predicts the targets Y."""
 
     _saved: ClassVar = {"label_components_": Saved("rk")}
-    _readouts: ClassVar[tuple[str, ...]] = ("auto", "refit", "joint")
 
     # Returns the targets of a batch, and parameters for it that differ from those of the model.
     _batch_targets: Callable[..., tuple[Targets, dict[str, Any]]]
@@ -113,11 +112,6 @@ class SupervisedBase(BatchLearner):
     def _learn_targets(
         self, X: Any, y: Any, X_weights: Any, label_weight: Any, sample_weight: Any, *known: Any
     ) -> None:
-        if check_option(self.readout, "readout", self._readouts) == "refit":
-            raise ValueError(
-                "readout='refit' is fitted to all labeled samples at once, and partial_fit cannot "
-                "update it. Set readout='joint' to learn from batches, or fit all samples."
-            )
         if hasattr(self, "readout_") or hasattr(self, "refitted_label_components_"):
             warn_user(
                 "The readout of the fit cannot be updated by batches: from now on the model "
@@ -145,6 +139,7 @@ class SupervisedBase(BatchLearner):
         ----------
         y : array_like, shape (n,) or (n, k)
             Their labels or targets; all of them may be unlabeled.
+
         Returns
         -------
         self
@@ -152,8 +147,8 @@ class SupervisedBase(BatchLearner):
 
         Raises
         ------
-        ValueError
-            As :meth:`fit`, and if `readout` is "refit".
+        ValueError, TypeError
+            As :meth:`fit`.
 
         Warns
         -----
@@ -208,11 +203,11 @@ def _different(classes: Any, known: Array | None = None) -> Array:
     return np.unique(ClassLabels(classes, None, known, "classes").known)
 
 
-def _table(S_fixed: Any) -> Any:
+def _table(covariates: Any) -> Any:
     """Return given columns of S as a checked array; one in chunks stays as it is."""
-    if S_fixed is None or hasattr(S_fixed, "chunks"):
-        return S_fixed
-    return check_matrix(as_array(S_fixed, "S_fixed"), "S_fixed", allow_nan=False)
+    if covariates is None or hasattr(covariates, "chunks"):
+        return covariates
+    return check_matrix(as_array(covariates, "covariates"), "covariates", allow_nan=False)
 
 
 @complete_docstring
@@ -225,8 +220,8 @@ class NMF(BatchLearner):
     Attributes
     ----------
     topic_names_ : ndarray of str, shape (r,)
-        Names of the topics, where they come from :func:`ssnmf_fast.trees.split` or
-        :func:`ssnmf_fast.trees.merge`.
+        Names of the topics, where they come from :func:`ssnmf_fast.trees.split_topic` or
+        :func:`ssnmf_fast.trees.merge_topics`.
 
     See Also
     --------
@@ -261,11 +256,11 @@ class NMF(BatchLearner):
     n_starts: int = 1
     forget_factor: float = 0.8
     A_support: Any = None
-    A_fixed: Any = None
+    fixed_components: Any = None
     penalties: Any = None
 
     _saved: ClassVar = {"topic_names_": Saved("r", "text", optional=True)}
-    _of_fit: ClassVar = ("X_weights", "S_fixed", "A_support", "A_fixed", "penalties")
+    _of_fit: ClassVar = ("X_weights", "covariates", "A_support", "fixed_components", "penalties")
 
     @property
     def reconstruction_err_(self) -> float:
@@ -280,24 +275,24 @@ class NMF(BatchLearner):
         factor = 1 if loss_named(self.loss, "loss").quadratic else 2
         return math.sqrt(factor * self.objective_[-1][1])
 
-    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, S_fixed: Any = None) -> None:
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, covariates: Any = None) -> None:
         del y
         given = {"X_weights": X_weights, **self._arguments()}
-        if S_fixed is not None:
-            given["S_fixed"] = S_fixed
-        n_fixed = 0 if S_fixed is None else S_fixed.shape[1]
+        if covariates is not None:
+            given["covariates"] = covariates
+        n_fixed = 0 if covariates is None else covariates.shape[1]
         self._keep(self._factorize(X, **given), n_fixed_=n_fixed)
 
     def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
         del y
         return Restated(X, {name: self._parameter(name, given) for name in self._of_fit})
 
-    def fit(self, X: Any, y: Any = None, *, X_weights: Any = None, S_fixed: Any = None) -> NMF:
+    def fit(self, X: Any, y: Any = None, *, X_weights: Any = None, covariates: Any = None) -> NMF:
         """Learn a dictionary.
 
         Parameters
         ----------
-        S_fixed : array_like, shape (n, number of fixed components), optional
+        covariates : array_like, shape (n, number of fixed components), optional
             The last columns of S, which are given: known covariates of the samples such as
             indicators of batches, or a column of ones.  The dictionary learns what goes with them.
 
@@ -306,15 +301,17 @@ class NMF(BatchLearner):
         ConvergenceWarning
             If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         """
-        self._learn(self._checked(X, reset=True), y, X_weights=X_weights, S_fixed=_table(S_fixed))
+        self._learn(
+            self._checked(X, reset=True), y, X_weights=X_weights, covariates=_table(covariates)
+        )
         return self
 
-    def transform(self, X: Any, *, X_weights: Any = None, S_fixed: Any = None) -> Array:
+    def transform(self, X: Any, *, X_weights: Any = None, covariates: Any = None) -> Array:
         """Represent samples over the learned dictionary.
 
         Parameters
         ----------
-        S_fixed : array_like, shape (n, number of fixed components), optional
+        covariates : array_like, shape (n, number of fixed components), optional
             The given columns of S for these samples, where the fit had some.
 
         Returns
@@ -323,9 +320,11 @@ class NMF(BatchLearner):
             Nonnegative, of the dtype of X (float32 or float64).
         """
         check_is_fitted(self)
-        return self._features(self._checked(X, reset=False), X_weights, S_fixed=_table(S_fixed))
+        return self._features(
+            self._checked(X, reset=False), X_weights, covariates=_table(covariates)
+        )
 
-    def shares(self, X: Any, *, X_weights: Any = None, S_fixed: Any = None) -> Array:
+    def topic_proportions(self, X: Any, *, X_weights: Any = None, covariates: Any = None) -> Array:
         """Return the share of each sample that every component explains.
 
         A component explains its coefficient in S times the sum of its row of `components_`.  The
@@ -333,7 +332,7 @@ class NMF(BatchLearner):
 
         Parameters
         ----------
-        S_fixed : array_like, shape (n, number of fixed components), optional
+        covariates : array_like, shape (n, number of fixed components), optional
             As in :meth:`transform`.
 
         Returns
@@ -344,16 +343,16 @@ class NMF(BatchLearner):
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        S = self._represent(X, X_weights, S_fixed=_table(S_fixed))
+        S = self._represent(X, X_weights, covariates=_table(covariates))
         return topic_shares(S, self.components_)
 
     def _represent(self, X: Any, X_weights: Any, **known: Any) -> Array:
-        wanted, given = getattr(self, "n_fixed_", 0), known.get("S_fixed")
+        wanted, given = getattr(self, "n_fixed_", 0), known.get("covariates")
         found = 0 if given is None else given.shape[1]
         if found != wanted:
             raise ValueError(
-                f"S_fixed has {found} columns, and the fit had {wanted}; give the same covariates "
-                "for these samples, or none if the fit had none."
+                f"covariates has {found} columns, and the fit had {wanted}; give the same "
+                "covariates for these samples, or none if the fit had none."
             )
         return super()._represent(X, X_weights, **known)
 

@@ -1,4 +1,4 @@
-"""Predictions by a readout, for every classifier."""
+"""Predictions by a readout, for every classifier; which samples to label next."""
 
 from __future__ import annotations
 
@@ -7,33 +7,113 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from scipy.special import entr
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._data.border import check_integer, check_option
+from .._data.border import check_integer
+from .._data.csr_file import CsrFile
+from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, Indicators
 from .._topics import topic_shares
 from ._base import FactorizationBase, score_labeled
-from ._committee import with_tables
 from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
 from ._sklearn import ClassifierMixin
-from ._suggesting import suggest
 from ._training_data import TrainingLabels, labels_for_training
-from ._views import Context, Tables, context_of, directions_of, filled, tables_to_predict
+from ._views import Tables, View, directions_of, filled, row_sums, tables_to_predict, view_of
+
+_LOOKED_AT = 10_000  # samples of a larger X, unless more are asked for
+_CANDIDATES = 2000  # of these the most uncertain, unless more are asked for
+_DIGITS = 9
+_SHARPNESS = 4  # power of a similarity: a label tells of what is near
+
+
+def suggest(model: Any, X: Any, X_weights: Any, n: int, tables: Tables) -> Array:
+    """Return the rows of checked X that are worth labeling, best first, at most `n`.
+
+    Rows without data come last.  The tables are those of side information.
+    """
+    known, most = np.flatnonzero(row_sums(X) > 0), max(_LOOKED_AT, n)
+    if len(known) > most and _in_memory(X, X_weights):
+        rows = known[np.arange(most) * len(known) // most]  # evenly spaced
+        part = {name: table[rows] for name, table in tables.items()}
+        return np.asarray(rows[suggest(model, X[rows], None, n, part)])
+    readout = model._fitted_readout()
+    scores = readout.scores(model, X, X_weights, tables)[known]
+    unsure = uncertainty(readout.proba(scores, model.multilabel_), model.multilabel_)
+    chosen = np.sort(np.argsort(-unsure, kind="stable")[: max(_CANDIDATES, n)])
+    points = _points(model, readout, X, X_weights, known[chosen])
+    found = known[chosen[_covering(points, unsure[chosen], n)]]
+    empty = np.delete(np.arange(X.shape[0]), known)
+    return np.concatenate([found, empty[: n - len(found)]])
+
+
+def uncertainty(chances: Array, several: bool) -> Array:
+    """Return from 0 to 1 how unsure predictions are, (n,).
+
+    Of classes: 1 less the difference of the two largest probabilities.  Of several labels: the mean
+    entropy of each, in bits.
+    """
+    if several:
+        return np.asarray((entr(chances) + entr(1 - chances)).mean(axis=1) / np.log(2))
+    second, first = np.partition(chances, -2, axis=1)[:, -2:].T
+    return np.asarray(1 - (first - second))
+
+
+def _in_memory(X: Any, X_weights: Any) -> bool:
+    """Whether rows of X may be chosen as those of an array."""
+    return X_weights is None and not isinstance(X, CsrFile)
+
+
+def _points(model: Any, readout: Any, X: Any, X_weights: Any, rows: Array) -> Array:
+    """Return points of length 1 for some samples.
+
+    They are scores along the leading directions or, where only topics are seen, the Hellinger
+    coordinates of topic shares.
+    """
+    directions = readout.directions if isinstance(readout, LogisticReadout) else None
+    if directions is None or not _in_memory(X, X_weights):
+        shares = topic_shares(model._represent(X, X_weights), model.components_)
+        return np.asarray(np.sqrt(shares[rows]))
+    return view_of(filled(X[rows]), directions).scores
+
+
+@one_blas_thread()
+def _covering(points: Array, unsure: Array, n: int) -> list[int]:
+    """Choose points near to as much uncertainty as possible, at most `n`; of equals the first.
+
+    A chosen point takes the share of the uncertainty of every other that is their similarity, as
+    far as those before it have not.  So it is unsure itself or stands for many that are, and is no
+    copy of an earlier one.  What a point takes only falls, and is found again only where it counts.
+    """
+    # Without the last digits, in which copies differ by where they stand.
+    similar = np.round(np.maximum(points @ points.T, 0), _DIGITS) ** _SHARPNESS
+    unsure = np.round(unsure, _DIGITS)
+    taken, gains, chosen = np.zeros(len(points)), similar @ unsure, []
+    for _ in range(min(n, len(points))):
+        fresh = -1
+        while (best := int(gains.argmax())) != fresh:
+            gains[best] = np.maximum(similar[best] - taken, 0) @ unsure
+            fresh = best
+        chosen.append(best)
+        gains[best] = -np.inf
+        taken = np.maximum(taken, similar[best])
+    return chosen
+
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _MANY_LABELS = 50  # labeled samples per class above which features predict better than topics
 
 
 def _has_readout(model: Any) -> bool:
-    if getattr(model, "readout", "") is None:
+    if not getattr(model, "predicts", True):
+        name = type(model).__name__
         raise AttributeError(
-            f"{type(model).__name__} with readout=None does not predict. Set "
-            f"readout={type(model).readout!r}, the default, and fit it again."
+            f"{name} with predicts=False does not predict. Set predicts=True and fit it again."
         )
     return True
 
@@ -55,10 +135,6 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _check_readout(self) -> None:
-        if (readout := getattr(self, "readout", None)) is not None:
-            check_option(readout, "readout", ("logistic",))
-
     def _keep_predictions(
         self,
         X: Any,
@@ -72,7 +148,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         self.multilabel_ = isinstance(targets, Indicators)
         self.classes_ = targets.classes if names is None else names
         self.class_prior_ = targets.prior() if labels is None else labels.prior()
-        if getattr(self, "readout", None) is None:
+        if not getattr(self, "predicts", True):
             return
         labels = labels_for_training(targets) if labels is None else labels
         S = self._represent(X, X_weights)
@@ -85,12 +161,13 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     ) -> None:
         rows = labels.known
         enough = labels.weight[rows].sum() >= _MANY_LABELS * labels.members.shape[1]
-        context, weight = Context(), labels.sample_weight
+        view, weight = View(), labels.sample_weight
         directions = directions_of(X, X_weights, 0, self.n_threads, weight)
         if directions is not None:
-            context = context_of(filled(X, S, self.components_)[rows], directions)
-        member = fit_readout(context, shares, labels, row_scale=4.0 if enough else 1.0)
-        self.readout_ = LogisticReadout.of(member, shares.shape[1], context)
+            view = view_of(filled(X, S, self.components_)[rows], directions)
+        view = view.with_shares(shares)
+        member = fit_readout(view, labels, row_scale=4.0 if enough else 1.0)
+        self.readout_ = LogisticReadout.of(member, shares.shape[1], view)
 
     def _drop_readout(self) -> None:
         for name in ("readout_", "class_shares_", "side_"):
@@ -126,10 +203,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     def _read(self, X: Any, X_weights: Any, side: Any) -> tuple[Readout, Array]:
         """Return the readout, and its scores of samples."""
         check_is_fitted(self)
-        readout = self._fitted_readout()
-        scores = readout.scores(self, self._checked(X, reset=False), X_weights)
-        tables = self._tables(side, len(scores))
-        return readout, with_tables(scores, readout, tables)
+        readout, X = self._fitted_readout(), self._checked(X, reset=False)
+        return readout, readout.scores(self, X, X_weights, self._tables(side, X.shape[0]))
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)

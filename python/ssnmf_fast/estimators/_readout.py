@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from .._common.arrays import Array
 from .._common.saved import Saved
@@ -19,15 +18,12 @@ from .._data.border import require_finite
 from .._data.threads import one_blas_thread
 from .._topics import topic_shares
 from ._base import product
-from ._committee import probabilities
-from ._members import Linear
-from ._views import N_DIRECTIONS, Context, Votes, context_of, filled, row_blocks, row_sums
+from ._members import Linear, probabilities
+from ._views import N_DIRECTIONS, Tables, View, Votes, filled, row_blocks, row_sums, view_of
 
 _OF_CLASSES = ("intercepts", "slopes", "offsets", "thresholds")
-_MAX_ITER = 1000
 _LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
 _LEAST_SHARE = 1e-9  # of a class in a probability
-_SLOPES = (0.2, 1.5)  # of a calibration: validation of few labels may look too good
 
 
 @dataclass(frozen=True)
@@ -57,24 +53,21 @@ class LogisticReadout:
         cls,
         linear: Linear,
         n_topics: int,
-        context: Context,
+        view: View,
         votes: Votes | None = None,
-        weight: float = 0.0,
+        votes_weight: float = 0.0,
         side: Array | None = None,
     ) -> LogisticReadout:
         """Return the readout of members, not yet calibrated."""
         k = len(linear.intercepts)
-        directions = None if context.directions is None else context.directions[:N_DIRECTIONS]
+        directions = None if view.directions is None else view.directions[:N_DIRECTIONS]
         sizes = (n_topics, *((0, 0) if directions is None else directions.shape))
-        given = zip((linear.topics, linear.scores, linear.rows), sizes, strict=True)
-        parts = [np.zeros((k, size)) if part is None else part for part, size in given]
+        pairs = zip((linear.topics, linear.scores, linear.rows), sizes, strict=True)
+        parts = [np.zeros((k, size)) if part is None else part for part, size in pairs]
         uncalibrated = np.ones(k), np.zeros(k), np.full(k, 0.5)
+        weight = 0.0 if votes is None else votes_weight
         readout = cls(np.hstack(parts), linear.intercepts, *uncalibrated, directions)
-        return replace(readout.with_votes(votes, weight), side=side)
-
-    def with_votes(self, votes: Votes | None, weight: float) -> LogisticReadout:
-        """Return the same with neighbors."""
-        return replace(self, votes=votes, votes_weight=weight if votes is not None else 0.0)
+        return replace(readout, votes=votes, votes_weight=weight, side=side)
 
     def shifted(self, offsets: Array) -> LogisticReadout:
         """Return the same with numbers added to the logits, (k,)."""
@@ -88,33 +81,53 @@ class LogisticReadout:
         return Linear(self.intercepts, topics, scores, rows)
 
     @one_blas_thread()
-    def logits(self, context: Context, shares: Array, n_threads: int | None = None) -> Array:
-        """Return calibrated logits, (n, k), for classes up to a constant of each sample."""
-        raw = self.linear(shares.shape[1]).logits(context, shares)
+    def logits(
+        self, view: View, n_threads: int | None = None, of_neighbors: Array | None = None
+    ) -> Array:
+        """Return calibrated logits without those of tables, (n, k).
+
+        Those of the neighbors (n, k), where they are not given, are computed.
+        """
+        assert view.shares is not None
+        raw = self.linear(view.shares.shape[1]).logits(view)
         if self.votes is not None:
-            raw += self.votes_weight * self.votes.logits(context.scores, n_threads)
+            if of_neighbors is None:
+                of_neighbors = self.votes.logits(view, n_threads)
+            raw += self.votes_weight * of_neighbors
         return np.asarray(raw * self.slopes + self.offsets)
 
-    def scores(self, model: Any, X: Any, X_weights: Any) -> Array:
+    @one_blas_thread()
+    def of_tables(self, tables: Tables) -> dict[str, Array]:
+        """Return what each table adds to the logits before calibration, (n, k)."""
+        if self.side is None:
+            return {}
+        ends = np.cumsum([table.shape[1] for table in tables.values()])
+        parts = zip(tables.items(), np.split(self.side, ends[:-1], axis=1), strict=True)
+        return {name: np.asarray(table @ part.T) for (name, table), part in parts}
+
+    def with_tables(self, logits: Array, tables: Tables) -> Array:
+        """Return calibrated logits (n, k) and what tables add to them."""
+        added = self.of_tables(tables).values()
+        return np.asarray(logits + self.slopes * sum(added)) if added else logits
+
+    def scores(self, model: Any, X: Any, X_weights: Any, tables: Tables) -> Array:
         """Return the scores of checked samples, (n, k)."""
         S, A = model._represent(X, X_weights), model.components_
         shares = topic_shares(S, A)
         logits = np.zeros((len(shares), len(self.intercepts)))
-        for rows, context in self.contexts(X, X_weights, S, A):
-            logits[rows] = self.logits(context, shares[rows], model.n_threads)
+        for rows, view in self.views(X, X_weights, S, A):
+            logits[rows] = self.logits(view.with_shares(shares[rows]), model.n_threads)
         logits[is_empty(X, shares)] = prior_logits(model)
         require_finite({"the decision function": logits})
-        return logits
+        return self.with_tables(logits, tables)
 
-    def contexts(
-        self, X: Any, X_weights: Any, S: Array, A: Array
-    ) -> Iterator[tuple[slice, Context]]:
-        """Yield bounded numbers of rows, and what is seen of these samples beside topics."""
+    def views(self, X: Any, X_weights: Any, S: Array, A: Array) -> Iterator[tuple[slice, View]]:
+        """Yield bounded numbers of rows, and what is seen of these samples apart from topics."""
         if self.directions is None:
-            yield slice(None), Context()
+            yield slice(None), View()
             return
         for rows, block, absent in row_blocks(X, X_weights):
-            yield rows, context_of(filled(block, S[rows], A, absent), self.directions)
+            yield rows, view_of(filled(block, S[rows], A, absent), self.directions)
 
     def decide(self, scores: Array, limits: Array | None) -> Array:
         """Return what `decision_function` returns; for several labels, with their limits."""
@@ -163,7 +176,8 @@ class ComponentReadout:
     def thresholds(self) -> Array:
         return np.full(self.components.shape[1], 0.5)
 
-    def scores(self, model: Any, X: Any, X_weights: Any) -> Array:
+    def scores(self, model: Any, X: Any, X_weights: Any, tables: Tables) -> Array:
+        del tables  # of another classifier
         S = model._represent(X, X_weights)
         scores = product(S, self.components, "the predictions")
         if not model.multilabel_:
@@ -203,10 +217,10 @@ class SavedReadout(Saved):
         optional = {"directions": "dm", "row_scale": "1", "side": "kq", "votes_weight": "1"}
         optional |= axes_of_votes
         if not isinstance(value, dict) or not axes.keys() <= value.keys() <= {*axes, *optional}:
-            raise ValueError(f"{name} has not the parts {sorted(axes)}")
+            raise ValueError(f"{name} lacks the arrays {sorted(axes)}")
         votes = {"votes_weight", *axes_of_votes}
         if votes & value.keys() not in (set(), votes):
-            raise ValueError(f"{name} has not all the parts {sorted(votes)}")
+            raise ValueError(f"{name} lacks some of the arrays {sorted(votes)}")
         sizes["1"] = 1
         for part, array in value.items():
             Saved((axes | optional)[part], "finite").check(f"{name}.{part}", array, sizes)
@@ -221,21 +235,20 @@ class SavedReadout(Saved):
     def restored(self, value: Any) -> LogisticReadout:
         """Return the readout of checked arrays."""
         parts = {name: array for name, array in value.items() if not name.startswith("votes")}
-        if not len(parts.get("directions", "-")):  # as version 0.1.0 wrote none
+        if not len(parts.get("directions", "-")):  # of a file before these were left out
             del parts["directions"]
-        row_scale = float(parts.pop("row_scale", np.ones(1))[0])  # 0.1.0 kept it beside
+        row_scale = float(parts.pop("row_scale", np.ones(1))[0])
         if "directions" in parts:
             first = parts["coefficients"].shape[1] - parts["directions"].shape[1]
             columns = np.arange(parts["coefficients"].shape[1])
             parts["coefficients"] = parts["coefficients"] * np.where(columns < first, 1, row_scale)
-        readout = LogisticReadout(**parts)
-        if "votes_weight" not in value:
-            return readout
-        points, scales, chances = (
-            value[f"votes_{part}"] for part in ("points", "scales", "chances")
-        )
-        votes = Votes(points.astype(np.float32), scales, chances)
-        return readout.with_votes(votes, float(value["votes_weight"][0]))
+        if "votes_weight" in value:
+            points, scales, chances = (
+                value[f"votes_{part}"] for part in ("points", "scales", "chances")
+            )
+            parts["votes"] = Votes(points.astype(np.float32), scales, chances)
+            parts["votes_weight"] = float(value["votes_weight"][0])
+        return LogisticReadout(**parts)
 
 
 # What is saved of a readout, and of the classes that it predicts.
@@ -252,20 +265,3 @@ def _row_shares(scores: Array) -> Array:
     """Divide the rows by their sums; scaled first, so that tiny scores cannot vanish."""
     scores = scores / scores.max(axis=1, keepdims=True)
     return np.asarray(scores / scores.sum(axis=1, keepdims=True))
-
-
-@one_blas_thread()
-def calibration(logits: Array, targets: Array, several: bool, weight: Array) -> tuple[float, float]:
-    """Return slope and offset that make validated logits probable (Platt 1999; temperature)."""
-    if not several:  # a temperature
-        slopes, rows = np.geomspace(*_SLOPES, 25), np.arange(len(targets))
-        chances = (probabilities(slope * logits, False)[rows, targets] for slope in slopes)
-        losses = [-np.average(np.log(chance), weights=weight) for chance in chances]
-        return float(slopes[np.argmin(losses)]), 0.0
-    flat, truth = logits.ravel()[:, None], targets.ravel() > 0
-    if truth.all() or not truth.any():
-        return 1.0, 0.0
-    machine = LogisticRegression(C=1e6, max_iter=_MAX_ITER)
-    machine.fit(flat, truth, sample_weight=np.repeat(weight, targets.shape[1]))
-    slope = float(np.clip(machine.coef_[0, 0], *_SLOPES))
-    return slope, float(machine.intercept_[0])

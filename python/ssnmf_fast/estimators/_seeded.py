@@ -1,31 +1,309 @@
-"""Topics that the user describes by words: SeededTopics."""
+"""Estimator :class:`SeededTopics`: topics that the user describes by words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import numbers
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linear_sum_assignment
+from scipy.special import softmax
 
 from .._common.arrays import Array, Solver
 from .._common.saved import Saved
 from .._common.text import listed, nfc, short
-from .._data.border import check_integer, check_option, check_random_state
+from .._common.warn import warn_user
+from .._data.border import (
+    CleanMatrix,
+    check_integer,
+    check_option,
+    check_random_state,
+    check_real,
+    check_vector,
+)
+from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, names_array
-from .._models.factorize import Factorization
+from .._linalg.operators import unit_rows
+from .._models.factorize import Factorization, factorize
 from .._solver.losses import LossOption
-from .._topics import Topics
+from .._solver.starts import FILLER, roots
+from .._topics import Topics, divide_by_sums, names_of, topic_shares
 from ._base import require
 from ._class_topics import OVERALL, even_start, weighted_sums
-from ._constrained import NamedTopics
 from ._docstrings import complete_docstring
 from ._members import Linear, fit_naive_bayes
+from ._papers import NamedTopics
 from ._readout import LogisticReadout
 from ._receipts import Restated, said_by
-from ._seeds import LABEL_WEIGHT, Seeds, shares_of_named, start_of_mixture, topics_of_samples
 from ._training_data import TrainingLabels, surest
-from ._views import context_of, directions_of
+from ._views import directions_of, row_sums, view_of
+
+
+class Vocabulary:
+    """Features by name or by number; names that X does not have are collected."""
+
+    def __init__(self, feature_names: Any, n_features: int) -> None:
+        self.n_features = n_features
+        self.unknown: list[str] = []
+        self._positions: dict[str, int] | None = None
+        if feature_names is not None:
+            names = names_of(feature_names, n_features)
+            # Of two spellings of one name the first; a name as it is written comes before both.
+            pairs = [(name, i) for i, name in enumerate(names)]
+            self._positions = {nfc(name): i for name, i in reversed(pairs)} | dict(pairs)
+
+    def position(self, feature: Any, where: str) -> int | None:
+        """Return the number of a feature; None for an unknown name."""
+        if isinstance(feature, numbers.Integral):
+            return check_integer(feature, f"every number in {where}", 0, self.n_features - 1)
+        if not isinstance(feature, str):
+            raise TypeError(
+                f"{where} holds {short(feature)} ({type(feature).__name__}); expected names of "
+                "features, or their numbers."
+            )
+        if self._positions is None:
+            raise ValueError(
+                f"{where} holds the name {short(feature)}, and X has no names of features. Give "
+                "feature_names, such as those of a vectorizer, or numbers of columns."
+            )
+        place = self._positions.get(feature, self._positions.get(nfc(feature)))
+        if place is None:
+            self.unknown.append(feature)
+        return place
+
+    def take_unknown(self, where: str) -> list[str]:
+        """Return the unknown names so far, with a warning, and forget them."""
+        unknown, self.unknown = self.unknown, []
+        if unknown:
+            warn_user(
+                f"{where} has features that X does not have, which are left out: "
+                f"{listed(unknown)}. Check the spelling, and how the vectorizer changes words.",
+                UserWarning,
+            )
+        return unknown
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Seeds of k topics, and the features that they may have: (k, m)."""
+
+    names: list[Any]
+    strengths: sp.csr_array  # rows sum to 1, or are 0 for a topic without seeds
+    allowed: Array  # bool
+    unknown: list[str]
+
+    @classmethod
+    def read(cls, seeds: Any, forbidden: Any, feature_names: Any, n_features: int) -> Seeds:
+        """Check seeds and forbidden features, and warn of unknown names."""
+        seeds, forbidden = _checked(seeds, "seeds"), _checked(forbidden, "forbidden")
+        forbidden = {nfc(name): features for name, features in forbidden.items()}
+        strange = [name for name in forbidden if name not in set(map(nfc, seeds))]
+        if strange:
+            raise ValueError(
+                f"forbidden has the topic {short(strange[0])}, which is not in seeds: "
+                f"{listed(list(seeds))}."
+            )
+        vocabulary = Vocabulary(feature_names, n_features)
+        rows = [_strengths(features, name, vocabulary) for name, features in seeds.items()]
+        unknown = vocabulary.take_unknown("seeds")
+        allowed = np.ones((len(rows), n_features), dtype=bool)
+        for k, name in enumerate(seeds):
+            where = f"forbidden[{short(name)}]"
+            for feature in _feature_list(forbidden.get(nfc(name), ()), where):
+                position = vocabulary.position(feature, where)
+                if position is None:
+                    continue
+                if isinstance(seeds[name], np.ndarray):  # of an earlier model, which had it
+                    rows[k].pop(position, None)
+                elif position in rows[k]:
+                    raise ValueError(
+                        f"{short(feature)} is a seed of the topic {short(name)} and forbidden in "
+                        "it. Take it out of seeds or of forbidden."
+                    )
+                allowed[k, position] = False
+        vocabulary.take_unknown("forbidden")
+        matrix = sp.lil_array((len(rows), n_features))
+        for k, row in enumerate(rows):  # divided by their sums: long lists count as short ones
+            total = sum(row.values())
+            for position, strength in row.items():
+                if strength > 0:
+                    matrix[k, position] = strength / total
+        return cls(list(seeds), sp.csr_array(matrix), allowed, unknown)
+
+
+def _checked(topics: Any, name: str) -> Mapping[Any, Any]:
+    if topics is None:
+        return {}
+    if not isinstance(topics, Mapping):
+        raise TypeError(
+            f"{name} must be a dict of topics, such as {{'space': ['orbit', 'nasa']}}; got "
+            f"{short(topics)} ({type(topics).__name__})."
+        )
+    twice = [one for one, count in Counter(map(nfc, topics)).items() if count > 1]
+    if twice:
+        raise ValueError(f"{name} has the topic {short(twice[0])} twice. Merge the two.")
+    return topics
+
+
+def _feature_list(features: Any, where: str) -> list[Any]:
+    if isinstance(features, (str, bytes)) or not isinstance(features, Iterable):
+        raise TypeError(
+            f"{where} must be a list of features; got {short(features)}. Put it into a list."
+        )
+    return np.asarray(features).tolist() if isinstance(features, np.ndarray) else list(features)
+
+
+def _strengths(features: Any, name: Any, vocabulary: Vocabulary) -> dict[int, float]:
+    """Return the strength of every seed of a topic, by the number of the feature."""
+    where = f"seeds[{short(name)}]"
+    if isinstance(features, np.ndarray) and features.dtype.kind == "f":  # a row of a model
+        row = check_vector(features, where, vocabulary.n_features, np.float64)
+        return dict(enumerate(row.tolist()))
+    if isinstance(features, Mapping):
+        pairs = list(features.items())
+    else:
+        pairs = [(feature, 1.0) for feature in _feature_list(features, where)]
+    strengths: dict[int, float] = {}
+    for feature, strength in pairs:
+        position = vocabulary.position(feature, where)
+        number = check_real(strength, f"{where}[{short(feature)}]")
+        if number == 0:
+            raise ValueError(
+                f"{where}[{short(feature)}] is 0; a strength is above 0. Leave the feature out, or "
+                "put it into forbidden."
+            )
+        if position is not None:
+            if isinstance(features, Mapping) and strengths.get(position, number) != number:
+                raise ValueError(
+                    f"{where} gives {short(feature)} the strengths {strengths[position]:g} and "
+                    f"{number:g}. Leave one out."
+                )
+            strengths[position] = number
+    return strengths
+
+
+_LABEL_WEIGHT = 20.0  # where a predicted label has 1
+_STEPS = 5  # more of them may leave the seeds behind
+_TOTAL = 20.0  # of the features of a sample: long samples are no surer than short ones
+_SMOOTHING = 0.05
+_HELD = 5  # iterations in which named topics stay as they are, and free ones adapt
+_FREE = 10  # iterations in which all topics adapt
+
+
+@one_blas_thread()
+def topics_of_samples(X: Any, seeds: Seeds, members: Array) -> Array:
+    """Return how likely each topic is in each sample, (n, k); rows sum to 1.
+
+    `members` (n, k) are 1 for the topic of a labeled sample, and 0 elsewhere.  A forbidden feature
+    of a topic has no effect on its probability.
+    """
+    parts, evidence = _evidence(X, seeds, members)
+    columns = np.asarray(parts.sum(axis=0)).ravel()
+    everywhere = np.log((columns + _SMOOTHING) / (columns + _SMOOTHING).sum())
+    labeled = np.any(members, axis=1, keepdims=True)
+    likely = np.where(labeled, members, divide_by_sums(evidence))
+    for _ in range(_STEPS):
+        weights = np.where(labeled, _LABEL_WEIGHT * members, likely)
+        counts = _TOTAL * np.asarray((parts.T @ weights).T) + _SMOOTHING
+        logs = np.log(counts / counts.sum(axis=1, keepdims=True))
+        logs = np.where(seeds.allowed, logs, everywhere)
+        prior = np.log((likely.sum(axis=0) + 1) / (likely.sum() + len(counts)))
+        chances = softmax(_TOTAL * np.asarray(parts @ logs.T) + prior, axis=1)
+        likely = np.where(labeled, members, chances)
+    return np.asarray(likely)
+
+
+@one_blas_thread()
+def _evidence(X: Any, seeds: Seeds, members: Array) -> tuple[Any, Array]:
+    """Return X with rows that sum to 1, float64, and the evidence of seeds in it, (n, k).
+
+    A seed counts in inverse proportion to its sum over the samples, so that all topics have the
+    same evidence.  ValueError for a topic that has neither seeds in the samples nor labels.
+    """
+    rows = unit_rows(X)  # first, so that tiny rows do not vanish
+    sums = row_sums(rows)
+    scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)[:, None]
+    parts = rows.multiply(scale).tocsr() if sp.issparse(rows) else rows * scale
+    columns = np.asarray(parts.sum(axis=0)).ravel()
+    once = np.divide(1.0, columns, out=np.zeros_like(columns), where=columns > 0)
+    evidence = np.asarray(parts @ seeds.strengths.multiply(once[None, :]).T.toarray())
+    known = np.where(np.any(members, axis=1, keepdims=True), members, evidence)
+    absent = np.flatnonzero(~known.any(axis=0))
+    if absent.size:
+        raise ValueError(
+            f"No sample has a seed of the topic {short(seeds.names[absent[0]])}, or is labeled "
+            "with it. Give it seeds that occur in X, or label some samples."
+        )
+    return parts, evidence
+
+
+def start_of_mixture(
+    X: Any, seeds: Seeds, members: Array, n_free: int, rng: np.random.Generator, n_threads: Any
+) -> tuple[Array, Array]:
+    """Return S (n, r) and A (r, m) to start from, named topics first.
+
+    `members` (n, k) are 1 for the topic of a labeled sample, and 0 elsewhere.  Seeds define where
+    the topics start, and their names at the end.  In between they are fitted to the data without
+    restrictions, so that wrong seeds are corrected.  The loss is least squares of roots: from the
+    same means, fits with the Kullback-Leibler loss often end with two topics that share a program,
+    and one that has two.
+    """
+    # Squares, so that samples of which much is the topic count more than many of which little is.
+    labeled = members.any(axis=1, keepdims=True)
+    evidence = np.where(labeled, 0, _evidence(X, seeds, members)[1])
+    by_seeds = divide_by_sums(evidence**2, axis=0)
+    weights = divide_by_sums(by_seeds + divide_by_sums(members, axis=0), axis=0)
+    named = np.sqrt(divide_by_sums(weighted_sums(X, weights))).astype(X.dtype)
+    common: dict[str, Any] = {"n_components": len(named) + n_free, "loss": "frobenius", "tol": 0}
+    common |= {"n_threads": n_threads, "random_state": rng}
+    largest = float(X.max()) or 1.0
+    parts = roots(X)
+    parts *= largest**-0.5  # fixed components need data of ordinary size
+    parts = CleanMatrix(parts)
+    held = factorize(parts, fixed_components=named, init="random", max_iter=_HELD, **common)
+    fit = factorize(parts, init=(_lifted(held.S), _lifted(held.A)), max_iter=_FREE, **common)
+    order = _named_first(fit, seeds, members)
+    S, A = (_lifted(F[order].astype(np.float64) ** 2) for F in (fit.S.T, fit.A))
+    sizes = A.max(axis=1, keepdims=True)
+    half = largest**0.5  # in S and in A, so that neither grows too large
+    return (half * sizes * S).T.astype(X.dtype), (half / sizes * A).astype(X.dtype)
+
+
+def shares_of_named(fit: Factorization, members: Array) -> Array:
+    """Return the share of each sample that each named topic explains, (n, k); rows sum to 1.
+
+    Samples that no named topic explains have the mean.
+    """
+    k = members.shape[1]
+    shares = divide_by_sums(topic_shares(fit.S, fit.A)[:, :k])
+    labeled = members.any(axis=1, keepdims=True)
+    shares = np.where(labeled, members, shares)
+    total = shares.sum(axis=0)
+    mean = total / total.sum() if total.any() else np.full(k, 1 / k)
+    return np.where(shares.any(axis=1, keepdims=True), shares, mean)
+
+
+def _named_first(fit: Factorization, seeds: Seeds, members: Array) -> Array:
+    """Return the numbers of the topics, first those that match seeds and labels best.
+
+    A seed counts for the topics in proportion to their weights for it, and a label in proportion
+    to what the topics explain of its sample.
+    """
+    profiles = divide_by_sums(fit.A.astype(np.float64) ** 2)
+    of_seeds = seeds.strengths @ divide_by_sums(profiles, axis=0).T
+    of_labels = divide_by_sums(members, axis=0).T @ topic_shares(fit.S**2, fit.A**2)
+    _, chosen = linear_sum_assignment(of_seeds + of_labels, maximize=True)
+    return np.append(chosen, np.setdiff1d(np.arange(len(profiles)), chosen))
+
+
+def _lifted(F: Array) -> Array:
+    """Return a factor without zeros, which would stay."""
+    return np.asarray(np.maximum(F, FILLER * F.mean() or 1.0))
+
 
 _MEMBERSHIPS = ("single", "mixed")
 _SURE = 0.5  # share of the samples of each topic that keep to it in the factorization
@@ -45,25 +323,23 @@ class SeededTopics(NamedTopics):
     Parameters
     ----------
     seeds : dict, optional
-        What is known of each topic, by its name: a list of features, a dict of features with their
-        strengths (above 0; in a list all have 1), or a row of weights of all features, a float
-        array such as a row of `components_` of an earlier model.  An empty list is for a topic that
-        labels tell of.  None: the topics are those of `y`.
+        Seeds of each topic, by its name: a list of features, a dict of features with their
+        strengths (above 0; in a list all have 1), or a float array of weights of all features, such
+        as a row of `components_` of an earlier model.  An empty list is for a topic that has labels
+        only.  None: the topics are those of `y`.
     n_free_topics : int
-        Number of topics beside the named ones, at least 0: r is the number of both.
+        Number of topics without a name, at least 0.
     forbidden : dict, optional
         Features that a topic may not have, by its name: their weights stay 0.  They do not keep
         samples away from the topic.
     membership : {"single", "mixed"}
         "single" is as above, for texts that are mostly about one topic.  "mixed" is for samples
-        that mix topics, such as cells that run several gene programs: seeds are where a
-        factorization without restrictions starts and what names its topics, so that the data
-        correct wrong seeds.  What explains most of each sample is then what predictions learn from.
+        that mix topics, such as cells that run several gene programs: a factorization without
+        restrictions starts from the seeds, which also name its topics, so that the data correct
+        wrong seeds.  Predictions then learn from the topic that explains most of each sample.
     feature_names : array_like of str, optional
         Names of the features, such as those of a vectorizer; by default the columns of a data
         frame.  Without names, seeds are numbers of columns.
-    readout : {"naive-bayes"} or None
-        How predictions are made; None makes none.
 
     Attributes
     ----------
@@ -74,7 +350,7 @@ class SeededTopics(NamedTopics):
     seed_weights_ : scipy.sparse.csr_array, shape (k, m)
         Strengths of the seeds, divided by their sum for each topic.
     unknown_seeds_ : list of str
-        Seeds that are not among the features, which a warning names.
+        Seeds that are not among the features.
 
     See Also
     --------
@@ -116,7 +392,6 @@ class SeededTopics(NamedTopics):
     feature_names: Any = None
     loss: LossOption = "kullback-leibler"
     solver: Solver = "auto"
-    readout: str | None = "naive-bayes"
 
     _allow_nan: ClassVar = False
     _takes_files: ClassVar = False
@@ -130,13 +405,12 @@ class SeededTopics(NamedTopics):
         tags.target_tags.required = self.seeds is None
         return tags
 
-    def _check_readout(self) -> None:
-        if self.readout is not None:
-            check_option(self.readout, "readout", ("naive-bayes",))
+    def fit(self, X: Any, y: Any = None) -> SeededTopics:  # type: ignore[override]
+        """Learn topics from samples, and classes from seeds and labels."""
+        self._learn(self._checked(X, reset=True), y)
+        return self
 
-    def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
-        self._refuse_weights(X_weights)
-        self._check_readout()
+    def _learn(self, X: Any, y: Any) -> None:
         n_free = check_integer(self.n_free_topics, "n_free_topics", 0)
         mixed = check_option(self.membership, "membership", _MEMBERSHIPS) == "mixed"
         seeds, members = self._known(X, y)
@@ -163,26 +437,33 @@ class SeededTopics(NamedTopics):
 
     def _known(self, X: Any, y: Any) -> tuple[Seeds, Array]:
         """Return the seeds, and 1 for the topic of each labeled sample, (n, k)."""
-        labels = None
-        if y is not None or self.seeds is None:
+        labels, topics, names = None, self.seeds, self.feature_names
+        if y is not None or topics is None:
             require(self, X, y)
             labels = ClassLabels(y, self.unlabeled)
-        given = self.seeds
-        if given is None and labels is not None:
+        if topics is None and labels is not None:
             labels.check_fit()
-            given = {name: [] for name in labels.classes.tolist()}
-        names = self.feature_names
+            topics = {name: [] for name in labels.classes.tolist()}
         if names is None:
             names = getattr(self, "feature_names_in_", None)
-        seeds = Seeds.read(given, self.forbidden, names, X.shape[1])
+        seeds = Seeds.read(topics, self.forbidden, names, X.shape[1])
         if len(seeds.names) < 2:
             raise ValueError(
-                f"seeds has the topics {seeds.names}; expected two or more. Describe what else "
-                "there is by a topic of its own."
+                f"seeds has the topics {seeds.names}; expected two or more. Add a topic for all "
+                "other samples."
             )
         members = np.zeros((X.shape[0], len(seeds.names)))
         if labels is not None:
-            members[np.flatnonzero(labels.labeled), _numbers(labels, seeds)] = 1
+            place = {nfc(name): number for number, name in enumerate(seeds.names)}
+            strange = [name for name in labels.classes.tolist() if nfc(name) not in place]
+            if strange:
+                raise ValueError(
+                    f"y holds {short(strange[0])}, which is not one of the topics of seeds: "
+                    f"{listed(seeds.names)}. Add it to seeds, with an empty list if it has labels "
+                    "only."
+                )
+            numbers_of_labels = [place[nfc(name)] for name in labels.known.tolist()]
+            members[np.flatnonzero(labels.labeled), numbers_of_labels] = 1
         return seeds, members
 
     def _fit_topics(
@@ -215,26 +496,24 @@ class SeededTopics(NamedTopics):
         A[:k] *= seeds.allowed
         support = np.ones(S.shape, dtype=bool)
         support[labeled, :k] = members[labeled] > 0
-        given = {"S_support": support} if labeled.any() else {}
+        restricted = {"S_support": support} if labeled.any() else {}
         return self._factorize(
-            X, n_components=len(A), init=(S * support, A), **given, **self._arguments()
+            X, n_components=len(A), init=(S * support, A), **restricted, **self._arguments()
         )
 
     def _keep_classes(self, X: Any, likely: Array, labeled: Array) -> None:
-        """Fit naive Bayes to the predictions and the labels, and set what belongs to it."""
+        """Fit naive Bayes to the predictions and the labels, and set the attributes of classes."""
         self._drop_readout()
         self.multilabel_, self.classes_ = False, self.topic_names_
         self.class_prior_ = likely.mean(axis=0)
-        if self.readout is None:
-            return
         k = likely.shape[1]
         members = np.eye(k)[likely.argmax(axis=1)]
-        weights = np.where(labeled, 1.0, 1 / LABEL_WEIGHT)
+        weights = np.where(labeled, 1.0, 1 / _LABEL_WEIGHT)
         labels = TrainingLabels(members, np.repeat(weights[:, None], k, axis=1), False)
         directions = directions_of(X, None, 0, self.n_threads)
-        context = context_of(X, directions)
-        member = fit_naive_bayes(context, labels) if context else Linear(np.zeros(k))
-        readout = LogisticReadout.of(member, len(self.components_), context)
+        view = view_of(X, directions)
+        member = fit_naive_bayes(view, labels) if view.rows is not None else Linear(np.zeros(k))
+        readout = LogisticReadout.of(member, len(self.components_), view)
         self.readout_ = replace(readout, slopes=np.full(k, _SLOPE))
 
     def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
@@ -247,16 +526,3 @@ class SeededTopics(NamedTopics):
         """
         names = self.feature_names if feature_names is None else feature_names
         return super().topics(names, n_terms)
-
-
-def _numbers(labels: ClassLabels, seeds: Seeds) -> list[int]:
-    """Return the number of the topic of each labeled sample."""
-    place = {nfc(name): number for number, name in enumerate(seeds.names)}
-    strange = [name for name in labels.classes.tolist() if nfc(name) not in place]
-    if strange:
-        raise ValueError(
-            f"y holds {short(strange[0])}, which is not one of the topics of seeds: "
-            f"{listed(seeds.names)}. Give it seeds, or an empty list for a topic that labels tell "
-            "of."
-        )
-    return [place[nfc(name)] for name in labels.known.tolist()]

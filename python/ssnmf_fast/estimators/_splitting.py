@@ -1,4 +1,4 @@
-"""Functions :func:`split` and :func:`merge`: one topic becomes several, several become one."""
+"""Functions that split one topic into several, and merge several into one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .._data.border import CleanMatrix, check_integer
 from .._data.threads import one_blas_thread
 from .._models.factorize import factorize
 from .._models.represent import objective, represent
-from .._solver.weights import as_weights
+from .._solver.build import as_weights
 from .._topics import amounts, topic_shares
 from ._base import FactorizationBase
 from ._nmf import NMF
@@ -26,7 +26,9 @@ _LIFT = 1e-2  # of a mean coefficient: a coefficient that is zero at the start w
 _OF_FITS = ("max_iter", "n_threads", "random_state", "solver", "tol")
 
 
-def split(model: Any, topic: int | str, n: int, X: npt.ArrayLike, *, X_weights: Any = None) -> NMF:
+def split_topic(
+    model: Any, topic: int | str, n: int, X: npt.ArrayLike, *, X_weights: Any = None
+) -> NMF:
     """Split one topic of a model into several, which all topics are then fitted with.
 
     The parts begin as a factorization of `X` in which samples weigh as much as their share of the
@@ -68,8 +70,8 @@ def split(model: Any, topic: int | str, n: int, X: npt.ArrayLike, *, X_weights: 
     >>> import ssnmf_fast as sf
     >>> X = np.kron(np.eye(3), np.ones((4, 3)))  # three blocks, two topics
     >>> model = sf.NMF(2, random_state=0).fit(X)
-    >>> largest = int(model.shares(X).sum(axis=0).argmax())
-    >>> parts = sf.trees.split(model, largest, 2, X)
+    >>> largest = int(model.topic_proportions(X).sum(axis=0).argmax())
+    >>> parts = sf.trees.split_topic(model, largest, 2, X)
     >>> bool(parts.reconstruction_err_ < 1e-6 < model.reconstruction_err_)
     True
     """
@@ -79,13 +81,13 @@ def split(model: Any, topic: int | str, n: int, X: npt.ArrayLike, *, X_weights: 
     return divided(model, counts, X, X_weights)
 
 
-def merge(model: Any, topics: Sequence[int | str]) -> NMF:
+def merge_topics(model: Any, topics: Sequence[int | str]) -> NMF:
     """Make several topics of a model one: their sum, weighted by their sizes in the fit.
 
     Parameters
     ----------
     model : fitted estimator
-        As in :func:`split`, with its `representation_`.
+        As in :func:`split_topic`, with its `representation_`.
     topics : sequence of int or str
         Numbers or names of the topics, at least two.
 
@@ -108,7 +110,7 @@ def merge(model: Any, topics: Sequence[int | str]) -> NMF:
     >>> import ssnmf_fast as sf
     >>> X = np.kron(np.eye(3), np.ones((4, 3)))
     >>> model = sf.NMF(3, random_state=0).fit(X)
-    >>> print(sf.trees.merge(model, [0, 2]).topic_names_)
+    >>> print(sf.trees.merge_topics(model, [0, 2]).topic_names_)
     ['0+2' '1']
     """
     check_topics(model)
@@ -255,9 +257,7 @@ def _place(model: Any, topic: Any) -> int:
     if isinstance(topic, str):
         forms = [nfc(name) for name in names]
         if nfc(topic) not in forms:
-            raise ValueError(
-                f"{short(topic)} is no topic of the model, whose topics are {listed(names)}."
-            )
+            raise ValueError(f"Unknown topic {short(topic)}; topics are {listed(names)}.")
         return forms.index(nfc(topic))
     place = check_integer(topic, "topic", 0)
     if place >= len(names):

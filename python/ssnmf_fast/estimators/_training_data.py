@@ -13,7 +13,8 @@ from .._common.arrays import Array
 from .._data.border import check_vector
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Targets
-from .._solver.weights import Outer, SampleWeights, as_weights
+from .._solver.build import as_weights
+from .._solver.weights import Outer, SampleWeights
 from .._topics import class_means
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
@@ -23,19 +23,19 @@ from .._data.csr_file import CsrFile
 from .._data.threads import limited_openmp, look_for_libraries, one_blas_thread, resolve_threads
 from .._linalg.operators import unit_rows
 from .._linalg.randomized_svd import randomized_svd
-from .._solver.weights import as_weights
+from .._solver.build import as_weights
 from ._training_data import TrainingLabels
 
 Tables = dict[str, Any]  # by their names; rows have length 1
 
-_TAKEN = ("topics", "features", "directions", "naive Bayes", "margins", "neighbors")
+_NAMES_OF_MEMBERS = ("topics", "features", "directions", "naive Bayes", "margins", "neighbors")
 
 
 def tables_to_fit(side: Any, n_samples: int) -> Tables:
     """Return the tables of a fit; ValueError for names that other members have."""
     tables = _checked(side, n_samples)
     for name in tables:
-        if name in (*_TAKEN, "committee"):
+        if name in (*_NAMES_OF_MEMBERS, "committee"):
             raise ValueError(
                 f"side has a table {name!r}, which is the name of a member of the committee. Give "
                 "it another one, such as 'embedding'."
@@ -47,10 +47,10 @@ def tables_to_predict(side: Any, n_samples: int, columns: Mapping[str, int]) -> 
     """Return the tables of a prediction: those of the fit, with as many columns."""
     tables = _checked(side, n_samples)
     if tables.keys() != columns.keys():
-        wanted = f"side with the tables {_listed(columns)}" if columns else "no side"
-        given = f"the tables {_listed(tables)}" if tables else "none"
+        wanted = f"side with the tables {list(columns)}" if columns else "no side"
+        passed = f"the tables {list(tables)}" if tables else "none"
         raise ValueError(
-            f"The model was fitted with {wanted}; got {given}. Predictions need the same tables "
+            f"The model was fitted with {wanted}; got {passed}. Predictions need the same tables "
             "as the fit."
         )
     for name, count in columns.items():
@@ -62,10 +62,6 @@ def tables_to_predict(side: Any, n_samples: int, columns: Mapping[str, int]) -> 
     return {name: tables[name] for name in columns}
 
 
-def _listed(names: Any) -> str:
-    return f"[{', '.join(map(repr, names))}]"
-
-
 def _checked(side: Any, n_samples: int) -> Tables:
     if side is None:
         return {}
@@ -74,17 +70,16 @@ def _checked(side: Any, n_samples: int) -> Tables:
             f"side must be a mapping of names to tables; got {type(side).__name__}. Give, for "
             "example, side={'embedding': E}."
         )
-    return {name: _table(table, f"side[{short(name)}]", n_samples) for name, table in side.items()}
-
-
-def _table(table: Any, name: str, n_samples: int) -> Any:
-    matrix = check_matrix(table, name, allow_nan=False, allow_negative=True)
-    if matrix.shape[0] != n_samples or not matrix.shape[1]:
-        raise ValueError(
-            f"{name} has shape {matrix.shape}; expected {n_samples} rows, one for each sample of "
-            "X, and at least one column."
-        )
-    return unit_rows(matrix)
+    tables = {}
+    for name, table in side.items():
+        matrix = check_matrix(table, f"side[{short(name)}]", allow_nan=False, allow_negative=True)
+        if matrix.shape[0] != n_samples or not matrix.shape[1]:
+            raise ValueError(
+                f"side[{short(name)}] has shape {matrix.shape}; expected {n_samples} rows, one for "
+                "each sample of X, and at least one column."
+            )
+        tables[name] = unit_rows(matrix)
+    return tables
 
 
 N_NEIGHBORS = 10
@@ -103,10 +98,10 @@ class Votes:
     scales: Array  # (n,): the distance that makes a neighbor a near one
     chances: Array  # (n, k)
 
-    def logits(self, points: Array, n_threads: int | None = None) -> Array:
-        """Return the logarithms of what the neighbors of new points say, (new points, k)."""
+    def logits(self, view: View, n_threads: int | None = None) -> Array:
+        """Return the logarithms of the probabilities by the neighbors of samples, (n, k)."""
         k = min(N_NEIGHBORS, len(self.points))
-        distances, neighbors = nearest(self.points, points, k, n_threads)
+        distances, neighbors = nearest(self.points, view.scores, k, n_threads)
         nearness = _nearness(distances, _scales(distances), self.scales[neighbors])
         chances = np.einsum("ij,ijk->ik", nearness, self.chances[neighbors])
         return log_chances(chances / nearness.sum(axis=1, keepdims=True))
@@ -150,19 +145,16 @@ class Graph:
         def affinity(X: Any, Y: Any = None) -> Any:
             return nearness
 
-        machine = LabelSpreading(
+        spreading = LabelSpreading(
             kernel=affinity, alpha=_CLAMPING, max_iter=_STEPS, tol=_TOLERANCE
         ).fit(np.zeros((len(codes), 1)), codes)
-        found = np.zeros(labels.members.shape)
-        found[:, machine.classes_] = machine.label_distributions_
-        reached = found.any(axis=1, keepdims=True)
-        return np.asarray(np.where(reached, found, labels.prior()))
+        chances = np.zeros(labels.members.shape)
+        chances[:, spreading.classes_] = spreading.label_distributions_
+        reached = chances.any(axis=1, keepdims=True)
+        return np.asarray(np.where(reached, chances, labels.prior()))
 
     def votes(self, chances: Array, known: Array, most: int) -> Votes:
-        """Return what new samples ask: the labeled samples and others, evenly, or all up to `most`.
-
-        Fewer voters make predictions faster, and less exact.
-        """
+        """Return the voters: up to `most` samples, the labeled ones and others, evenly chosen."""
         if len(known) <= most:
             return Votes(self.points, self.scales, chances)
         others = np.flatnonzero(~known)
@@ -174,8 +166,8 @@ class Graph:
 
 def _scales(distances: Array) -> Array:
     """Return the distance to a near neighbor, (n,); copies of one sample have a small one."""
-    found = distances[:, min(_SCALE_NEIGHBOR, distances.shape[1]) - 1]
-    return np.asarray(np.maximum(found, 1e-6))
+    near = distances[:, min(_SCALE_NEIGHBOR, distances.shape[1]) - 1]
+    return np.asarray(np.maximum(near, 1e-6))
 
 
 def _nearness(distances: Array, scales: Array, others: Array) -> Array:
@@ -192,9 +184,9 @@ def nearest(
     threads = resolve_threads(n_threads)
     if len(points) > EXACT:
         return _approximate(points, asked, k, threads)
-    machine = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(points)
+    search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(points)
     with limited_openmp(threads):
-        distances, neighbors = machine.kneighbors(asked)
+        distances, neighbors = search.kneighbors(asked)
     return distances, neighbors
 
 
@@ -287,20 +279,28 @@ def row_sums(X: Any) -> Array:
 
 
 @dataclass(frozen=True)
-class Context:
-    """Rows of length 1, (n, m), and their coordinates in leading directions, (n, d); or nothing."""
+class View:
+    """What classifiers see of n samples; `rows` and `coordinates` only where X is complete."""
 
-    rows: Any = None
-    coordinates: Array | None = None
+    tables: Tables = field(default_factory=dict)  # of side information
+    rows: Any = None  # of X, at length 1, (n, m)
+    coordinates: Array | None = None  # in leading directions, (n, d)
     directions: Array | None = None  # (d, m)
+    shares: Array | None = None  # of topics, (n, r)
 
-    def __bool__(self) -> bool:
-        return self.rows is not None
+    def __getitem__(self, chosen: Any) -> View:
+        parts = (self.rows, self.coordinates, self.shares)
+        rows, coordinates, shares = (None if one is None else one[chosen] for one in parts)
+        tables = {name: table[chosen] for name, table in self.tables.items()}
+        return View(tables, rows, coordinates, self.directions, shares)
 
-    def __getitem__(self, chosen: Any) -> Context:
-        if self.rows is None or self.coordinates is None:
-            return self
-        return Context(self.rows[chosen], self.coordinates[chosen], self.directions)
+    def __len__(self) -> int:
+        parts = (self.shares, self.coordinates, *self.tables.values())
+        return int(next(part.shape[0] for part in parts if part is not None))
+
+    def with_shares(self, shares: Array) -> View:
+        """Return the same with shares of topics."""
+        return replace(self, shares=shares)
 
     @cached_property
     def like_counts(self) -> bool:
@@ -344,9 +344,9 @@ def directions_of(
 
 
 @one_blas_thread()
-def context_of(X: Any, directions: Array | None) -> Context:
-    """Return the context of complete samples; without directions it is empty."""
+def view_of(X: Any, directions: Array | None, tables: Tables | None = None) -> View:
+    """Return what is seen of complete samples; without directions, only the tables."""
     if directions is None or not len(directions):
-        return Context()
+        return View(tables or {})
     rows = unit_rows(X)
-    return Context(rows, np.asarray(rows @ directions.T), directions)
+    return View(tables or {}, rows, np.asarray(rows @ directions.T), directions)

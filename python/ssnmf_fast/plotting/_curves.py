@@ -218,7 +218,7 @@ def convergence(history_or_completion: Any, *, ax: Any = None) -> Figure:
     >>> from ssnmf_fast import plotting
     >>> M = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 7.0))
     >>> M[::3, ::2] = np.nan
-    >>> drawn = plotting.convergence(sf.complete(M, rank=1, random_state=0))
+    >>> drawn = plotting.convergence(sf.complete(M, n_components=1, random_state=0))
     >>> drawn.axes[0].get_xlabel()
     'iteration'
     """

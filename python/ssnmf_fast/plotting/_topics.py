@@ -269,7 +269,7 @@ def topic_tree(
     Parameters
     ----------
     tree : TopicTree
-        As from :func:`ssnmf_fast.trees.tree`.
+        As from :func:`ssnmf_fast.trees.topic_tree`.
     n_terms : int
         Number of terms beside the name of a topic, at least 1; those that have no room are cut.
 
@@ -288,7 +288,7 @@ def topic_tree(
     >>> import ssnmf_fast as sf
     >>> from ssnmf_fast import plotting
     >>> X = np.kron(np.eye(2), np.array([[3, 3, 1, 0], [3, 3, 0, 1]]).repeat(5, axis=0))
-    >>> drawn = plotting.topic_tree(sf.trees.tree(X, [2, 4], random_state=0))
+    >>> drawn = plotting.topic_tree(sf.trees.topic_tree(X, [2, 4], random_state=0))
     >>> len(drawn.axes)
     1
     """
@@ -334,5 +334,5 @@ def _check_tree(tree: Any) -> None:
 
     if not isinstance(tree, TopicTree):
         raise TypeError(
-            f"tree must be a TopicTree, as sf.trees.tree returns; got {type(tree).__name__}."
+            f"tree must be a TopicTree, as sf.trees.topic_tree returns; got {type(tree).__name__}."
         )

@@ -13,7 +13,8 @@ from .._common.arrays import Array
 from .._data.border import CleanMatrix
 from .._data.threads import Stop
 from .._models.represent import represent
-from .._solver.weights import Weights, as_weights
+from .._solver.build import as_weights
+from .._solver.weights import Weights
 from ._held_out import PlainFits, Seen, Unseen, draw_entries
 from ._search import Outcome
 

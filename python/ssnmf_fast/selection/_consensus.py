@@ -10,8 +10,7 @@ import numpy as np
 
 from .._common.arrays import Array, Seed
 from .._common.warn import warn_user
-from .._data.border import CleanMatrix, check_observers
-from .._data.csr_file import check_data
+from .._data.border import CleanMatrix, check_data, check_observers
 from .._data.threads import limited_openmp, resolve_threads
 from .._linalg.operators import unit_rows
 from .._models.many_starts import fit_starts

@@ -14,8 +14,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from .._common.arrays import Array
 from .._common.warn import IDLE, quietly
-from .._data.border import CleanMatrix
-from .._data.csr_file import check_data
+from .._data.border import CleanMatrix, check_data
 from .._data.threads import Stop, limited_openmp, resolve_threads
 from .._linalg.operators import unit_rows
 from .._models.many_starts import fit_starts

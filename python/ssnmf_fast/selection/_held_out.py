@@ -19,8 +19,9 @@ from .._data.threads import Stop
 from .._labels import ClassLabels, RealTargets, label_vector, labels_of
 from .._models.factorize import factorize
 from .._models.represent import objective
+from .._solver.build import as_weights
 from .._solver.losses import KULLBACK_LEIBLER, loss_named
-from .._solver.weights import Weights, as_weights
+from .._solver.weights import Weights
 
 # Hidden places at most: fits to sparse data go over them in every iteration, zeros among them.
 MOST_PLACES = 1 << 22

@@ -21,8 +21,7 @@ from .._data.tensors import (
     in_order,
 )
 from .._data.weight_forms import Separable
-from .._solver.pattern_weights import Missing, Observed, tensor_pattern
-from .._solver.weights import Outer
+from .._solver.weights import Missing, Observed, Outer, tensor_pattern
 
 
 class PlaceWeights(ABC):

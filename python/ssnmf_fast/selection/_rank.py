@@ -9,8 +9,13 @@ from typing import Any
 from .._common.arrays import Seed
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
-from .._data.border import check_integer, check_option, check_random_state, check_real
-from .._data.csr_file import check_data
+from .._data.border import (
+    check_data,
+    check_integer,
+    check_option,
+    check_random_state,
+    check_real,
+)
 from .._data.threads import resolve_threads
 from .._solver.losses import LossOption
 from ._blocks import block_splits

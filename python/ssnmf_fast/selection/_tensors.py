@@ -16,10 +16,10 @@ from .._data.tensor_entries import RowProducts
 from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor, coordinate_parts, depth
 from .._data.threads import Stop, resolve_threads
 from .._models.factorize import factorize_tensor
+from .._solver.build import build_tensor_term
 from .._solver.loop import verbose_progress
 from .._solver.losses import FROBENIUS, loss_named
 from .._solver.result import FitState
-from .._solver.weights import build_tensor_term
 from ..estimators._cp import NonnegativeCP
 from ..metrics import core_consistency, factor_match_score
 from ._held_out import (

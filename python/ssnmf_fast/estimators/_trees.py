@@ -1,7 +1,8 @@
-"""Class :class:`TopicTree`: topics and their parts."""
+"""Class :class:`TopicTree`: topics and their parts, and the function that finds them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -9,16 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Seed
 from .._common.optional import TABLES_HINT, require_package
 from .._common.text import short
 from .._data.border import check_integer
 from .._data.threads import one_blas_thread
+from .._solver.losses import LossOption
 from .._topics import Topics, amounts, divide_by_sums, make_topics, names_of, real_terms
+from ._nmf import NMF
 from ._splitting import (
     SEPARATOR,
     check_topics,
     components_of_groups,
+    divided,
     names_of_topics,
     representation_by_groups,
     representation_of,
@@ -60,8 +64,9 @@ class TopicTree:
     Parameters
     ----------
     model : NMF or other fitted estimator
-        With names of topics such as "3/0", a part of "3", as :func:`tree` and :func:`split` give
-        them.  ``save(tree.model, path)`` and ``TopicTree(load(path))`` keep a tree.
+        With names of topics such as "3/0", a part of "3", as :func:`topic_tree` and
+        :func:`split_topic` give them.  ``save(tree.model, path)`` and ``TopicTree(load(path))``
+        keep a tree.
     feature_names : array_like of str, shape (m,), optional
         Names of the features; None takes those seen in fit, or else "x0", "x1", ...
 
@@ -70,7 +75,7 @@ class TopicTree:
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> X = np.kron(np.eye(2), np.array([[3, 3, 1, 0], [3, 3, 0, 1]]).repeat(5, axis=0))
-    >>> tree = sf.trees.tree(X, [2, 4], loss="kullback-leibler", random_state=0)
+    >>> tree = sf.trees.topic_tree(X, [2, 4], loss="kullback-leibler", random_state=0)
     >>> [len(tree.topics(level)) for level in range(tree.depth)]
     [2, 4]
     """
@@ -84,7 +89,7 @@ class TopicTree:
         whole = {path[:end] for path in self._paths for end in range(1, len(path))}
         if both := sorted(SEPARATOR.join(path) for path in whole & set(self._paths)):
             raise ValueError(
-                f"model has the topic {short(both[0])} beside parts of it; merge them first."
+                f"model contains topic {short(both[0])} and also subtopics of it; merge them first."
             )
         given = self.feature_names
         if given is None:
@@ -166,7 +171,7 @@ class TopicTree:
         grouped = components_of_groups(representation_of(self.model), A, group)
         return representation_by_groups(S, A, group, grouped)
 
-    def shares(self, X: npt.ArrayLike, level: int = -1) -> Array:
+    def topic_proportions(self, X: npt.ArrayLike, level: int = -1) -> Array:
         """Return the share of each sample that every topic of a level explains.
 
         Parameters
@@ -177,11 +182,11 @@ class TopicTree:
         Returns
         -------
         ndarray, shape (n_samples, topics of the level)
-            As :meth:`NMF.shares`; that of a topic is the sum of those of its parts.
+            As :meth:`NMF.topic_proportions`; that of a topic is the sum of those of its parts.
         """
         names, group = self._groups(place_of_level(level, self.depth))
         with one_blas_thread():
-            return np.asarray(self.model.shares(X) @ np.eye(len(names))[group])
+            return np.asarray(self.model.topic_proportions(X) @ np.eye(len(names))[group])
 
     def to_rows(self, n_terms: int = 5) -> list[dict[str, Any]]:
         """Return a dictionary (name, parent, level, share, terms) for each topic.
@@ -224,6 +229,86 @@ class TopicTree:
             f"{'    ' * row['level']}{row['name']} {row['share']:.0%}: {row['terms'] or 'not used'}"
             for row in self.to_rows()
         )
+
+
+def topic_tree(
+    X: npt.ArrayLike,
+    levels: Sequence[int],
+    *,
+    loss: LossOption = "frobenius",
+    X_weights: Any = None,
+    feature_names: Any = None,
+    max_iter: int = 200,
+    tol: float = 1e-4,
+    random_state: Seed = None,
+    n_threads: int | None = None,
+) -> TopicTree:
+    """Find topics, their parts, the parts of these and so on.
+
+    The topics of the first level are those of :class:`NMF`.  Then topics are split as by
+    :func:`split_topic`, all of a level at once, and fitted again together.
+
+    Parameters
+    ----------
+    X : array_like or scipy.sparse, shape (n_samples, m)
+        Nonnegative samples; NaN in a dense X means missing.
+    levels : sequence of int
+        Growing numbers of topics, as ``[5, 20]``; topics get parts in proportion to their sizes.
+    loss, X_weights, max_iter, tol, random_state, n_threads
+        As in :class:`NMF`.
+    feature_names : array_like of str, shape (m,), optional
+        Names of the features.
+
+    Returns
+    -------
+    TopicTree
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data or levels.
+
+    See Also
+    --------
+    HierarchicalClassifier : A tree that labels name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.kron(np.eye(3), np.ones((4, 3)))
+    >>> tree = sf.trees.topic_tree(X, [2, 3], feature_names=list("abcdefghi"), random_state=0)
+    >>> [len(tree.topics(level)) for level in range(tree.depth)]
+    [2, 3]
+    """
+    if isinstance(levels, (str, bytes)) or not isinstance(levels, (Sequence, np.ndarray)):
+        raise TypeError(f"levels must be a sequence, such as [5, 20]; got {short(levels)}.")
+    numbers = [check_integer(number, "levels", 1) for number in levels]
+    if not numbers or numbers != sorted(set(numbers)):
+        raise ValueError(
+            f"levels is {list(levels)}; expected numbers of topics that grow from the top."
+        )
+    model = NMF(
+        numbers[0],
+        loss=loss,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+        n_threads=n_threads,
+    ).fit(X, X_weights=X_weights)
+    for level, total in enumerate(numbers[1:], start=1):
+        model = divided(model, _parts_by_size(model, total), X, X_weights, level)
+    return TopicTree(model, feature_names)
+
+
+def _parts_by_size(model: NMF, total: int) -> list[int]:
+    """Return the number of parts of each topic: one, and a share of the rest by its size."""
+    sizes = amounts(model.representation_, model.components_).sum(axis=0)
+    quotas = divide_by_sums(sizes, axis=0) * (total - len(sizes))
+    counts = np.floor(quotas).astype(np.int64)
+    left = total - len(sizes) - int(counts.sum())
+    counts[np.argsort(counts - quotas, kind="stable")[:left]] += 1
+    return [int(count) + 1 for count in counts]
 
 
 def place_of_level(level: Any, depth: int) -> int:

@@ -1,0 +1,519 @@
+"""Topics guided by labels: TopicSupervisedNMF, ConstrainedNMF and MarginNMF."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.svm import LinearSVC
+from sklearn.utils.validation import check_is_fitted
+
+from .._common.arrays import Array, Init, Solver
+from .._common.saved import COUNT, Saved
+from .._common.text import short
+from .._data.arrays import refuse_on_disk
+from .._data.border import CleanMatrix, check_integer, check_matrix, check_option, check_real
+from .._labels import ClassLabels, Indicators, LabelLists, labels_of
+from .._models.factorize import factorize
+from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
+from .._models.receipts import Claim
+from .._solver.build import as_weights, collapse
+from .._solver.losses import LossOption, loss_named
+from .._solver.result import Receipt, fingerprints
+from .._topics import Topics
+from ._base import require
+from ._docstrings import complete_docstring
+from ._predicting import ReadoutPredictions
+from ._receipts import Restated, said_by
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NamedTopics(ReadoutPredictions):
+    """A dictionary whose first topics have names, which are also classes of the samples."""
+
+    _saved: ClassVar = {
+        "topic_names_": Saved("t"),
+        "n_labeled_": COUNT,
+    }
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the topics; those of free ones are "free0", "free1", ...
+
+        Returns
+        -------
+        ndarray of str, shape (r,)
+        """
+        check_is_fitted(self)
+        return np.array(self._names(), dtype=object)
+
+    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
+        """Return the features with the largest weights of every topic, and the names of topics."""
+        return super().topics(feature_names, n_terms).named(self._names())
+
+    def _names(self) -> list[str]:
+        named = [str(name) for name in self.topic_names_.tolist()]
+        return named + [f"free{k}" for k in range(len(self.components_) - len(named))]
+
+
+@complete_docstring
+@dataclass(eq=False, repr=False)
+class ConstrainedNMF(ReadoutPredictions):
+    """Constrained NMF (CNMF) of Liu and Wu: all labeled samples of a class share one row of S.
+
+    Minimizes ``sum W .* d(X, S A)`` with S = G P, where G (n x (k + number of unlabeled samples))
+    sends every labeled sample to the row of its class in P, and every unlabeled one to a row of
+    its own [1]_.  There is no weight to choose: labels are hard constraints.
+
+    Parameters
+    ----------
+    init : {"random", "nndsvda", "random-acol"} or tuple of arrays
+        Start; a tuple holds S (n, r), whose rows are averaged by class, and A (r, m).
+    callback : callable, optional
+        Called with a state (``iteration``, ``objective``, read-only ``S`` and ``A``) after every
+        check of the objective, S having a row for each class, then one for each unlabeled sample;
+        returning True stops the fit.
+
+    Attributes
+    ----------
+    class_representation_ : ndarray, shape (k, r)
+        The row of S that the labeled samples of each class share.
+
+    See Also
+    --------
+    SSNMFClassifier : Labels as a second matrix to approximate (Lee, Yoo and Choi).
+    MarginNMF : Labels through support vector machines.
+
+    Notes
+    -----
+    `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN for an unlabeled
+    one.  Samples that share a row count as one, their weighted mean: a fit with many labels is
+    faster than one without, and has the paper's updates.
+
+    References
+    ----------
+    .. [1] H. Liu, Z. Wu, "Non-negative matrix factorization with constraints", AAAI 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2], [4, 1, 0, 0]])
+    >>> y = [0, 0, 1, 1, -1]
+    >>> model = sf.papers.ConstrainedNMF(n_components=2, unlabeled=-1, random_state=0).fit(X, y)
+    >>> bool(np.allclose(model.representation_[0], model.representation_[1]))
+    True
+    """
+
+    n_components: int = 10
+    _: KW_ONLY
+    loss: LossOption = "frobenius"
+    solver: Solver = "auto"
+    init: Init = "random"
+    predicts: bool = True
+
+    _saved: ClassVar = {
+        "class_representation_": Saved("kr"),
+        "n_labeled_": COUNT,
+    }
+
+    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+        require(self, X, y)
+        groups, n_groups = _groups(ClassLabels(y, self.unlabeled))
+        loss = loss_named(self.loss, "loss")
+        means, weights, constant = collapse(X, given.get("X_weights"), groups, n_groups, loss)
+        S = self.representation_[np.unique(groups, return_index=True)[1]]
+        return Restated(means, {"X_weights": weights}, S=S, constant=constant)
+
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
+        require(self, X, y)
+        refuse_on_disk(X, "ConstrainedNMF")
+        loss = loss_named(self.loss, "loss")
+        labels = ClassLabels(y, self.unlabeled)
+        labels.check_fit()
+        groups, n_groups = _groups(labels)
+        means, weights, constant = collapse(X, X_weights, groups, n_groups, loss)
+        arguments = self._arguments()
+        arguments["init"] = _averaged(self.init, groups, n_groups)
+        result = factorize(means, X_weights=weights, **arguments)
+        k = len(labels.classes)
+        objective = [(step, value + constant) for step, value in result.objective]
+        self._keep(
+            replace(result, S=result.S[groups], objective=objective),
+            class_representation_=result.S[:k].copy(),
+            n_labeled_=int(labels.labeled.sum()),
+        )
+        self._keep_predictions(X, X_weights, labels)
+
+
+def _groups(labels: ClassLabels) -> tuple[Array, int]:
+    """Return the row of P for every sample: its class, or a row of its own after the classes."""
+    k, free = len(labels.classes), ~labels.labeled
+    groups = k - 1 + np.cumsum(free)
+    groups[labels.labeled] = labels.codes
+    return groups, k + int(free.sum())
+
+
+def _averaged(init: Any, groups: Array, n_groups: int) -> Any:
+    """Average the rows of S, the first of the arrays of a start, over the groups."""
+    if not isinstance(init, (tuple, list)) or not init:
+        return init
+    S = np.asarray(init[0])
+    if S.ndim != 2 or len(S) != len(groups):
+        raise ValueError(
+            f"init[0] (S) has shape {S.shape}; expected a row for each of {len(groups)} samples."
+        )
+    sums = np.zeros((n_groups, S.shape[1]), dtype=np.result_type(S.dtype, np.float32))
+    np.add.at(sums, groups, S)
+    return (sums / np.bincount(groups)[:, None], *init[1:])
+
+
+@complete_docstring
+@dataclass(eq=False, repr=False)
+class TopicSupervisedNMF(NamedTopics):
+    """Topic-supervised NMF (TS-NMF): labels restrict the topics of their documents.
+
+    Minimizes ``sum W .* d(X, (S .* T) A)`` [1]_, where T (n x r) is 1 where a document may have a
+    topic: everywhere for unlabeled documents, for labeled ones only at their labels.
+
+    Parameters
+    ----------
+    n_free_topics : int
+        Number of topics without a name, at least 0, which only unlabeled documents may have.
+    labeled_weight : "inverse-rate" or float
+        Weight of the loss of a labeled document; that of an unlabeled one is 1.  "inverse-rate",
+        the paper's, is the number of documents divided by that of labeled ones.
+    init : {"random-acol", "random", "nndsvda"} or tuple of arrays
+        Start; "random-acol", the paper's, takes the mean of a few random documents for each topic.
+        A tuple holds S (n, r) and A (r, m).
+    topic_names : sequence, optional
+        All named topics in the order that they are to have; by default those of `y`, sorted.
+
+    Attributes
+    ----------
+    topic_names_ : ndarray, shape (k,)
+        The named topics: the first k of the r components.
+    representation_ : ndarray, shape (n, r)
+        Factor S of the fit: zero where a document may not have a topic.
+    classes_ : ndarray, shape (k,)
+        The same as `topic_names_`.
+
+    See Also
+    --------
+    SSNMFClassifier : Topics that predict labels, instead of being named by them.
+
+    Notes
+    -----
+    `y` in :meth:`fit` is one of
+
+    - a list with a list of topics for each document, empty or None for an unlabeled one;
+    - one topic for each document, or -1, None or NaN;
+    - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with a row of zeros, of -1 or of NaN
+      for an unlabeled document; then the topics are called by its columns or 0 ... k - 1.
+
+    :meth:`transform` represents new documents over all topics.  :meth:`predict` gives a topic for
+    each document or, where `y` held lists or a matrix, a matrix of 0 and 1 with a column for each
+    of `topic_names_`; its readout is fitted to representations that do not use the labels.
+
+    References
+    ----------
+    .. [1] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [1, 0, 1, 2], [4, 1, 0, 0]])
+    >>> y = [["sport"], [], ["politics"], ["politics", "sport"], None]
+    >>> model = sf.TopicSupervisedNMF(random_state=0).fit(X, y)
+    >>> print(model.topic_names_[model.topic_proportions(X).argmax(axis=1)])
+    ['sport' 'sport' 'politics' 'politics' 'sport']
+    """
+
+    _: KW_ONLY
+    n_free_topics: int = 0
+    loss: LossOption = "frobenius"
+    labeled_weight: float | str = "inverse-rate"
+    solver: Solver = "auto"
+    init: Init = "random-acol"
+    n_starts: int = 1
+    topic_names: Any = None
+    predicts: bool = True
+
+    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+        require(self, X, y)
+        lists = LabelLists(y, self.topic_names_.tolist(), self.unlabeled)
+        return Restated(X, self._known(X, lists, given.get("X_weights"), self.n_components_))
+
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
+        require(self, X, y)
+        lists = LabelLists(y, self.topic_names, self.unlabeled)
+        rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
+        known = self._known(X, lists, X_weights, rank)
+        result = self._factorize(X, n_components=rank, **known, **self._arguments())
+        self._keep(result, topic_names_=lists.names, n_labeled_=int(lists.labeled.sum()))
+        X, lists = self._for_readout(X, lists)
+        self._keep_predictions(X, X_weights, lists.targets(), lists.names)
+
+    def _known(self, X: Any, lists: LabelLists, X_weights: Any, rank: int) -> dict[str, Any]:
+        """Return the weights of samples and the support of S, which follow from the labels."""
+        rows = np.where(lists.labeled, self._labeled_weight(lists.labeled), 1.0)
+        weights = self._with_rows(X_weights, rows) if (rows != 1).any() else X_weights
+        return {"X_weights": weights, "S_support": self._support(X, lists, rank)}
+
+    def _with_rows(self, X_weights: Any, rows: Array) -> Any:
+        """Return weights of X whose rows are multiplied by numbers."""
+        return as_weights(X_weights, "X_weights").with_rows(rows, "X_weights")
+
+    def _support(self, X: Any, lists: LabelLists, rank: int) -> Any:
+        """Return where S may be positive."""
+        del X
+        return lists.support(rank)
+
+    def _for_readout(self, X: Any, lists: LabelLists) -> tuple[Any, LabelLists]:
+        """Return the samples that the readout is to see, with their labels."""
+        return X, lists
+
+    def _known_targets(self, y: Any) -> tuple[Array, Array]:
+        lists = LabelLists(y, self.topic_names_.tolist(), self.unlabeled)
+        if self.multilabel_:
+            return lists.members[lists.labeled].toarray().astype(np.int64), lists.labeled
+        single = lists.members[lists.labeled].argmax(axis=1)
+        return np.asarray(self.classes_[np.asarray(single).ravel()]), lists.labeled
+
+    def _labeled_weight(self, labeled: Array) -> float:
+        weight = self.labeled_weight
+        if not isinstance(weight, str):
+            return check_real(weight, "labeled_weight")
+        if weight != "inverse-rate":
+            raise ValueError(
+                f"labeled_weight must be 'inverse-rate' or a number >= 0; got {short(weight)}."
+            )
+        return float(len(labeled) / labeled.sum())
+
+
+Task = tuple[Array, Array]  # rows on the positive side, and on the negative one
+FEATURES = ("inner-product", "representation")
+
+
+@complete_docstring
+@dataclass(eq=False, repr=False)
+class MarginNMF(ReadoutPredictions):
+    """NMF-alpha: a dictionary that also preserves what separates the classes.
+
+    Linear support vector machines are trained on the labeled samples; their normal vectors are
+    differences of nonnegative combinations of samples, U = alpha^T X, with the dual coefficients
+    alpha (n x 2p).  The model minimizes
+    ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` [1]_.
+
+    Parameters
+    ----------
+    supervision_weight : float, "auto" or "balanced"
+        Weight (lambda) of the preserved combinations, at least 0.  "auto" makes their sum equal to
+        that of the data; try 0.1 to 100 times this weight (less for text with few labels, more for
+        ranks below the number of classes).  "balanced" takes the ratio of the two losses at the
+        start, about twice as much.
+    C : float
+        Penalty of the machines on margin violations, above 0.  The labeled samples are scaled, by
+        one number, to a mean squared length of 1.  Not used where `alpha` is given.
+    features : {"inner-product", "representation"}
+        What :meth:`transform` returns: Z = S (A A^T)^{1/2}, whose inner products are those of S A
+        (eq. 5) and which may be negative, or S itself.
+    solver : {"auto", "mm", "mu", "hals"}
+        As in :func:`ssnmf_fast.factorize`; "mu" is the paper's rule.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (k,)
+        The classes, sorted, or 0 ... k - 1 for multiple labels.  After a fit without `y` they are
+        absent, as is all else that predictions need.
+    alpha_ : scipy.sparse.csr_array, shape (n, q)
+        The coefficients alpha.
+    n_directions_ : int
+        Number q of columns of alpha: 2p with p machines.
+
+    See Also
+    --------
+    SSNMFClassifier : Labels as a second matrix to approximate (Lee, Yoo and Choi).
+    ConstrainedNMF : Labels as hard constraints (Liu and Wu).
+
+    Notes
+    -----
+    `y` in :meth:`fit` holds a class label for each sample, with -1, None or NaN for an unlabeled
+    one (two classes: one machine; more: one for every pair), or, for multiple labels, is an
+    indicator matrix with rows of NaN (dense) or -1 for unlabeled samples (one machine for each
+    label).  X must be complete.
+
+    References
+    ----------
+    .. [1] Y. Cho, L. K. Saul, "Nonnegative matrix factorization for semi-supervised dimensionality
+       reduction", 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.svm import LinearSVC
+    >>> import ssnmf_fast as sf
+    >>> X, y = load_digits(n_class=2, return_X_y=True)
+    >>> model = make_pipeline(sf.papers.MarginNMF(n_components=5, random_state=0), LinearSVC())
+    >>> bool(model.fit(X / 16, y).score(X / 16, y) > 0.95)
+    True
+    """
+
+    n_components: int = 10
+    _: KW_ONLY
+    supervision_weight: float | str = "auto"
+    C: float = 1.0
+    features: str = "inner-product"
+    loss: LossOption = "kullback-leibler"
+    solver: Solver = "auto"
+    init: Init = "random"
+    predicts: bool = True
+
+    _allow_nan: ClassVar = False
+    _takes_files: ClassVar = False
+    _saved: ClassVar = {
+        "alpha_": Saved("nq", optional=True),
+        "n_directions_": COUNT,
+        "supervision_weight_": Saved(optional=True, kind=float),
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None, *, X_weights: Any = None, alpha: Any = None) -> MarginNMF:
+        """Learn a dictionary from samples and the labels of some of them.
+
+        Parameters
+        ----------
+        y : array_like, shape (n,) or (n, k)
+            Labels, as the class describes them.  With `alpha` they are optional and only predict.
+        alpha : array_like or scipy.sparse, shape (n, q), optional
+            Nonnegative coefficients of the combinations to preserve, one in each column, in place
+            of those of support vector machines: for example of a perceptron.
+        """
+        self._learn(self._checked(X, reset=True), y, X_weights=X_weights, alpha=alpha)
+        return self
+
+    def _claim_of(
+        self, receipt: Receipt, X: Any, y: Any, given: Mapping[str, Any], threads: int
+    ) -> Claim:
+        labels = None if y is None else labels_of(y, self.unlabeled)
+        result, weights = self._as_factorization(receipt), given.get("X_weights")
+        clean = CleanMatrix(self._checked(X, reset=False))
+        found = claim_of_preserving(result, clean, self.alpha_, weights, threads)
+        inputs = found.inputs | fingerprints({"y": said_by(labels)})
+        return replace(found, parts=self._parts(), inputs=inputs, settings=self._recorded())
+
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, alpha: Any = None) -> None:
+        check_option(self.features, "features", FEATURES)
+        targets: Any = None
+        if alpha is None or y is not None:
+            require(self, X, y)
+            targets = labels_of(y, self.unlabeled)
+            targets.check_fit()
+        if alpha is None:
+            C = check_real(self.C, "C")
+            if C == 0:
+                raise ValueError("C must be above 0; got 0.")
+            length = _root_mean_square(X, np.flatnonzero(targets.labeled))
+            alpha = dual_coefficients(X, targets, C, length)
+        else:
+            alpha = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
+            alpha = sp.csr_array(alpha, copy=True)
+        result, weight = factorize_preserving(CleanMatrix(X), alpha, X_weights, **self._arguments())
+        self._keep(result, alpha_=alpha, n_directions_=alpha.shape[1], supervision_weight_=weight)
+        self._note_inputs(y=said_by(targets))
+        self._drop_readout()
+        if targets is not None:
+            self._keep_predictions(X, X_weights, targets)
+
+    def _features(self, X: Any, X_weights: Any, **known: Any) -> Array:
+        check_option(self.features, "features", FEATURES)
+        S = self._represent(X, X_weights)
+        return S if self.features == "representation" else S @ self._root(0.5).astype(S.dtype)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Return the data that features stand for, S A; for Z with a pseudo-inverse."""
+        if self.features == "representation":
+            return super().inverse_transform(X)
+        Z = self._checked_features(X)
+        return np.asarray(Z @ (self._root(-0.5) @ self.components_).astype(Z.dtype))
+
+    def _root(self, power: float) -> Array:
+        """Return (A A^T)^power, (r, r), float64; the pseudo-inverse for a negative power."""
+        A = self.components_.astype(np.float64)
+        values, vectors = np.linalg.eigh(A @ A.T)
+        least = values[-1] * len(values) * np.finfo(np.float64).eps
+        powers = np.zeros_like(values)
+        powers[values > least] = values[values > least] ** power
+        return np.asarray((vectors * powers) @ vectors.T)
+
+
+def _root_mean_square(X: Any, rows: Array) -> float:
+    """Return the root mean squared length of some rows; 1 for rows of zeros."""
+    samples = X[rows]
+    values = np.asarray(samples.data if sp.issparse(samples) else samples, dtype=np.float64)
+    exponent = int(np.frexp(values.max(initial=0.0))[1])
+    values = np.ldexp(values, -exponent)  # so that no square leaves the range
+    total = float(np.sum(values**2))
+    return float(np.ldexp(np.sqrt(total / len(rows)), exponent)) if total > 0 else 1.0
+
+
+def dual_coefficients(
+    X: Any, targets: ClassLabels | Indicators, C: float, length: float = 1.0
+) -> sp.csr_array:
+    """Return alpha, (n, 2 p), of machines that see X / length: positive, then negative sides.
+
+    From the primal solution, alpha_i = 2 C max(0, 1 - y_i f(x_i)) with the decision function f:
+    LIBLINEAR's solver of the dual draws from one random generator for all threads.
+    """
+    tasks = list(_labels(targets) if isinstance(targets, Indicators) else _pairs(targets))
+    if not tasks:
+        raise ValueError(
+            "In y every label marks all labeled samples or none; expected a label that some of "
+            "them have and others do not."
+        )
+    rows, columns, values = [], [], []
+    for machine, (positive, negative) in enumerate(tasks):
+        labeled = np.concatenate([positive, negative])
+        sign = np.repeat([1, -1], [len(positive), len(negative)])
+        samples = _divided(X[labeled], length)
+        solver = LinearSVC(C=C, loss="squared_hinge", dual=False, max_iter=5000)
+        scores = solver.fit(samples, sign).decision_function(samples)
+        alpha = 2 * C * np.maximum(0, 1 - sign * scores)
+        chosen = alpha > 0
+        rows.append(labeled[chosen])
+        columns.append(machine + len(tasks) * (sign[chosen] < 0))
+        values.append(alpha[chosen])
+    place = (np.concatenate(rows), np.concatenate(columns))
+    return sp.csr_array((np.concatenate(values), place), shape=(X.shape[0], 2 * len(tasks)))
+
+
+def _pairs(targets: ClassLabels) -> Iterator[Task]:
+    labeled = np.flatnonzero(targets.labeled)
+    members = [labeled[targets.codes == k] for k in range(len(targets.classes))]
+    for first, second in combinations(range(len(members)), 2):
+        yield members[second], members[first]
+
+
+def _labels(targets: Indicators) -> Iterator[Task]:
+    complete = np.flatnonzero(targets.complete)
+    for has in (targets.known != 0).T:
+        if has.any() and not has.all():
+            yield complete[has], complete[~has]
+
+
+def _divided(samples: Any, length: float) -> Any:
+    """Return samples divided by a length; SciPy multiplies by its inverse, which may overflow."""
+    if sp.issparse(samples):  # with the 32-bit indices that LIBLINEAR takes
+        values = samples.data.astype(np.float64) / length
+        places = (part.astype(np.int32) for part in (samples.indices, samples.indptr))
+        return sp.csr_array((values, *places), shape=samples.shape)
+    return np.ascontiguousarray(samples.astype(np.float64) / length)
