@@ -1,8 +1,8 @@
-"""Curves of the objective of fits, of the convergence of completions, and of singular values."""
+"""Curves of fits, singular values and ranks, and what many starts agree on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,21 +12,27 @@ from .._common.arrays import Array
 from ._style import (
     ACCENT,
     COLORS,
+    FRAME,
     GRAY,
     INK,
     add_legend,
     add_title,
     axes_or_new,
+    blues,
     check_finite,
     complete_docstring,
+    count_along,
     curve_look,
+    figure,
     label_axes,
     logarithmic,
-    read_named,
+    name_axes,
+    plain,
     write_beside,
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _FAR = 4  # ranges of the later values, beyond which a first value is left outside
@@ -35,7 +41,7 @@ _FEW = 30  # points of a curve that are marked
 
 @complete_docstring
 def objective_curve(
-    fits: Any, *, label: str = "objective", title: str | None = None, ax: Any = None
+    fits: Any, *, label: str = "objective", title: str | None = None, ax: Axes | None = None
 ) -> Figure:
     """Draw the objective (or a bound) of one fit, or of several, against the iterations.
 
@@ -71,7 +77,8 @@ def objective_curve(
     >>> drawn.axes[0].get_ylabel()
     'objective'
     """
-    curves = read_named(fits, _pairs)
+    named = fits if isinstance(fits, Mapping) else {"": fits}
+    curves = {str(name): _pairs(fit) for name, fit in named.items()}
     if not curves:
         raise ValueError("fits is empty; there is nothing to draw.")
     drawn, axes = axes_or_new(ax, 6.0, 3.4)
@@ -82,7 +89,7 @@ def objective_curve(
         lines += axes.plot(*pairs.T, markersize=3.5, linewidth=1.6, **look)
     label_axes(axes, "iteration", label)
     _fit_values(axes, list(curves.values()))
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    count_along(axes.xaxis)
     if isinstance(fits, Mapping):
         add_legend(axes, lines, list(curves))
     add_title(axes, title)
@@ -107,7 +114,7 @@ def _pairs(fit: Any) -> Array:
     return pairs
 
 
-def _fit_values(axes: Any, curves: list[Array]) -> None:
+def _fit_values(axes: Axes, curves: list[Array]) -> None:
     """Choose scale and limits of the values; starts that are far off are named at the border."""
     everything = np.concatenate([pairs[:, 1] for pairs in curves])
     later = np.concatenate([pairs[1 if len(pairs) > 2 else 0 :, 1] for pairs in curves])
@@ -125,27 +132,20 @@ def _fit_values(axes: Any, curves: list[Array]) -> None:
         limits = low - margin, high + margin
     if above or below:
         axes.set_ylim(limits)
-    if above:
-        _name_starts(axes, curves, "top")
-    if below:
-        _name_starts(axes, curves, "bottom")
-
-
-def _name_starts(axes: Any, curves: list[Array], side: str) -> None:
-    """Say what the values outside are, to the right of where the curves come in."""
+    # The first values outside are named, to the right of where the curves come in.
     enters = max(float(pairs[min(1, len(pairs) - 1), 0]) for pairs in curves)
-    start = f"{curves[0][0, 1]:.4g} at iteration {curves[0][0, 0]:g}"
     left = enters > float(np.mean(axes.get_xlim()))
+    start = f"{curves[0][0, 1]:.4g} at iteration {curves[0][0, 0]:g}"
     text = start if len(curves) == 1 else "starts are outside"
-    write_beside(axes, text, enters, left=left, top=side == "top", color=GRAY)
-
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    for top in (True, False):
+        if above if top else below:
+            write_beside(axes, text, enters, left=left, top=top, color=GRAY)
 
 
 @complete_docstring
-def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any = None) -> Figure:
+def singular_values(
+    values: npt.ArrayLike, *, rank: int | None = None, ax: Axes | None = None
+) -> Figure:
     """Draw how fast singular values fall, on a logarithmic scale.
 
     Parameters
@@ -182,82 +182,308 @@ def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any =
     if (sigma > 0).any():
         logarithmic(axes)
     if rank is not None:
-        _mark_rank(axes, rank, len(sigma))
+        axes.axvline(rank + 0.5, color=GRAY, linestyle="--", linewidth=1)
+        write_beside(axes, f"rank {rank}", rank + 0.5, left=rank > len(sigma) / 2)
     axes.set_xlim(0.5 - 0.02 * len(sigma), len(sigma) + 0.5 + 0.02 * len(sigma))
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    count_along(axes.xaxis)
     label_axes(axes, "number", "singular value")
     return drawn
 
 
+_SPAN = 10  # a factor between scores, from which on the scale is logarithmic
+_WANTED = ("rank", "ranks", "scores", "means", "standard_errors", "label")
+
+
 @complete_docstring
-def convergence(history_or_completion: Any, *, ax: Any = None) -> Figure:
-    """Draw change and residual of a completion against its iterations, on a logarithmic scale.
+def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None) -> Figure:
+    """Draw the scores of :func:`~ssnmf_fast.choose_rank` against the ranks.
 
     Parameters
     ----------
-    history_or_completion : Completion, list of CompletionState, or dict of name to one of these
-        What to draw; a dict gives a color to every name.
+    choice : RankChoice
+        What to draw.
 
     Raises
     ------
-    ValueError
-        If there is nothing to draw.
     TypeError
-        If the argument is of another kind.
+        If `choice` is of another kind.
 
     Notes
     -----
-    The change (solid) is the length of an iteration's change relative to the iterate; the residual
-    (dashed) the length of the error at observed entries relative to the data.  Values of 0 have no
-    place on the scale; fits with `gamma_min` record no change.
+    The line joins the means, with one standard error above and below where there is one; gray
+    points are single splits, or starts.  The dashed line is at the chosen rank.  The scale is
+    logarithmic if scores are above 0 and span a factor of more than 10.
 
     Examples
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> from ssnmf_fast import plotting
-    >>> M = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 7.0))
-    >>> M[::3, ::2] = np.nan
-    >>> drawn = plotting.convergence(sf.complete(M, n_components=1, random_state=0))
-    >>> drawn.axes[0].get_xlabel()
-    'iteration'
+    >>> X = np.random.default_rng(0).random((30, 20))
+    >>> choice = sf.choose_rank(X, [1, 2, 3], n_starts=1, random_state=0)
+    >>> plotting.rank_curve(choice).axes[0].get_xlabel()
+    'components'
     """
-    named = read_named(history_or_completion, _history)
-    if not any(named.values()):
-        raise ValueError("There is no history to draw.")
+    if not all(hasattr(choice, name) for name in _WANTED):
+        raise TypeError(f"choice must be a RankChoice; got {type(choice).__name__}.")
     drawn, axes = axes_or_new(ax, 6.0, 3.4)
-    for number, (name, states) in enumerate(named.items()):
-        color = COLORS[number % len(COLORS)]
-        _curves(axes, states, f"{name}: " if name else "", color)
-    if axes.lines:
+    ranks = np.asarray(choice.ranks)
+    axes.plot(ranks, choice.scores, "o", color=FRAME, markersize=3)
+    errors = np.nan_to_num(choice.standard_errors)
+    axes.errorbar(
+        ranks, choice.means, errors, color=ACCENT, marker="o", markersize=4, lw=1.6, capsize=2
+    )
+    low, high = np.nanmin(choice.scores), np.nanmax(choice.scores)
+    if low > 0 and high > _SPAN * low:
         logarithmic(axes)
-        axes.legend(framealpha=0.85, edgecolor="none", fontsize=9, labelcolor=INK)
-    label_axes(axes, "iteration", "relative length")
+    axes.axvline(choice.rank, color=GRAY, linestyle="--", linewidth=1)
+    left = choice.rank > (ranks[0] + ranks[-1]) / 2
+    write_beside(axes, f"rank {choice.rank}", choice.rank, left=bool(left))
+    count_along(axes.xaxis)
+    label_axes(axes, "components", choice.label)
+    add_title(axes, title)
     return drawn
 
 
-def _mark_rank(axes: Any, rank: int, count: int) -> None:
-    axes.axvline(rank + 0.5, color=GRAY, linestyle="--", linewidth=1)
-    write_beside(axes, f"rank {rank}", rank + 0.5, left=rank > count / 2)  # the text stays inside
+_MOST = 2000  # spectra whose distances are drawn
 
 
-def _history(value: Any) -> list[Any]:
-    states = getattr(value, "history", value)
-    wanted = ("iteration", "change", "residual")
-    if not isinstance(states, Sequence) or not all(
-        hasattr(state, name) for state in states for name in wanted
-    ):
+@complete_docstring
+def clustergram(consensus: Any, *, title: str | None = None) -> Figure:
+    """Draw the distances between the components that were kept, by cluster, and their densities.
+
+    The picture of cNMF: dark squares along the diagonal are components that the starts agree on.
+    The bars beside it show the clusters; below the key stands how dense the spectra are, and which
+    of them were dropped.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        As from :func:`ssnmf_fast.consensus`.
+
+    Raises
+    ------
+    TypeError
+        If `consensus` is not a :class:`ssnmf_fast.results.Consensus`.
+
+    Notes
+    -----
+    Within a cluster, spectra stand in the order of a tree of their distances (average linkage).  Of
+    more than 2,000 spectra as many are drawn, evenly chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> from ssnmf_fast import plotting
+    >>> X = np.random.default_rng(0).poisson(1.0, (50, 20))
+    >>> found = sf.consensus(X, 2, n_starts=10, density_threshold=2, random_state=0)
+    >>> drawn = plotting.clustergram(found)
+    >>> len(drawn.axes)
+    4
+    """
+    _check(consensus)
+    spectra, clusters = _in_order(consensus)
+    distances = np.sqrt(np.maximum(2 - 2 * spectra @ spectra.T, 0))
+    drawn = figure(9.0, 6.0)
+    panels = drawn.subplot_mosaic(
+        [["clusters", "distances", "stability"], ["clusters", "distances", "density"]],
+        width_ratios=(0.35, 9, 5),
+        height_ratios=(2, 1),
+    )
+    middle = panels["distances"]
+    lengths = np.unique(clusters, return_counts=True)[1]
+    borders = np.cumsum(lengths)
+    middle.imshow(
+        distances, cmap=blues().reversed(), vmin=0, vmax=np.sqrt(2), aspect="auto", rasterized=True
+    )
+    for border in borders[:-1]:
+        for line in (middle.axhline, middle.axvline):
+            line(border - 0.5, color=FRAME, linewidth=0.5)
+    middle.set_xticks([])
+    middle.set_yticks([])
+    _draw_clusters(panels["clusters"], np.unique(clusters), lengths)
+    _draw_stability(panels["stability"], np.nan_to_num(consensus.stability))
+    _draw_densities(panels["density"], consensus)
+    add_title(middle, "distances between the components that were kept" if title is None else title)
+    return drawn
+
+
+@complete_docstring
+def consensus_matrix(consensus: Any, *, title: str | None = None, ax: Axes | None = None) -> Figure:
+    """Draw in which share of the starts two samples have the same main component.
+
+    The picture of [1]_: with components that the starts agree on, it is made of dark blocks, and
+    white elsewhere.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        As from :func:`ssnmf_fast.consensus`.
+
+    Raises
+    ------
+    TypeError
+        If `consensus` is not a :class:`ssnmf_fast.results.Consensus`.
+
+    Notes
+    -----
+    The samples are those of `consensus.samples`, in the order of a tree (average linkage).
+
+    References
+    ----------
+    .. [1] J.-P. Brunet, P. Tamayo, T. R. Golub, J. P. Mesirov, "Metagenes and molecular pattern
+       discovery using matrix factorization", PNAS, 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> from ssnmf_fast import plotting
+    >>> X = np.random.default_rng(0).poisson(1.0, (50, 20))
+    >>> found = sf.consensus(X, 2, n_starts=10, density_threshold=2, random_state=0)
+    >>> plotting.consensus_matrix(found).axes[0].get_xlabel()
+    'sample'
+    """
+    _check(consensus)
+    together = consensus.consensus_matrix()
+    order = _leaves(1 - together)
+    drawn, axes = axes_or_new(ax, 6.4, 5.6)
+    cells = axes.imshow(
+        together[np.ix_(order, order)], cmap=blues(), vmin=0, vmax=1, rasterized=True
+    )
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set_color(FRAME)
+    name_axes(axes, "sample", "sample")
+    bar = drawn.colorbar(cells, ax=axes, shrink=0.5, format="{x:.0%}")
+    bar.set_label("starts in which two samples\nhave the same component", color=INK)
+    bar.outline.set_edgecolor(FRAME)
+    text = f"cophenetic correlation {consensus.cophenetic:.3f}" if title is None else title
+    add_title(axes, text)
+    return drawn
+
+
+@complete_docstring
+def stability_by_rank(
+    consensuses: Iterable[Any], *, title: str | None = None, ax: Axes | None = None
+) -> Figure:
+    """Draw stability and error against the number of components, of a consensus for each.
+
+    The picture by which users of cNMF choose a rank: large ones that are still stable.  Stability
+    is `silhouette`, of all spectra.
+
+    Parameters
+    ----------
+    consensuses : sequence of Consensus
+        One for each rank, of the same data.
+
+    Raises
+    ------
+    TypeError
+        If one is not a :class:`ssnmf_fast.results.Consensus`.
+    ValueError
+        If there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> from ssnmf_fast import plotting
+    >>> X = np.random.default_rng(0).poisson(1.0, (50, 20))
+    >>> given = {"n_starts": 5, "density_threshold": 2, "random_state": 0}
+    >>> drawn = plotting.stability_by_rank([sf.consensus(X, rank, **given) for rank in (2, 3, 4)])
+    >>> [axes.get_ylabel() for axes in drawn.axes]
+    ['stability', 'error']
+    """
+    every = list(consensuses) if isinstance(consensuses, Iterable) else [consensuses]
+    for one in every:
+        _check(one, "consensuses")
+    if not every:
+        raise ValueError("consensuses is empty; there is nothing to draw.")
+    every.sort(key=lambda one: len(one.components))
+    ranks = [len(one.components) for one in every]
+    drawn, axes = axes_or_new(ax, 5.6, 3.6)
+    other = axes.twinx()
+    parts = [(axes, "stability", "silhouette", "o-"), (other, "error", "error", "s--")]
+    for (place, label, name, style), color in zip(parts, COLORS, strict=False):
+        values = [getattr(one, name) for one in every]
+        place.plot(ranks, values, style, color=color, markersize=4, linewidth=1.6)
+        label_axes(place, "components", label)
+        place.yaxis.label.set_color(color)
+        place.tick_params(axis="y", colors=color)
+    other.grid(visible=False)
+    other.spines["right"].set_visible(True)
+    count_along(axes.xaxis)
+    add_title(axes, title)
+    return drawn
+
+
+def _in_order(consensus: Any) -> tuple[Array, Array]:
+    """Return spectra that were kept, by cluster and then by likeness, and their clusters."""
+    chosen = np.flatnonzero(consensus.clusters >= 0)
+    if len(chosen) > _MOST:
+        chosen = chosen[np.linspace(0, len(chosen) - 1, _MOST).astype(int)]
+    spectra = np.asarray(consensus.spectra[chosen], dtype=np.float64)
+    clusters, order = consensus.clusters[chosen], []
+    for number in np.unique(clusters):
+        members = np.flatnonzero(clusters == number)
+        part = spectra[members]
+        order.append(members[_leaves(np.sqrt(np.maximum(2 - 2 * part @ part.T, 0)))])
+    places = np.concatenate(order)
+    return spectra[places], clusters[places]
+
+
+def _leaves(distances: Array) -> Array:
+    """Return an order in which rows that are near are neighbors."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    if len(distances) < 3:
+        return np.arange(len(distances))
+    near = squareform((distances + distances.T) / 2, checks=False)
+    return np.asarray(leaves_list(linkage(near, "average")))
+
+
+def _draw_clusters(axes: Axes, numbers: Array, lengths: Array) -> None:
+    """Draw a bar of colors with the numbers of the clusters."""
+    bottom = 0
+    for number, length in zip(numbers.tolist(), lengths.tolist(), strict=True):
+        axes.bar(0, length, 1, bottom, color=COLORS[number % len(COLORS)], alpha=0.75)
+        if length / lengths.sum() > 0.02:
+            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "color": "white"}
+            axes.text(0, bottom + length / 2, str(number), **look)
+        bottom += length
+    axes.set_ylim(bottom, 0)
+    axes.set_xlim(-0.5, 0.5)
+    axes.set_axis_off()
+
+
+def _draw_stability(axes: Axes, values: Array) -> None:
+    """Draw the stability of every component."""
+    numbers = np.arange(len(values))
+    axes.barh(numbers, values, color=[COLORS[k % len(COLORS)] for k in numbers], alpha=0.75)
+    axes.set_ylim(len(values) - 0.5, -0.5)
+    count_along(axes.yaxis)
+    axes.set_xlim(min(0.0, float(values.min())), 1)
+    label_axes(axes, "stability", "component")
+
+
+def _draw_densities(axes: Axes, consensus: Any) -> None:
+    """Draw how dense the spectra are, and where they were dropped."""
+    density = consensus.density[np.isfinite(consensus.density)]
+    axes.hist(density, bins=40, color=ACCENT)
+    limit, last = consensus.density_threshold, axes.get_xlim()[1]
+    if limit <= max(last, 1.0):
+        axes.axvline(limit, color=GRAY, linestyle="--", linewidth=1)
+        write_beside(axes, "dropped beyond", limit, left=limit > last / 2)
+    name = plain(f"mean distance to the nearest ({1 - consensus.kept:.0%} dropped)", 60)
+    label_axes(axes, name, "spectra")
+
+
+def _check(consensus: Any, name: str = "consensus") -> None:
+    if not all(hasattr(consensus, part) for part in ("spectra", "clusters", "assignments")):
         raise TypeError(
-            "expected a Completion, its history, or a dict of name to one of these; got "
-            f"{type(value).__name__}."
+            f"{name} must be a Consensus, as sf.consensus returns; got {type(consensus).__name__}."
         )
-    return list(states)
-
-
-def _curves(axes: Any, states: list[Any], prefix: str, color: str) -> None:
-    for name, style in (("change", "-"), ("residual", "--")):
-        points = [(state.iteration, getattr(state, name)) for state in states]
-        points = [(iteration, value) for iteration, value in points if value > 0]
-        if points:
-            label = prefix + {"change": "change", "residual": "residual at observed entries"}[name]
-            axes.plot(*zip(*points, strict=True), style, color=color, lw=1.6, label=label)

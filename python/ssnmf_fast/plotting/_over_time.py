@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,12 +22,11 @@ from ._style import (
     curve_look,
     label_axes,
     name_axes,
-    plain,
-    text_width,
 )
-from ._tables import add_bar, name_rows, room_in
+from ._tables import Room, add_bar, name_rows, table_axes
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _MEANINGS = {
@@ -37,18 +35,7 @@ _MEANINGS = {
     "largest": "prevalence, relative\nto the largest",
 }
 _NO_DOCUMENTS = "#d3d8de"
-_LONGEST = 60  # characters of a name
 _FEW = 40  # slices whose points of curves have markers
-
-
-@dataclass(frozen=True)
-class _Series:
-    """Prevalence (slices x topics), names of the topics, edges of the slices, empty slices."""
-
-    values: Array
-    names: list[str]
-    edges: Array
-    empty: Array
 
 
 @complete_docstring
@@ -62,7 +49,7 @@ def topics_over_time(
     topics: Sequence[int] | None = None,
     sort: bool = True,
     title: str | None = None,
-    ax: Any = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """Draw how prevalent every topic is over time.
 
@@ -117,108 +104,71 @@ def topics_over_time(
     check_option(share, "share", tuple(_MEANINGS))
     if not hasattr(model, "prevalence_"):
         raise TypeError(f"model must be a fitted DynamicTopics; got {model!r:.80}.")
-    every = _series(model, feature_names, n_terms)
-    chosen = _chosen(topics, len(every.names))
+    names = numbered_names(model.topics(feature_names, n_terms))
+    chosen = list(range(len(names)))
+    if topics is not None:
+        chosen = [check_integer(k, "a topic of topics", 0, len(names) - 1) for k in topics]
+    if not chosen:
+        raise ValueError("topics is empty; name the topics to draw, or leave it out for all.")
+    values, starts = model.prevalence_, model.slices_
+    edges = np.append(starts, starts[-1] + (starts[-1] - starts[-2])).astype("datetime64[s]")
     if sort:
-        chosen = sorted(chosen, key=lambda k: int(every.values[:, k].argmax()))
-    if kind == "heatmap":
-        drawn, axes = _heat_map(every, _shared(every.values, share), chosen, _MEANINGS[share], ax)
+        chosen = sorted(chosen, key=lambda k: int(values[:, k].argmax()))
+    shown = [names[k] for k in chosen]
+    if kind == "lines":
+        drawn, axes = axes_or_new(ax, 9.0, 3.8)
+        values = np.where(model.slice_sizes_[:, None] == 0, np.nan, values)[:, chosen]
+        _draw_curves(axes, _write_dates(axes, edges), values, shown)
     else:
-        drawn, axes = _curves(every, chosen, ax)
+        largest = {"peak": values.max(axis=0), "largest": values.max()}
+        divisor = largest[share] if share in largest else values.sum(axis=1, keepdims=True)
+        shares = (values / np.maximum(divisor, np.finfo(np.float64).tiny))[:, chosen].T
+        width, height = np.clip([0.12 * len(values), 0.26 * len(shown)], (4.5, 1.6), (10, 40))
+        drawn, axes, room = table_axes(ax, (float(width), float(height)), shown, [])
+        empty = np.tile(model.slice_sizes_ == 0, (len(shown), 1))
+        masked = np.ma.masked_array(shares, empty)
+        _draw_map(axes, room, _write_dates(axes, edges), masked, _MEANINGS[share])
     add_title(axes, title)
     return drawn
 
 
-def _series(model: Any, feature_names: Any, n_terms: int) -> _Series:
-    starts = model.slices_
-    end = starts[-1] + (starts[-1] - starts[-2])
-    edges = np.append(starts, end).astype("datetime64[s]")
-    names = numbered_names(model.topics(feature_names, n_terms))
-    return _Series(model.prevalence_, names, edges, model.slice_sizes_ == 0)
-
-
-def _chosen(topics: Any, count: int) -> list[int]:
-    if topics is None:
-        return list(range(count))
-    chosen = [check_integer(k, "a topic of topics", 0, count - 1) for k in topics]
-    if not chosen:
-        raise ValueError("topics is empty; name the topics to draw, or leave it out for all.")
-    return chosen
-
-
-def _shared(values: Array, share: str) -> Array:
-    least = np.finfo(np.float64).tiny
-    if share == "slice":
-        return np.asarray(values / np.maximum(values.sum(axis=1, keepdims=True), least))
-    largest = values.max(axis=0) if share == "peak" else values.max()
-    return np.asarray(values / np.maximum(largest, least))
-
-
-def _heat_map(
-    every: _Series, values: Array, chosen: list[int], meaning: str, ax: Any
-) -> tuple[Figure, Any]:
-    names = [every.names[k] for k in chosen]
-    if ax is None:
-        height = min(max(0.26 * len(names), 1.6), 40.0)
-        names = [plain(name, _LONGEST) for name in names]
-        width = float(np.clip(0.12 * len(values), 4.5, 10.0))
-        drawn, axes = axes_or_new(None, width + text_width(names, 9) + 1.6, height + 0.8)
-    else:
-        drawn, axes = ax.figure, ax
-        room = room_in(ax, names, [])
-        names, height = room.rows, room.height
+def _draw_map(axes: Axes, room: Room, edges: Array, shares: Array, meaning: str) -> None:
+    n_rows = len(shares)
     cells = axes.pcolormesh(
-        _as_numbers(every.edges),
-        np.arange(len(names) + 1) - 0.5,
-        np.ma.masked_array(values[:, chosen].T, np.tile(every.empty, (len(names), 1))),
+        edges,
+        np.arange(n_rows + 1) - 0.5,
+        shares,
         cmap=blues().with_extremes(bad=_NO_DOCUMENTS),
         vmin=0,
         vmax=1,
-        rasterized=values.size > 20_000,
+        rasterized=shares.size > 20_000,
     )
-    axes.set_ylim(len(names) - 0.5, -0.5)  # the first row is on top
-    for spine in axes.spines.values():
-        spine.set_color(FRAME)
-    for line in range(1, len(names)):
-        axes.axhline(line - 0.5, color=FRAME, linewidth=0.4)
-    name_rows(axes, names, height / len(names))
-    _dates(axes, every.edges[[0, -1]])
+    axes.set_ylim(n_rows - 0.5, -0.5)  # the first row is on top
+    axes.hlines(np.arange(1, n_rows) - 0.5, edges[0], edges[-1], color=FRAME, linewidth=0.4)
+    name_rows(axes, room.rows, room.height / n_rows)
     name_axes(axes, "", "topic")
-    add_bar(axes, cells, meaning, height)
-    return drawn, axes
+    add_bar(axes, cells, meaning, room.height)
 
 
-def _curves(every: _Series, chosen: list[int], ax: Any) -> tuple[Figure, Any]:
-    drawn, axes = axes_or_new(ax, 9.0, 3.8)
-    numbers = _as_numbers(every.edges)
-    middles = (numbers[:-1] + numbers[1:]) / 2
+def _draw_curves(axes: Axes, edges: Array, values: Array, names: list[str]) -> None:
     lines = []
-    for number, k in enumerate(chosen):
+    for number, column in enumerate(values.T):
         look = curve_look(number) | {"linewidth": 1.5, "markersize": 4}
-        if len(middles) > _FEW:
+        if len(column) > _FEW:
             look["marker"] = ""
-        values = np.where(every.empty, np.nan, every.values[:, k])
-        lines.append(axes.plot(middles, values, **look)[0])
+        lines += axes.plot((edges[:-1] + edges[1:]) / 2, column, **look)
     axes.set_ylim(bottom=0)
-    _dates(axes, every.edges[[0, -1]])
     label_axes(axes, "", "prevalence in a mean document")
-    add_legend(axes, lines, [every.names[k] for k in chosen])
-    return drawn, axes
+    add_legend(axes, lines, names)
 
 
-def _calendar() -> Any:
-    return import_module("matplotlib.dates")
-
-
-def _as_numbers(edges: Array) -> Array:
-    """Return times as matplotlib counts them, in days."""
-    return np.asarray(_calendar().date2num(edges), dtype=np.float64)
-
-
-def _dates(axes: Any, ends: Array) -> None:
-    """Write dates below the axes, at round ones."""
-    locator = _calendar().AutoDateLocator(minticks=3, maxticks=10)
+def _write_dates(axes: Axes, edges: Array) -> Array:
+    """Write round dates below the axes, and return the edges in days."""
+    dates: Any = import_module("matplotlib.dates")
+    days = np.asarray(dates.date2num(edges), dtype=np.float64)
+    locator = dates.AutoDateLocator(minticks=3, maxticks=10)
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(_calendar().ConciseDateFormatter(locator))
-    axes.set_xlim(*_as_numbers(ends))
+    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+    axes.set_xlim(days[0], days[-1])
     axes.tick_params(axis="x", labelsize=9, labelcolor=INK, color=FRAME)
+    return days

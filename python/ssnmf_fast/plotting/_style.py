@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,8 @@ from .._labels import labels_of
 from .._topics import Topics, divide_by_sums
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 
@@ -61,12 +63,6 @@ def check_names(names: Any, name: str, count: int, of: str) -> list[str]:
     if len(listed) != count:
         raise ValueError(f"{name} holds {len(listed)} names; expected one for each {of}: {count}.")
     return listed
-
-
-def read_named(given: Any, read: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return what `read` makes of each value of a dict, by name, or of the one thing given."""
-    named = given if isinstance(given, Mapping) else {"": given}
-    return {str(name): read(one) for name, one in named.items()}
 
 
 def topic_names(topics: Any, count: int) -> list[str]:
@@ -155,7 +151,7 @@ def complete_docstring(drawing: Drawing) -> Drawing:
     return drawing
 
 
-def figure(width: float, height: float) -> Any:
+def figure(width: float, height: float) -> Figure:
     """Return an empty figure of the given size in inches."""
     with require_package("matplotlib"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -165,12 +161,12 @@ def figure(width: float, height: float) -> Any:
     return drawn
 
 
-def axes_or_new(ax: Any, width: float, height: float) -> tuple[Figure, Any]:
-    """The given axes, or those of a new figure; with house style."""
+def axes_or_new(ax: Axes | None, width: float, height: float) -> tuple[Figure, Axes]:
+    """Return figure and axes: those given, or new ones of this size in inches."""
     if ax is None:
         drawn = figure(width, height)
         return drawn, drawn.add_subplot()
-    return ax.figure, ax
+    return cast("Figure", ax.figure), ax
 
 
 def curve_look(number: int) -> dict[str, Any]:
@@ -183,26 +179,35 @@ def curve_look(number: int) -> dict[str, Any]:
     }
 
 
-def name_axes(axes: Any, horizontal: str, vertical: str) -> None:
+def name_axes(axes: Axes, horizontal: str, vertical: str) -> None:
     """Write what the axes are."""
     axes.set_xlabel(horizontal, color=INK)
     axes.set_ylabel(vertical, color=INK)
 
 
-def label_axes(axes: Any, horizontal: str, vertical: str) -> None:
+def label_axes(axes: Axes, horizontal: str, vertical: str) -> None:
     """Name the axes of curves; a faint grid, no frame above and to the right."""
     name_axes(axes, horizontal, vertical)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def add_title(axes: Any, title: str | None) -> None:
+def add_title(axes: Axes, title: str | None) -> None:
     """Put text above the picture, if there is any."""
     if title is not None:
         axes.set_title(title, color=INK, fontsize=11)
 
 
-def logarithmic(axes: Any) -> None:
+def count_along(axis: Axis, most: int | str = "auto") -> None:
+    """Write whole numbers along an axis, `most` at most."""
+    from matplotlib.ticker import AutoLocator
+
+    locator = AutoLocator()
+    locator.set_params(integer=True, nbins=most)
+    axis.set_major_locator(locator)
+
+
+def logarithmic(axes: Axes) -> None:
     """Make the vertical axis logarithmic, with plain numbers where it spans little."""
     from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
 
@@ -220,7 +225,7 @@ def logarithmic(axes: Any) -> None:
 
 
 def write_beside(
-    axes: Any, text: str, x: float, *, left: bool, top: bool = True, color: str = INK
+    axes: Axes, text: str, x: float, *, left: bool, top: bool = True, color: str = INK
 ) -> None:
     """Write to one side of a place on the horizontal axis, at the upper or lower border."""
     axes.annotate(
@@ -236,7 +241,7 @@ def write_beside(
     )
 
 
-def add_legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
+def add_legend(axes: Axes, handles: Sequence[Any], names: Sequence[str]) -> None:
     """Name the curves, within the axes or, if there are many, beside them."""
     beside = len(names) > _ENTRIES_INSIDE
     place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if beside else {"loc": "best"}
@@ -288,7 +293,7 @@ def fitted(name: Any, width: float, size: float) -> str:
     return text
 
 
-def inches(axes: Any) -> tuple[float, float]:
+def inches(axes: Axes) -> tuple[float, float]:
     """Return width and height of axes, before the layout makes room for their labels."""
     box = axes.get_window_extent()
     return box.width / axes.figure.dpi, box.height / axes.figure.dpi
