@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex, TypeVar, overload
 import numpy as np
 import scipy.sparse as sp
 
-from ._common.arrays import Array
+from ._common.arrays import Array, Matrix
 from ._common.optional import TABLES_HINT, require_package
 from ._data.border import check_integer
 
@@ -185,7 +185,7 @@ class Records(list[Row]):
 
 def make_topics(
     components: Array,
-    feature_names: Any = None,
+    feature_names: object = None,
     n_terms: int = 10,
     classes: Array | None = None,
     class_components: Array | None = None,
@@ -227,7 +227,7 @@ def topic_shares(S: Array, A: Array) -> Array:
     return divide_by_sums(amounts(S, A))
 
 
-def class_means(shares: Array, indicators: Any, weight: Array | None = None) -> Array:
+def class_means(shares: Array, indicators: Matrix, weight: Array | None = None) -> Array:
     """Return the mean share of every topic in the samples of each class, (r, k).
 
     `shares` (n, r) are those of :func:`topic_shares`, so that long samples count like short ones.

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ._backend.dispatch import padded
-from ._common.arrays import Array, Seed, Solver
+from ._common.arrays import Array, LossName, Seed, Solver
+from ._data.arrays import DataLike
 from ._data.border import check_data, check_factor, check_integer, check_random_state, check_real
 from ._data.entries import Entries, Target
 from ._data.threads import resolve_threads
@@ -24,12 +25,13 @@ from ._models.represent import objective
 from ._solver.build import build_term
 from ._solver.known import penalties_of_factor
 from ._solver.loop import FitLoop
-from ._solver.losses import LossOption, loss_named
+from ._solver.losses import loss_named
 from ._solver.penalties import Penalties, require_scale
 from ._solver.problem import problem_of
 from ._solver.relations import Relation
 from ._solver.result import FitState
 from ._solver.terms import Loss, Term, register_loss
+from ._solver.weights import WeightsLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +47,10 @@ class Fit:
 def relation(
     rows: str,
     columns: str,
-    X: Any,
+    X: DataLike,
     *,
-    loss: LossOption = "frobenius",
-    weights: Any = None,
+    loss: LossName | float | Loss = "frobenius",
+    weights: WeightsLike = None,
     coefficient: float = 1.0,
     n_threads: int | None = None,
 ) -> Relation:

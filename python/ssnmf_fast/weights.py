@@ -6,15 +6,16 @@ Pass one of these, a dense array, or None (all ones) as `X_weights` or `Y_weight
 
 from __future__ import annotations
 
-from typing import Any
+import numpy.typing as npt
 
+from ._common.arrays import Matrix, MatrixLike
 from ._data.arrays import as_array
 from ._solver.weights import Missing, Observed, Outer
 
 __all__ = ["Missing", "Observed", "Outer", "missing", "observed", "outer"]
 
 
-def observed(pattern: Any) -> Observed:
+def observed(pattern: MatrixLike) -> Observed:
     """Weights of the observed entries; all others are missing.
 
     Parameters
@@ -38,7 +39,7 @@ def observed(pattern: Any) -> Observed:
     return Observed(pattern)
 
 
-def missing(pattern: Any) -> Missing:
+def missing(pattern: MatrixLike) -> Missing:
     """Weight 1 for all entries except those of a pattern, which are missing.
 
     Parameters
@@ -63,7 +64,7 @@ def missing(pattern: Any) -> Missing:
     return Missing(pattern)
 
 
-def outer(rows: Any = None, columns: Any = None) -> Outer:
+def outer(rows: Matrix = None, columns: npt.ArrayLike | None = None) -> Outer:
     """Weights ``rows[i] * columns[j]``.
 
     Parameters

@@ -13,6 +13,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._common.arrays import Array
 
@@ -83,7 +84,7 @@ else:
     kernels = _load(level)
 
 
-def aligned_zeros(shape: tuple[int, int], dtype: Any) -> Array:
+def aligned_zeros(shape: tuple[int, int], dtype: npt.DTypeLike) -> Array:
     """Return a C-contiguous array of zeros that starts at a cache line."""
     dtype = np.dtype(dtype)
     n_bytes = shape[0] * shape[1] * dtype.itemsize
@@ -93,7 +94,7 @@ def aligned_zeros(shape: tuple[int, int], dtype: Any) -> Array:
     return aligned
 
 
-def padded_zeros(n_rows: int, rank: int, dtype: Any) -> Array:
+def padded_zeros(n_rows: int, rank: int, dtype: npt.DTypeLike) -> Array:
     """Return a factor of zeros, (n_rows, padded rank)."""
     columns = kernels.padded_rank(rank, np.dtype(dtype).itemsize)
     return aligned_zeros((n_rows, columns), dtype)
@@ -109,7 +110,7 @@ def is_padded(factor: Array) -> bool:
     )
 
 
-def padded(factor: Array, dtype: Any) -> Array:
+def padded(factor: Array, dtype: npt.DTypeLike) -> Array:
     """Copy a factor (rows x rank) into padded storage."""
     result = padded_zeros(factor.shape[0], factor.shape[1], dtype)
     result[:, : factor.shape[1]] = factor

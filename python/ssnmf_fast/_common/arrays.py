@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,15 +12,8 @@ Array: TypeAlias = npt.NDArray[Any]
 Matrix: TypeAlias = Array | sp.csr_array  # clean
 MatrixLike: TypeAlias = npt.ArrayLike | sp.sparray | sp.spmatrix  # as users give it
 Seed: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
-LossName: TypeAlias = Literal["frobenius", "kullback-leibler", "itakura-saito"]
-Solver: TypeAlias = Literal["auto", "mm", "mu", "hals"]
-InitName: TypeAlias = Literal["auto", "random", "least-squares", "nndsvda", "random-acol"]
-Init: TypeAlias = InitName | tuple[npt.ArrayLike, ...]
-TensorInit: TypeAlias = (
-    Literal["auto", "random", "least-squares", "svd"] | Sequence[Array] | tuple[Any, ...]
-)
-DTypeName: TypeAlias = Literal["float32", "float64"]
-DType: TypeAlias = DTypeName | type[np.float32] | type[np.float64] | np.dtype[Any]
+LossName = Literal["frobenius", "kullback-leibler", "itakura-saito"]
+Solver = Literal["auto", "mm", "mu", "hals"]
 
 
 def bits_of(mask: Array) -> Array:

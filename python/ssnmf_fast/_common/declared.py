@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 
-def as_declared(value: Any, kind: Any, name: str) -> Any:
+def as_declared(value: object, kind: Any, name: str) -> Any:
     """Return a value as its annotation has it, or raise ValueError that names what differs.
 
     Lists become tuples, and lists or mappings dataclasses, where these are declared.  Whole numbers
@@ -42,7 +42,7 @@ def as_declared(value: Any, kind: Any, name: str) -> Any:
     return value
 
 
-def _one_of(value: Any, kinds: tuple[Any, ...], name: str) -> Any:
+def _one_of(value: object, kinds: tuple[Any, ...], name: str) -> Any:
     errors = []
     for kind in kinds:
         try:
@@ -52,7 +52,7 @@ def _one_of(value: Any, kinds: tuple[Any, ...], name: str) -> Any:
     raise errors[0]
 
 
-def _dataclass(value: Any, kind: Any, name: str) -> Any:
+def _dataclass(value: object, kind: Any, name: str) -> Any:
     """Return an object, of a mapping of its fields or of a list of the first ones."""
     hints = get_type_hints(kind, include_extras=True)
     names = [one.name for one in fields(kind)]
@@ -66,7 +66,7 @@ def _dataclass(value: Any, kind: Any, name: str) -> Any:
         raise ValueError(f"{name} has not the fields of a {kind.__name__}: {error}") from error
 
 
-def _entries(value: Any, kinds: dict[str, Any], needed: frozenset[str], name: str) -> Any:
+def _entries(value: object, kinds: dict[str, Any], needed: frozenset[str], name: str) -> Any:
     if not isinstance(value, dict):
         raise ValueError(f"{name} is {value!r:.50}; expected a mapping")
     strange, missing = value.keys() - kinds.keys(), needed - value.keys()

@@ -23,7 +23,7 @@ _readers = np.lib.format
 _READERS = {(1, 0): _readers.read_array_header_1_0, (2, 0): _readers.read_array_header_2_0}
 
 
-def header_array(header: Any) -> Array:
+def header_array(header: object) -> Array:
     """Return a header as the array that a file has of it."""
     return np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
 
@@ -137,7 +137,7 @@ class Saved:
                     )
         self._check_entries(name, value)
 
-    def restored(self, value: Any) -> Any:
+    def restored(self, value: object) -> Any:
         """Return the attribute, of the value of a file that was checked."""
         return value if self.kind is None or value is None else as_declared(value, self.kind, "")
 
@@ -159,10 +159,21 @@ class Saved:
             raise ValueError(f"{name} holds other than {self.values or 'nonnegative'} numbers")
 
 
+class SavedModels(Saved):
+    """A list of fitted estimators that can be saved, or None in place of one."""
+
+    def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
+        """Raise ValueError unless a value is a list of models of the same features."""
+        if not isinstance(value, list) or all(one is None for one in value):
+            raise ValueError(f"{name} is no list of estimators")
+        if len({one.n_features_in_ for one in value if one is not None}) > 1:
+            raise ValueError(f"{name} have different numbers of features")
+
+
 Table = Mapping[str, Saved]
 
 
-def arrays_of(value: Any) -> Any:
+def arrays_of(value: object) -> Any:
     """Return what is saved of an attribute: its arrays, or its `plain` form."""
     if hasattr(value, "arrays"):
         return value.arrays()
@@ -182,7 +193,9 @@ def check_parts(values: dict[str, Any], table: Table) -> None:
     for name, saved in table.items():
         if name in values and not (values[name] is None and saved.optional):
             saved.check(name, values[name], sizes)
-    dictionary = next(name for name in _DICTIONARIES if name in table)
+    dictionary = next((name for name in _DICTIONARIES if name in table), None)
+    if dictionary is None:
+        return
     found = values[dictionary]
     matrices = found if isinstance(found, list) else [found]
     if not matrices or not all(math.prod(matrix.shape) for matrix in matrices):

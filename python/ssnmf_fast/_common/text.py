@@ -11,7 +11,7 @@ from reprlib import Repr
 from typing import Any
 
 
-def nfc(value: Any) -> Any:
+def nfc(value: object) -> Any:
     """Return text in the form NFC; all else as it is."""
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
 
@@ -46,7 +46,7 @@ _repr.maxstring = _repr.maxlong = _repr.maxother = _LONGEST
 _repr.maxdict = _repr.maxlist = _repr.maxtuple = _repr.maxset = _repr.maxfrozenset = _SHOWN
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """Return the repr of a value, without the middle where it is long."""
     text = " ".join(_repr.repr(value).split())
     return text if len(text) <= 2 * _LONGEST else f"{text[:_LONGEST]}...{text[-_LONGEST // 2 :]}"

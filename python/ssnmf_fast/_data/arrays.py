@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import chain
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import short
 
 _MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
@@ -29,9 +30,12 @@ class OnDisk:
 
     dtype: np.dtype[Any]
 
-    def as_type(self, dtype: Any) -> OnDisk:
+    def as_type(self, dtype: npt.DTypeLike) -> OnDisk:
         """Return it with numbers of another dtype."""
         raise NotImplementedError
+
+
+DataLike: TypeAlias = MatrixLike | OnDisk  # what takes matrices on disk, too
 
 
 def on_disk_error(user: str, name: str = "X") -> TypeError:
@@ -42,14 +46,14 @@ def on_disk_error(user: str, name: str = "X") -> TypeError:
     )
 
 
-def refuse_on_disk(X: Any, user: str, name: str = "X") -> None:
+def refuse_on_disk(X: Matrix, user: str, name: str = "X") -> None:
     """Raise TypeError for a matrix on disk that is needed in memory."""
     if isinstance(X, OnDisk):
         raise on_disk_error(user, name)
 
 
 def as_array(
-    values: Any, name: str, *, allow_nan: bool = False, allow_objects: bool = False
+    values: npt.ArrayLike, name: str, *, allow_nan: bool = False, allow_objects: bool = False
 ) -> Array:
     """Return an array, of any dtype and shape, without a mask.
 
@@ -102,7 +106,7 @@ def _without_na(values: Any) -> Any:
     return values.to_numpy(dtype=found, **({"na_value": np.nan} if found.kind == "f" else {}))
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Return whether a value is None, NaN, NaT, pandas.NA or masked."""
     if value is None or value is np.ma.masked:
         return True
@@ -142,7 +146,7 @@ def _numbers_of(objects: Array, name: str) -> Array:
     return array.reshape(objects.shape)
 
 
-def refuse_annotated(X: Any, name: str) -> None:
+def refuse_annotated(X: Matrix, name: str) -> None:
     """Raise TypeError for objects of anndata: NumPy would read them element by element."""
     kind = type(X).__name__
     if not type(X).__module__.startswith("anndata") or isinstance(X, np.ndarray):
@@ -160,7 +164,7 @@ def refuse_annotated(X: Any, name: str) -> None:
     raise TypeError(f"{name} is an object of anndata ({kind}), not a matrix. {way}")
 
 
-def unmask(X: Any, name: str, *, allow_nan: bool) -> Any:
+def unmask(X: Matrix, name: str, *, allow_nan: bool) -> Any:
     """Return a masked array without its mask, with NaN where that stands for a missing entry."""
     if not isinstance(X, np.ma.MaskedArray):
         return X
@@ -192,7 +196,7 @@ def float_dtype(dtype: Any, name: str) -> np.dtype[Any]:
     return np.dtype(np.float32 if single else np.float64)
 
 
-def check_dtype(dtype: Any, otherwise: Any = None) -> Any:
+def check_dtype(dtype: npt.DTypeLike | None, otherwise: npt.DTypeLike | None = None) -> Any:
     """Return the dtype to work in that a caller names; `otherwise` where that is None.
 
     Raises
@@ -209,7 +213,7 @@ def check_dtype(dtype: Any, otherwise: Any = None) -> Any:
     raise wrong(f"dtype must be None, 'float32' or 'float64'; got {short(dtype)}.")
 
 
-def to_native(array: Array, target: Any = None) -> Array:
+def to_native(array: Array, target: npt.DTypeLike | None = None) -> Array:
     """Return an aligned array in native byte order, of the `target` dtype."""
     if target is not None:
         with np.errstate(over="ignore"):
@@ -222,7 +226,7 @@ def to_native(array: Array, target: Any = None) -> Array:
     return np.array(array, dtype=dtype)
 
 
-def read_sparse(X: Any, name: str, n_threads: int = 1) -> Any:
+def read_sparse(X: Matrix, name: str, n_threads: int = 1) -> Any:
     """Return a sparse matrix as a csr, csc, bsr or coo array that SciPy can work with safely.
 
     The formats dia, lil and dok become coo.  Parts are shared where they can be, and must not be
@@ -238,12 +242,12 @@ def read_sparse(X: Any, name: str, n_threads: int = 1) -> Any:
     return _inspect(X, name, n_threads)[0]
 
 
-def read_csr(X: Any, name: str) -> sp.csr_array:
+def read_csr(X: Matrix, name: str) -> sp.csr_array:
     """Return a sparse matrix of any format as a CSR array that SciPy can work with safely."""
     return inspect_csr(X, name)[0]
 
 
-def inspect_csr(X: Any, name: str, n_threads: int = 1) -> tuple[sp.csr_array, int]:
+def inspect_csr(X: Matrix, name: str, n_threads: int = 1) -> tuple[sp.csr_array, int]:
     """Return a sparse matrix as :func:`read_csr` does, and its :func:`inspect_structure`."""
     matrix, state = _inspect(X, name, n_threads)
     if matrix.format == "csr":
@@ -359,14 +363,14 @@ def _read_diagonals(X: Any, name: str) -> Parts:
     return data[inside], rows[inside], np.nonzero(inside)[1].astype(np.int64)
 
 
-def _converted(values: list[Any], name: str, part: str, dtype: Any) -> Array:
+def _converted(values: list[Any], name: str, part: str, dtype: npt.DTypeLike | None) -> Array:
     try:
         return np.array(values, dtype=np.int64 if dtype is None and not values else dtype)
     except (TypeError, ValueError, OverflowError) as error:
         _refuse(name, f"{part} are not numbers ({error})")
 
 
-def _numbers(values: Any, name: str, dimensions: int) -> Array:
+def _numbers(values: npt.ArrayLike, name: str, dimensions: int) -> Array:
     array = as_array(values, f"the values of {name}")
     require_real(array.dtype, name)
     if array.ndim != dimensions:
@@ -374,7 +378,7 @@ def _numbers(values: Any, name: str, dimensions: int) -> Array:
     return np.ascontiguousarray(to_native(array))
 
 
-def _integers(values: Any, name: str, part: str) -> Array:
+def _integers(values: npt.ArrayLike, name: str, part: str) -> Array:
     """Return indices as int32, or int64 where they may need it."""
     array = as_array(values, f"the indices of {name}")
     if array.dtype.kind not in "iu" and array.size:

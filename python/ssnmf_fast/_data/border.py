@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, Seed
 from .._common.text import short
 from .._common.warn import warn_user
 from .arrays import (
     DUPLICATES,
+    DataLike,
     OnDisk,
     as_array,
     check_dtype,
@@ -35,7 +37,7 @@ _FEW = 10  # components, the default of the estimators
 _NEVER_TOO_MUCH = 1 << 28  # bytes; the machine is not asked about less
 
 
-def check_option(value: Any, name: str, options: Sequence[str]) -> str:
+def check_option(value: object, name: str, options: Sequence[str]) -> str:
     """Return `value` if it is one of the options, else raise ValueError that lists them."""
     if not isinstance(value, str) or value not in options:
         listed = ", ".join(repr(option) for option in options)
@@ -43,7 +45,7 @@ def check_option(value: Any, name: str, options: Sequence[str]) -> str:
     return value
 
 
-def check_integer(value: Any, name: str, minimum: int, maximum: int | None = None) -> int:
+def check_integer(value: object, name: str, minimum: int, maximum: int | None = None) -> int:
     """Return `value` as an int of at least `minimum`, and at most `maximum`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer; got {short(value)} ({type(value).__name__}).")
@@ -54,7 +56,7 @@ def check_integer(value: Any, name: str, minimum: int, maximum: int | None = Non
     return int(value)
 
 
-def check_random_state(random_state: Any) -> np.random.Generator:
+def check_random_state(random_state: Seed) -> np.random.Generator:
     """Return a generator from None, a seed, a Generator or a RandomState."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31 - 1))
@@ -67,7 +69,7 @@ def check_random_state(random_state: Any) -> np.random.Generator:
         ) from error
 
 
-def check_observers(callback: Any, verbose: Any) -> None:
+def check_observers(callback: object, verbose: object) -> None:
     """Raise TypeError unless a callback can be called and `verbose` is a number."""
     if callback is not None and not callable(callback):
         raise TypeError(
@@ -79,7 +81,7 @@ def check_observers(callback: Any, verbose: Any) -> None:
 
 
 def check_real(
-    value: Any, name: str, *, allow_negative: bool = False, maximum: float | None = None
+    value: object, name: str, *, allow_negative: bool = False, maximum: float | None = None
 ) -> float:
     """Return `value` as a finite float, nonnegative unless any sign is allowed."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -93,17 +95,17 @@ def check_real(
     return number
 
 
-def check_shape(array: Any, shape: tuple[int, int], name: str, of: str) -> None:
+def check_shape(array: Matrix, shape: tuple[int, int], name: str, of: str) -> None:
     """Raise ValueError unless the shapes agree."""
     if tuple(array.shape) != shape:
         raise ValueError(f"{name} has shape {tuple(array.shape)}; expected {shape}, {of}.")
 
 
 def check_factor(
-    factor: Any,
+    factor: npt.ArrayLike,
     name: str,
     shape: tuple[int, int],
-    dtype: Any,
+    dtype: npt.DTypeLike,
     of: str,
     *,
     limited: bool = True,
@@ -116,7 +118,9 @@ def check_factor(
     return array
 
 
-def check_vector(values: Any, name: str, length: int, dtype: Any, *, limited: bool = True) -> Array:
+def check_vector(
+    values: npt.ArrayLike, name: str, length: int, dtype: npt.DTypeLike, *, limited: bool = True
+) -> Array:
     """Return finite nonnegative weights of the given length; unless `limited`, of any size."""
     vector = as_array(values, name)
     require_real(vector.dtype, name)
@@ -129,7 +133,11 @@ def check_vector(values: Any, name: str, length: int, dtype: Any, *, limited: bo
 
 
 def check_support(
-    support: Any, name: str, shape: tuple[int, int], dtype: Any, of: str = "samples x components"
+    support: npt.ArrayLike,
+    name: str,
+    shape: tuple[int, int],
+    dtype: npt.DTypeLike,
+    of: str = "samples x components",
 ) -> Array:
     """Return S_support or A_support as bool."""
     array = check_factor(support, name, shape, dtype, of)
@@ -228,7 +236,7 @@ def check_matrix(
     return matrix
 
 
-def check_data(X: Any, n_threads: int, dtype: Any = None) -> Any:
+def check_data(X: DataLike | CleanMatrix, n_threads: int, dtype: Any = None) -> Any:
     """Return the data of a model, checked once: a CleanMatrix or a file is only converted."""
     dtype = check_dtype(dtype)
     clean = X.matrix if isinstance(X, CleanMatrix) else X if isinstance(X, OnDisk) else None
@@ -240,7 +248,7 @@ def check_data(X: Any, n_threads: int, dtype: Any = None) -> Any:
     return check_matrix(X, "X", dtype=dtype, ordinary=True, n_threads=n_threads)
 
 
-def _check_sparse(X: Any, name: str, dtype: Any, n_threads: int) -> sp.csr_array:
+def _check_sparse(X: Matrix, name: str, dtype: npt.DTypeLike, n_threads: int) -> sp.csr_array:
     csr, state = inspect_csr(X, name, n_threads)
     target = np.dtype(dtype) if dtype is not None else float_dtype(csr.dtype, name)
     result = with_values(csr, to_native(csr.data, target))
@@ -250,7 +258,7 @@ def _check_sparse(X: Any, name: str, dtype: Any, n_threads: int) -> sp.csr_array
     return result
 
 
-def _check_dense(array: Array, name: str, dtype: Any) -> Array:
+def _check_dense(array: Array, name: str, dtype: npt.DTypeLike) -> Array:
     target = float_dtype(array.dtype, name)
     if array.ndim != 2:
         raise ValueError(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
@@ -43,7 +44,7 @@ class StoredArray:
     length: int
     state: State
 
-    def read(self, first: int, last: int, dtype: Any = None) -> Array:
+    def read(self, first: int, last: int, dtype: npt.DTypeLike | None = None) -> Array:
         """Return the values from `first` to `last`, of another dtype if one is given."""
         with self.path.open("rb") as file:
             file.seek(self.offset + first * self.dtype.itemsize)
@@ -104,7 +105,7 @@ def plain_array(path: Path, dtype: np.dtype[Any]) -> StoredArray:
 _INDEX = np.dtype(np.int32)
 
 
-def bytes_of(n_entries: int, dtype: Any) -> int:
+def bytes_of(n_entries: int, dtype: npt.DTypeLike) -> int:
     """Return how many bytes so many entries take, with their columns."""
     return n_entries * int(_INDEX.itemsize + np.dtype(dtype).itemsize)
 
@@ -112,7 +113,7 @@ def bytes_of(n_entries: int, dtype: Any) -> int:
 class RowCollector:
     """Blocks of sorted rows in memory, or in files of a folder beyond `capacity` entries."""
 
-    def __init__(self, folder: Path, n_columns: int, dtype: Any, capacity: int) -> None:
+    def __init__(self, folder: Path, n_columns: int, dtype: npt.DTypeLike, capacity: int) -> None:
         self._paths = folder / "indices.bin", folder / "data.bin"
         self._arrays = np.empty(capacity, _INDEX), np.empty(capacity, dtype)
         self._n_columns = n_columns
@@ -181,7 +182,7 @@ class CsrFile(OnDisk):
         data: StoredArray,
         n_columns: int,
         memory: int,
-        dtype: Any = None,
+        dtype: npt.DTypeLike | None = None,
     ) -> None:
         self.shape = (len(indptr) - 1, n_columns)
         self.dtype = float_dtype(data.dtype, "data") if dtype is None else np.dtype(dtype)
@@ -218,7 +219,7 @@ class CsrFile(OnDisk):
             )
         return block
 
-    def as_type(self, dtype: Any) -> CsrFile:
+    def as_type(self, dtype: npt.DTypeLike) -> CsrFile:
         """Return the file with numbers of another dtype, for which it is read once more."""
         parts = self._indptr, self._indices, self._data
         return CsrFile(*parts, self.shape[1], self.memory, dtype)
@@ -283,7 +284,11 @@ def equal_blocks(indptr: Array, entries: int) -> list[slice]:
 
 
 def open_csr(
-    path: Any, *, n_features: int | None = None, memory: int = 1 << 28, dtype: Any = None
+    path: str | Path,
+    *,
+    n_features: int | None = None,
+    memory: int = 1 << 28,
+    dtype: Any = None,
 ) -> CsrFile:
     """Open a sparse matrix in a file, to fit it without loading it into memory as a whole.
 

@@ -20,6 +20,7 @@ from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .arrays import column_ranges, entry_rows, kernel_parts, transpose, transpose_panels
 from .csr_file import CsrFile
+from .tensors import Rows
 
 Csr = tuple[Array, Array, Array]
 
@@ -122,11 +123,11 @@ class Entries(ABC):
         """The entries in the order of their weights."""
         raise NotImplementedError
 
-    def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
+    def weighted(self, w: Any, G: Rows) -> Iterator[tuple[slice, Csr, Array, Array]]:
         """Give all rows by blocks: their nonzero entries, the weights `w` of these, and G."""
         raise NotImplementedError
 
-    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
+    def squared_residuals(self, F: Array, G: Rows, weights: Array | None) -> float:
         """Return sum w (x - z)^2 over the entries."""
         raise NotImplementedError
 
@@ -135,7 +136,7 @@ class Entries(ABC):
         """(Z .* (F G^T)^exponent) G; an exponent of 0 needs no F."""
 
     @abstractmethod
-    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+    def sum(self, name: str, F: Array, G: Array, *parameters: float) -> float:
         """Return the sum `name` of the kernels over the entries."""
 
 
@@ -194,13 +195,13 @@ class SparseEntries(Entries):
     def values(self) -> Array:
         return np.asarray(self.matrix.data)
 
-    def weighted(self, w: Any, G: Array) -> Iterator[tuple[slice, Csr, Array, Array]]:
+    def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
         yield slice(None), self.csr, w, G
 
-    def squared_residuals(self, F: Array, G: Array, weights: Array | None) -> float:
+    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
         return float(kernels.sparse_frobenius_loss(*self.csr, weights, F, G, self.threads))
 
-    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+    def sum(self, name: str, F: Array, G: Array, *parameters: float) -> float:
         kernel = getattr(kernels, f"sparse_{name}")
         return float(kernel(*self.csr, *parameters, F, G, self.threads))
 
@@ -243,7 +244,7 @@ class PanelEntries(Entries):
         arguments = *self._csr, F, G, self._bounds, *to, self.threads, self._asked
         kernels.panel_pass(exponent, *arguments)
 
-    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+    def sum(self, name: str, F: Array, G: Array, *parameters: float) -> float:
         return self._untransposed.sum(name, G, F, *parameters)
 
 
@@ -286,17 +287,17 @@ class DenseEntries(Entries):
     def values(self) -> Array:
         return self.array
 
-    def weighted(self, w: Any, G: Array) -> Iterator[tuple[slice, Csr, Array, Array]]:
+    def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
         for rows in block_slices(self.array.shape):
             Z, dense = self.array[rows], isinstance(w, np.ndarray)
             weights = w[rows] if dense else w.present(rows, self.array.shape, Z.dtype)
             yield rows, *positive(Z, weights), G
 
-    def squared_residuals(self, F: Array, G: Array, weights: Array | None) -> float:
+    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
         del weights  # those of dense arrays are not listed
         return float(kernels.dense_frobenius_loss(self.array, F, G, self.threads))
 
-    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+    def sum(self, name: str, F: Array, G: Array, *parameters: float) -> float:
         kernel = getattr(kernels, f"dense_{name}")
         return float(kernel(self.array, *parameters, F, G, self.threads))
 
@@ -336,7 +337,7 @@ class StreamedEntries(Entries):
         for rows, block in self.blocks():
             block.power(exponent, None if F is None else F[rows], G, to.rows(rows))
 
-    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+    def sum(self, name: str, F: Array, G: Array, *parameters: float) -> float:
         return sum(block.sum(name, F[rows], G, *parameters) for rows, block in self.blocks())
 
 
@@ -388,7 +389,7 @@ class ScatteredEntries(Entries):
             model = F, G[rows], self.bounds
             kernels.scatter_pass(exponent, *block.csr, *model, to.out, to.scale, self.threads)
 
-    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+    def sum(self, name: str, F: Array, G: Array, *parameters: float) -> float:
         return self.by_rows.sum(name, G, F, *parameters)
 
 
@@ -441,5 +442,5 @@ class WeightedEntries(Entries):
             G = self.columns[:, None] * G
         to.weighted(self.rows, lambda part: self.entries.power(exponent, F, G, part))
 
-    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+    def sum(self, name: str, F: Array, G: Array, *parameters: float) -> float:
         return sum(block.sum(name, F[rows], G, *parameters) for rows, block in self._blocks())

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._backend.mixed_bits import fingerprint_of
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .arrays import kernel_parts
 from .border import check_matrix
 from .csr_file import CsrFile
@@ -25,7 +25,7 @@ _OF_TENSORS = ("coords", "data", "subs", "vals")  # in the classes of other pack
 _LENGTH = 32  # of a fingerprint, in digits of four bits
 
 
-def data_fingerprint(Z: Any, threads: int = 1) -> str:
+def data_fingerprint(Z: Matrix, threads: int = 1) -> str:
     """Return the fingerprint of clean data: the same for equal numbers, however they are stored."""
     if isinstance(Z, CsrFile):
         sums = Z.fingerprint

@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
 from math import prod
 from typing import Any
 
@@ -18,82 +17,12 @@ import numpy as np
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .entries import Csr, Entries, Target, positive, row_slices
-from .tensors import SparseTensor
+from .tensors import RowProducts, Rows, SparseTensor
 
 _ROWS_OF_G = 8192  # made at a time for dense tensors
 _LISTED = 1 << 16  # entries whose rows of G are made at a time, where rows are solved one by one
 _IN_ONE_PASS = (0, 1, -1)  # exponents of a pass over entries without their rows of G
 _SHORT_LINES = 32  # shorter lines of a dense tensor are copied together
-
-
-@dataclass(frozen=True, eq=False)
-class RowProducts:
-    """G as the factors whose rows are multiplied: the last index runs fastest."""
-
-    factors: tuple[Array, ...]
-
-    @property
-    def columns(self) -> int:
-        return int(self.factors[0].shape[1])
-
-    @property
-    def n_rows(self) -> int:
-        return prod(len(F) for F in self.factors)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n_rows, self.columns
-
-    @property
-    def dtype(self) -> Any:
-        return self.factors[0].dtype
-
-    def rows(self, first: int, last: int) -> Array:
-        """Return some rows of G."""
-        lengths = tuple(len(F) for F in self.factors)
-        places = np.unravel_index(np.arange(first, last), lengths)
-        return self.at(places)
-
-    def at(self, places: Any) -> Array:
-        """Return the rows of G for indices in each mode."""
-        rows = (F[i] for F, i in zip(self.factors, places, strict=True))
-        return np.asarray(reduce(np.multiply, rows))
-
-
-def factors_of(G: Any) -> tuple[Array, ...]:
-    """Return the factors whose rows are multiplied, or the only one."""
-    return G.factors if isinstance(G, RowProducts) else (G,)
-
-
-def some_rows(G: Any, first: int, last: int) -> Array:
-    """Return some rows of G as an array."""
-    return G.rows(first, last) if isinstance(G, RowProducts) else G[first:last]
-
-
-def whole(G: Any) -> Array:
-    """Return G as an array."""
-    return some_rows(G, 0, G.shape[0])
-
-
-def used_columns(G: Any) -> Array:
-    """Return which components are not zero in all rows."""
-    if isinstance(G, RowProducts):
-        return np.asarray(np.logical_and.reduce([F.any(axis=0) for F in G.factors]))
-    return np.asarray(G.any(axis=0))
-
-
-def mean_sum(G: Any) -> float:
-    """Return the mean over the rows of their sums."""
-    if isinstance(G, RowProducts):
-        return float(np.prod([F.mean(axis=0, dtype=np.float64) for F in G.factors], axis=0).sum())
-    return float(G.sum(axis=1, dtype=np.float64).mean())
-
-
-def full_columns(G: Any) -> Array:
-    """Return which components are positive in every row of a factor, or of all factors."""
-    if isinstance(G, RowProducts):
-        return np.asarray(np.logical_and.reduce([full_columns(F) for F in G.factors]))
-    return np.asarray((G > 0).all(axis=0))
 
 
 class TensorEntries(Entries):
@@ -167,7 +96,7 @@ class SparseTensorEntries(TensorEntries):
         array[np.repeat(np.arange(len(array)), counts), columns] = values[first:last]
         return array
 
-    def weighted(self, w: Array, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
+    def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
         indptr = self.parts()[0]
         for rows, csr, here in self.listed(len(indptr) - 1, G):
             yield rows, csr, w[indptr[rows.start] : indptr[rows.stop]], here
@@ -224,7 +153,7 @@ class DenseTensorEntries(TensorEntries):
         matrix = np.moveaxis(self.array, self.mode, 0)[rows].reshape(-1, n_columns)
         return (~np.isnan(matrix)).astype(matrix.dtype) if self.mask else np.nan_to_num(matrix)
 
-    def weighted(self, w: Array, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
+    def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
         others = replace(self, array=w)
         for (Z, rows), (weights, _) in zip(self._blocks(G), others._blocks(G), strict=True):
             yield slice(None), *positive(Z, weights), rows
@@ -249,7 +178,7 @@ class DenseTensorEntries(TensorEntries):
         parts = (kernel(Z, *parameters, F, rows, self.threads) for Z, rows in self._blocks(G))
         return float(sum(parts))
 
-    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
+    def squared_residuals(self, F: Array, G: Rows, weights: Array | None) -> float:
         del weights  # those of dense tensors are not listed
         return self.sum("frobenius_loss", F, G)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import short
 from .arrays import as_array, check_dtype, float_dtype, read_sparse, to_native, unmask
 from .border import check_entries, check_integer
@@ -47,7 +50,7 @@ def check_tensor(
     return array
 
 
-def coordinate_parts(X: Any, name: str) -> tuple[Any, Any, Any] | None:
+def coordinate_parts(X: Matrix, name: str) -> tuple[Any, Any, Any] | None:
     """Return coordinates, values and the shape of a sparse tensor; None for what is dense."""
     if isinstance(X, (tuple, list)):
         depths = [depth(part) for part in X] if len(X) in (2, 3) else []
@@ -75,7 +78,12 @@ def coordinate_parts(X: Any, name: str) -> tuple[Any, Any, Any] | None:
 
 
 def _check_sparse(
-    coords: Any, values: Any, shape: Any, name: str, dtype: Any, ordinary: bool
+    coords: npt.ArrayLike,
+    values: npt.ArrayLike,
+    shape: object,
+    name: str,
+    dtype: npt.DTypeLike,
+    ordinary: bool,
 ) -> SparseTensor:
     lengths = tuple(np.asarray(shape).tolist())
     if len(lengths) < 2 or not all(isinstance(n, int) for n in lengths):
@@ -124,7 +132,7 @@ def _check_values(values: Array, places: Array, name: str, ordinary: bool) -> No
     check_entries(values[None], name, ordinary=ordinary)  # what is too large or small
 
 
-def depth(part: Any) -> int:
+def depth(part: object) -> int:
     """Return the number of dimensions of an array or of nested sequences."""
     if hasattr(part, "ndim"):
         return int(part.ndim)
@@ -144,7 +152,7 @@ def _listed(place: Array) -> str:
     return f"[{', '.join(str(int(index)) for index in place)}]"
 
 
-def check_mode(mode: Any, name: str, n_modes: int) -> int:
+def check_mode(mode: object, name: str, n_modes: int) -> int:
     """Return a mode counted from 0; negative ones count from the last."""
     return check_integer(mode, name, -n_modes, n_modes - 1) % n_modes
 
@@ -251,7 +259,8 @@ class SparseTensor:
         return sp.csr_array((values, columns, indptr), shape=shape)
 
 
-Tensor = Array | SparseTensor
+Tensor: TypeAlias = Array | SparseTensor
+TensorLike: TypeAlias = MatrixLike | Sequence[npt.ArrayLike] | SparseTensor
 
 
 def _stable_order(indices: Array, length: int) -> Array:
@@ -312,8 +321,81 @@ def in_order(places: Array, values: Array, shape: tuple[int, ...]) -> SparseTens
     return SparseTensor(Coordinates(np.ascontiguousarray(places), shape), values)
 
 
-def as_type(X: Tensor, dtype: Any) -> Tensor:
+def as_type(X: Tensor, dtype: npt.DTypeLike) -> Tensor:
     """Return a tensor of a dtype."""
     if isinstance(X, SparseTensor):
         return X.with_values(X.values.astype(dtype, copy=False))
     return X.astype(dtype, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class RowProducts:
+    """G as the factors whose rows are multiplied: the last index runs fastest."""
+
+    factors: tuple[Array, ...]
+
+    @property
+    def columns(self) -> int:
+        return int(self.factors[0].shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        return prod(len(F) for F in self.factors)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_rows, self.columns
+
+    @property
+    def dtype(self) -> Any:
+        return self.factors[0].dtype
+
+    def rows(self, first: int, last: int) -> Array:
+        """Return some rows of G."""
+        lengths = tuple(len(F) for F in self.factors)
+        places = np.unravel_index(np.arange(first, last), lengths)
+        return self.at(places)
+
+    def at(self, places: Sequence[Array] | Array) -> Array:
+        """Return the rows of G for indices in each mode."""
+        rows = (F[i] for F, i in zip(self.factors, places, strict=True))
+        return np.asarray(reduce(np.multiply, rows))
+
+
+Rows: TypeAlias = Array | RowProducts
+
+
+def factors_of(G: Rows) -> tuple[Array, ...]:
+    """Return the factors whose rows are multiplied, or the only one."""
+    return G.factors if isinstance(G, RowProducts) else (G,)
+
+
+def some_rows(G: Rows, first: int, last: int) -> Array:
+    """Return some rows of G as an array."""
+    return G.rows(first, last) if isinstance(G, RowProducts) else G[first:last]
+
+
+def whole(G: Rows) -> Array:
+    """Return G as an array."""
+    return some_rows(G, 0, G.shape[0])
+
+
+def used_columns(G: Rows) -> Array:
+    """Return which components are not zero in all rows."""
+    if isinstance(G, RowProducts):
+        return np.asarray(np.logical_and.reduce([F.any(axis=0) for F in G.factors]))
+    return np.asarray(G.any(axis=0))
+
+
+def mean_sum(G: Rows) -> float:
+    """Return the mean over the rows of their sums."""
+    if isinstance(G, RowProducts):
+        return float(np.prod([F.mean(axis=0, dtype=np.float64) for F in G.factors], axis=0).sum())
+    return float(G.sum(axis=1, dtype=np.float64).mean())
+
+
+def full_columns(G: Rows) -> Array:
+    """Return which components are positive in every row of a factor, or of all factors."""
+    if isinstance(G, RowProducts):
+        return np.asarray(np.logical_and.reduce([full_columns(F) for F in G.factors]))
+    return np.asarray((G > 0).all(axis=0))

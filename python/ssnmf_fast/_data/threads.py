@@ -137,7 +137,7 @@ def _cores() -> int:
     return cores if quota is None else min(cores, max(1, round(quota)))
 
 
-def resolve_threads(n_threads: Any = None) -> int:
+def resolve_threads(n_threads: int | None = None) -> int:
     """Return the number of threads: `n_threads`, OMP_NUM_THREADS or the cores that are free."""
     if n_threads is not None:
         n_threads = check_integer(n_threads, "n_threads", 1, _MOST)

@@ -14,14 +14,15 @@ from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .arrays import entry_rows
 from .entries import DenseEntries, Entries, PanelEntries, SparseEntries, Target
-from .tensor_entries import RowProducts, SparseTensorEntries, factors_of, some_rows
-from .tensors import Coordinates, SparseTensor
+from .tensor_entries import SparseTensorEntries
+from .tensors import Coordinates, RowProducts, Rows, SparseTensor, factors_of, some_rows
 
 _MOST_PLACES = 1 << 40
 _AT_ONCE = 1 << 15  # weights of a row that are written out
@@ -58,17 +59,17 @@ class WeightForm(ABC):
         """Return the weights of some rows."""
 
     @abstractmethod
-    def quadratic(self, G: Any) -> Quadratic: ...
+    def quadratic(self, G: Rows) -> Quadratic: ...
     @abstractmethod
     def total(self, shape: tuple[int, ...]) -> float:
         """Sum of all weights."""
 
     @abstractmethod
-    def power(self, exponent: float, F: Array, G: Any, to: Target) -> None:
+    def power(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
         """(V .* (F G^T)^exponent) G."""
 
     @abstractmethod
-    def dense(self, rows: slice, G: Any) -> Array:
+    def dense(self, rows: slice, G: Rows) -> Array:
         """Return the weights of some rows as an array, with a column for each row of G."""
 
     def mapped(self, weights: Array) -> WeightForm | None:
@@ -76,7 +77,7 @@ class WeightForm(ABC):
         del weights
         return None
 
-    def squares(self, F: Array, G: Any) -> float:
+    def squares(self, F: Array, G: Rows) -> float:
         """Return sum V .* (F G^T)^2."""
         N = np.empty_like(F)
         self.power(1, F, G, Target(N))
@@ -112,7 +113,7 @@ class Separable(WeightForm):
     def _with_rows(self, weights: Array) -> Separable:
         return replace(self, vectors=(weights, *self.vectors[1:]))
 
-    def gram(self, G: Any) -> Array:
+    def gram(self, G: Rows) -> Array:
         """Return the Gram matrix of G, weighted: the product of those of its factors."""
         return self._product(self._gram, G)
 
@@ -126,25 +127,25 @@ class Separable(WeightForm):
         kernels.column_sums(F, weights, sums, self.threads)
         return sums
 
-    def _product(self, of: Callable[[Array, Array | None], Array], G: Any) -> Array:
+    def _product(self, of: Callable[[Array, Array | None], Array], G: Rows) -> Array:
         """Multiply what is computed from each factor of G and its weights."""
         if isinstance(G, np.ndarray):
             return of(G, self.vectors[1])
         pairs = zip(G.factors, self.vectors[1:], strict=True)
         return reduce(np.multiply, (of(F, weights) for F, weights in pairs))
 
-    def quadratic(self, G: Any) -> Quadratic:
+    def quadratic(self, G: Rows) -> Quadratic:
         return Quadratic(self.gram(G), self.vectors[0])
 
     def total(self, shape: tuple[int, ...]) -> float:
         sides = zip(self.vectors, shape, strict=True)
         return prod(float(n) if w is None else float(w.sum(dtype=np.float64)) for w, n in sides)
 
-    def squares(self, F: Array, G: Any) -> float:
+    def squares(self, F: Array, G: Rows) -> float:
         """By Gram matrices: <F^T diag(rows) F, G^T diag(columns) G>."""
         return float(kernels.inner(self.gram(G), self._gram(F, self.vectors[0]), 1))
 
-    def power(self, exponent: float, F: Array, G: Any, to: Target) -> None:
+    def power(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
         if exponent == 1:
             kernels.multiply(F, self.gram(G), self.vectors[0], *to, self.threads)
         elif exponent == 0:
@@ -153,7 +154,7 @@ class Separable(WeightForm):
         else:
             to.weighted(self.rows, lambda part: self._by_places(exponent, F, G, part))
 
-    def _by_places(self, exponent: float, F: Array, G: Any, to: Target) -> None:
+    def _by_places(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
         """Sum over all places, those of some columns at a time."""
         n_columns = G.shape[0]
         if len(F) * n_columns > _MOST_PLACES:
@@ -168,14 +169,14 @@ class Separable(WeightForm):
             part = to._replace(accumulate=to.accumulate or first > 0)
             DenseEntries(V, self.threads).power(exponent, F, some_rows(G, first, last), part)
 
-    def _columns(self, lengths: Sequence[int], dtype: Any) -> RowProducts:
+    def _columns(self, lengths: Sequence[int], dtype: npt.DTypeLike) -> RowProducts:
         """Return the weights of the columns, as products."""
         pairs = zip(self.vectors[1:], lengths, strict=True)
         return RowProducts(
             tuple((np.ones(n, dtype=dtype) if w is None else w)[:, None] for w, n in pairs)
         )
 
-    def at(self, places: Sequence[Array], dtype: Any) -> Array:
+    def at(self, places: Sequence[Array], dtype: npt.DTypeLike) -> Array:
         """Return the weights of single entries, from their indices in each mode."""
         values = np.ones(len(places[0]), dtype=dtype)
         for vector, indices in zip(self.vectors, places, strict=True):
@@ -183,10 +184,10 @@ class Separable(WeightForm):
                 values *= vector[indices]
         return values
 
-    def dense(self, rows: slice, G: Any) -> Array:
+    def dense(self, rows: slice, G: Rows) -> Array:
         return self.present(rows, (rows.stop, *map(len, factors_of(G))), np.float64)
 
-    def present(self, rows: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+    def present(self, rows: Matrix, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         """Return the weights of some rows, one by one."""
         some = np.ones(shape[0], dtype=dtype)[rows] if self.rows is None else self.rows[rows]
         columns = self._columns(shape[1:], dtype)
@@ -217,10 +218,10 @@ class Listed(WeightForm):
     def part(self, rows: slice) -> Listed:
         return Listed(self.entries.part(rows))
 
-    def dense(self, rows: slice, G: Any) -> Array:
+    def dense(self, rows: slice, G: Rows) -> Array:
         return self.entries.dense(rows, G.shape[0])
 
-    def quadratic(self, G: Any) -> Quadratic:
+    def quadratic(self, G: Rows) -> Quadratic:
         del G
         return Quadratic(entries=self.entries)
 
@@ -255,7 +256,7 @@ class Complement(WeightForm):
     def total(self, shape: tuple[int, ...]) -> float:
         return float(self.whole.total(shape) - self.missing.total())
 
-    def power(self, exponent: float, F: Array, G: Any, to: Target) -> None:
+    def power(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
         rest = np.empty_like(to.out)
         doubtful = self._difference(exponent, F, G, rest)
         self._sum_present(exponent, F, G, np.flatnonzero(doubtful), rest)
@@ -265,7 +266,7 @@ class Complement(WeightForm):
         else:
             to.out[...] = rest
 
-    def _difference(self, exponent: float, F: Array | None, G: Any, rest: Array) -> Array:
+    def _difference(self, exponent: float, F: Array | None, G: Rows, rest: Array) -> Array:
         """Set `rest` to whole - missing; return for which rows that cancels."""
         # The whole has no use for F where the exponent is 0.
         self.whole.power(exponent, rest if F is None else F, G, Target(rest))
@@ -274,7 +275,9 @@ class Complement(WeightForm):
         return np.asarray((rest < least).any(axis=1))
 
     @abstractmethod
-    def _sum_present(self, exponent: float, F: Array, G: Any, doubtful: Array, rest: Array) -> None:
+    def _sum_present(
+        self, exponent: float, F: Array, G: Rows, doubtful: Array, rest: Array
+    ) -> None:
         """Sum over the present entries of some rows, into these rows of `rest`."""
 
 
@@ -291,13 +294,13 @@ class MissingEntries(Complement):
             return self
         return MissingEntries(self.missing.turned(), self.whole.view(position))
 
-    def dense(self, rows: slice, G: Any) -> Array:
+    def dense(self, rows: slice, G: Rows) -> Array:
         return self._present(np.arange(rows.start, rows.stop)).array
 
     def part(self, rows: slice) -> MissingEntries:
         return MissingEntries(self.missing.part(rows), self.whole.part(rows))
 
-    def quadratic(self, G: Array) -> Quadratic:
+    def quadratic(self, G: Any) -> Quadratic:
         part = self.whole.quadratic(G)
         there = np.empty((self.missing.matrix.shape[0], G.shape[1]), dtype=G.dtype)
         doubtful = np.flatnonzero(self._difference(0, None, np.square(G), there))
@@ -319,9 +322,7 @@ class MissingEntries(Complement):
             sp.csr_array((-missing.data, missing.indices, missing.indptr), missing.shape)
         )
 
-    def _sum_present(
-        self, exponent: float, F: Array, G: Array, doubtful: Array, rest: Array
-    ) -> None:
+    def _sum_present(self, exponent: float, F: Array, G: Any, doubtful: Array, rest: Array) -> None:
         empty = np.diff(self.missing.matrix.indptr) == self.missing.matrix.shape[1]
         rest[empty] = 0
         for rows in self._portions(doubtful[~empty[doubtful]]):
@@ -354,13 +355,13 @@ class MissingPlaces(Complement):
     def view(self, position: int) -> MissingPlaces:
         return replace(self, missing=self.missing.view(position))
 
-    def dense(self, rows: slice, G: RowProducts) -> Array:
+    def dense(self, rows: slice, G: Any) -> Array:
         return np.asarray(1 - self.missing.dense(rows, G.n_rows))
 
     def part(self, rows: slice) -> WeightForm:
         raise NotImplementedError("a tensor is not cut into blocks")
 
-    def quadratic(self, G: RowProducts) -> Quadratic:
+    def quadratic(self, G: Any) -> Quadratic:
         """Whole - missing; rows for which that would cancel list what is present instead."""
         indptr, others, values = self.missing.parts()
         squares = RowProducts(tuple(np.square(factor) for factor in G.factors))
@@ -382,9 +383,7 @@ class MissingPlaces(Complement):
         entries = SparseTensorEntries(listed, self.threads)
         return Quadratic(self.whole.gram(G), scale, entries)
 
-    def _sum_present(
-        self, exponent: float, F: Array, G: RowProducts, doubtful: Array, rest: Array
-    ) -> None:
+    def _sum_present(self, exponent: float, F: Array, G: Any, doubtful: Array, rest: Array) -> None:
         indptr, others, _ = self.missing.parts()
         lengths = tuple(len(factor) for factor in G.factors)
         for row in doubtful:

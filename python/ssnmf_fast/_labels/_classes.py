@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array
@@ -46,7 +47,7 @@ class Targets:
                 "use NMF to fit without targets."
             )
 
-    def matrix(self, dtype: Any) -> Any:
+    def matrix(self, dtype: npt.DTypeLike) -> Any:
         """Return Y, (n, k), with rows of zeros where unlabeled."""
         raise NotImplementedError
 
@@ -60,7 +61,7 @@ class ClassLabels(Targets):
     """
 
     def __init__(
-        self, y: Any, marker: Any, known_classes: Array | None = None, name: str = "y"
+        self, y: object, marker: object, known_classes: Array | None = None, name: str = "y"
     ) -> None:
         vector = label_vector(y, name, column=True)
         self.labeled = ~unlabeled_samples(vector, name, marker, known_classes)
@@ -100,7 +101,7 @@ class ClassLabels(Targets):
             )
         return np.searchsorted(self.classes, self.known)
 
-    def matrix(self, dtype: Any) -> sp.csr_array:
+    def matrix(self, dtype: npt.DTypeLike) -> sp.csr_array:
         """Return the one-hot matrix, with rows of zeros where unlabeled."""
         rows = np.flatnonzero(self.labeled)
         values = np.ones(len(rows), dtype=dtype)
@@ -108,7 +109,7 @@ class ClassLabels(Targets):
         return sp.csr_array((values, (rows, self.codes)), shape=shape)
 
 
-def label_vector(labels: Any, name: str, *, column: bool = False) -> Array:
+def label_vector(labels: object, name: str, *, column: bool = False) -> Array:
     """Return labels as a vector, without turning numbers among strings into strings."""
     if sp.issparse(labels):
         raise TypeError(f"{name} must be a vector of labels; got a sparse matrix.")
@@ -147,7 +148,7 @@ def refuse_lists(labels: Any, name: str) -> None:
         )
 
 
-def unmask_labels(labels: Any) -> Any:
+def unmask_labels(labels: object) -> Any:
     """Return a masked array as one of objects, with None where it is masked; all else as it is."""
     if isinstance(labels, (list, tuple)):  # NumPy would warn of masked numbers, or of float32
         listed = (float(one) if isinstance(one, np.floating) else one for one in labels)
@@ -197,7 +198,7 @@ def _first_given(labels: Array, classes: Array | None) -> Array:
     return np.array(found, dtype=object if labels.dtype.kind == "O" else None)
 
 
-def _is_ascii(label: Any) -> bool:
+def _is_ascii(label: object) -> bool:
     return not isinstance(label, str) or label.isascii()
 
 
@@ -216,7 +217,7 @@ def is_text(labels: Array) -> bool:
     return labels.dtype.kind in "US"
 
 
-def warn_of_missing_words(classes: Iterable[Any], marker: Any, name: str = "y") -> None:
+def warn_of_missing_words(classes: Iterable[Any], marker: object, name: str = "y") -> None:
     """Warn of a class that looks like the absence of a label, unless the marker settles it."""
     settled = is_missing(marker) or (isinstance(marker, str) and marker != "auto")
     found = [] if settled else missing_words(classes)
@@ -276,7 +277,7 @@ def _is_class(rest: Array, name: str, known_classes: Array | None) -> bool:
     return True
 
 
-def _equal(labels: Array, marker: Any) -> Array:
+def _equal(labels: Array, marker: object) -> Array:
     """Entrywise ``labels == marker``; what cannot be compared differs, and so do True and 1."""
     if labels.dtype.kind == "O" or not _is_ascii(marker):
         same = (_is_same(label, marker) for label in labels.tolist())
@@ -286,7 +287,7 @@ def _equal(labels: Array, marker: Any) -> Array:
     return np.asarray(labels == marker)
 
 
-def _is_same(label: Any, marker: Any) -> bool:
+def _is_same(label: object, marker: object) -> bool:
     if is_missing(label) or isinstance(label, (bool, np.bool_)) != isinstance(marker, bool):
         return False
     return bool(nfc(label) == nfc(marker))

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .._common.text import as_first_given, listed, nfc, short
 from .._data.arrays import as_array, is_missing, read_csr
 from ._classes import (
@@ -30,7 +31,7 @@ class Indicators(Targets):
     holds the latter.
     """
 
-    def __init__(self, y: Any, n_labels: int | None = None) -> None:
+    def __init__(self, y: object, n_labels: int | None = None) -> None:
         matrix: Any = read_csr(y, "y").astype(np.float64) if sp.issparse(y) else _numbers(y)
         if matrix.ndim != 2 or (n_labels is not None and matrix.shape[1] != n_labels):
             wanted = "(samples, labels)" if n_labels is None else f"(samples, {n_labels})"
@@ -69,7 +70,7 @@ class Indicators(Targets):
         seen = (~np.isnan(rows)).sum(axis=0)
         return np.asarray(np.nansum(rows, axis=0) / np.maximum(seen, 1))
 
-    def matrix(self, dtype: Any) -> Any:
+    def matrix(self, dtype: npt.DTypeLike) -> Any:
         """Return Y, sparse unless entries are missing; unlabeled rows are zeros."""
         return self._matrix.astype(dtype)
 
@@ -77,7 +78,7 @@ class Indicators(Targets):
 class RealTargets(Targets):
     """Real targets; `complete` marks rows without NaN and `known` holds them."""
 
-    def __init__(self, y: Any, n_targets: int | None = None) -> None:
+    def __init__(self, y: object, n_targets: int | None = None) -> None:
         values = _numbers(read_csr(y, "y").toarray() if sp.issparse(y) else y)
         if values.ndim not in (1, 2) or values.size == 0:
             raise ValueError(f"y has shape {values.shape}; expected (samples,) or (samples, k).")
@@ -101,7 +102,7 @@ class RealTargets(Targets):
         self.offset = np.fmin(np.fmin.reduce(self._values[self.labeled], initial=np.nan), before)
         return np.where(np.isnan(self._values), 0.0, weights[:, None])
 
-    def matrix(self, dtype: Any) -> Array:
+    def matrix(self, dtype: npt.DTypeLike) -> Array:
         """Return Y above the offset, 0 in unlabeled rows, NaN where single entries are missing."""
         above = np.maximum(self._values - self.offset, 0)
         return np.where(self.labeled[:, None], above, 0).astype(dtype)
@@ -115,7 +116,7 @@ class LabelLists:
     given as lists or as a matrix, so that a document may have several.
     """
 
-    def __init__(self, y: Any, names: Any = None, marker: Any = "auto") -> None:
+    def __init__(self, y: object, names: Any = None, marker: object = "auto") -> None:
         y = unmask_labels(y) if hasattr(y, "__iter__") else np.asarray(y)
         given = None if names is None else _check_names(list(names))
         shape: tuple[int, ...] = getattr(y, "shape", ())
@@ -136,7 +137,7 @@ class LabelLists:
                 "without them."
             )
 
-    def _read_matrix(self, y: Any, given: Array | None) -> None:
+    def _read_matrix(self, y: object, given: Array | None) -> None:
         indicators = Indicators(y)
         k = len(indicators.classes)
         if given is not None and len(given) != k:
@@ -154,7 +155,7 @@ class LabelLists:
             )
         self.members = sp.csr_array(matrix != 0)
 
-    def _read_lists(self, y: list[Any], given: Array | None, marker: Any) -> None:
+    def _read_lists(self, y: list[Any], given: Array | None, marker: object) -> None:
         rows, lists = [], []
         for i, entry in enumerate(y):
             if _is_list(entry):
@@ -188,7 +189,7 @@ class LabelLists:
         lists = [[spelling[name] for name in names] for names in lists]
         self.members = indicator_matrix(lists, place, rows, n_documents) != 0
 
-    def part(self, rows: Any) -> LabelLists:
+    def part(self, rows: Matrix) -> LabelLists:
         """Return the topics of some documents."""
         part = copy.copy(self)
         part.members, part.labeled = self.members[rows], self.labeled[rows]
@@ -217,7 +218,7 @@ class LabelLists:
         return T
 
 
-def _is_list(entry: Any) -> bool:
+def _is_list(entry: object) -> bool:
     return isinstance(entry, _LISTS) and entry is not np.ma.masked
 
 
@@ -230,7 +231,7 @@ def indicator_matrix(
     return sp.csr_array((np.ones(len(columns)), pairs), shape=(n, len(position)))
 
 
-def is_indicator(y: Any) -> bool:
+def is_indicator(y: object) -> bool:
     """Return whether `y` is a matrix of labels rather than one column of class labels."""
     if sp.issparse(y):
         return True
@@ -239,7 +240,7 @@ def is_indicator(y: Any) -> bool:
     return len(shape) == 2 and shape[1] > 1
 
 
-def labels_of(y: Any, marker: Any) -> ClassLabels | Indicators:
+def labels_of(y: object, marker: object) -> ClassLabels | Indicators:
     """Return classes or several labels, whichever `y` holds."""
     return Indicators(y) if is_indicator(y) else ClassLabels(y, marker)
 

@@ -16,7 +16,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from .._backend.dispatch import aligned_zeros, is_padded, kernels, padded
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .._data.arrays import column_ranges
 from .._data.border import check_matrix, check_shape
 from .._data.entries import DenseEntries, Entries, SparseEntries, Target
@@ -85,7 +85,7 @@ class Operator(ABC):
 class MatrixOperator(Operator):
     """A dense array (NaN counts as 0) or a CSR matrix; the transpose of the latter is a copy."""
 
-    def __init__(self, X: Any, threads: int) -> None:
+    def __init__(self, X: Matrix, threads: int) -> None:
         super().__init__(X.shape, X.dtype, threads)
         entries: Entries = SparseEntries(X, threads) if sp.issparse(X) else DenseEntries(X, threads)
         self._rows, self._columns = entries, entries.transposed()
@@ -202,7 +202,13 @@ class LowRankPlusSparse(SparsePlusLowRank):
     51.0
     """
 
-    def __init__(self, sparse: Any, left: Any, right: Any, n_threads: int | None = None) -> None:
+    def __init__(
+        self,
+        sparse: Any,
+        left: Any,
+        right: Any,
+        n_threads: int | None = None,
+    ) -> None:
         threads = resolve_threads(n_threads)
         if not sp.issparse(sparse):
             raise TypeError(f"sparse must be a scipy.sparse matrix; got {type(sparse).__name__}.")
@@ -219,17 +225,17 @@ class LowRankPlusSparse(SparsePlusLowRank):
         operator = SparseOperator(Pattern.of(matrix, threads), matrix.data, threads)
         super().__init__(operator, padded(left, matrix.dtype), padded(right.T, matrix.dtype))
 
-    def times(self, V: Any) -> Array:
+    def times(self, V: Array) -> Array:
         """Return X V, (n, k), for a dense V (m, k)."""
         given = self._checked(V, "V", self.shape[1], "as many rows as X has columns")
         return super().times(given)[:, : np.shape(V)[1]]
 
-    def transposed_times(self, U: Any) -> Array:
+    def transposed_times(self, U: Array) -> Array:
         """Return X^T U, (m, k), for a dense U (n, k)."""
         given = self._checked(U, "U", self.shape[0], "as many rows as X")
         return super().transposed_times(given)[:, : np.shape(U)[1]]
 
-    def _checked(self, V: Any, name: str, n_rows: int, of: str) -> Array:
+    def _checked(self, V: Array, name: str, n_rows: int, of: str) -> Array:
         """Return a thin matrix as the kernels want it."""
         if sp.issparse(V):
             raise TypeError(f"{name} must be a dense array; got a sparse matrix.")
@@ -240,7 +246,7 @@ class LowRankPlusSparse(SparsePlusLowRank):
         return dense if is_padded(dense) else padded(dense, self.dtype)
 
 
-def unit_rows(X: Any) -> Any:
+def unit_rows(X: Matrix) -> Any:
     """Return X with rows of Euclidean length 1, float64; rows of zeros stay."""
     if sp.issparse(X):
         matrix = sp.csr_array(X, dtype=np.float64, copy=True)

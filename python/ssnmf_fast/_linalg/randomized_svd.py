@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from .._backend.dispatch import kernels, padded
-from .._common.arrays import Array, Seed
+from .._common.arrays import Array, MatrixLike, Seed
 from .._data.border import check_integer, check_matrix, check_random_state
 from .._data.threads import resolve_threads
 from .operators import MatrixOperator, Operator, SparsePlusLowRank, svd, times
 
 
-def sketch(n_rows: int, columns: int, dtype: Any, rng: np.random.Generator) -> Array:
+def sketch(n_rows: int, columns: int, dtype: npt.DTypeLike, rng: np.random.Generator) -> Array:
     """Return Gaussian columns, padded."""
     return padded(rng.standard_normal((n_rows, columns)), dtype)
 
@@ -56,7 +55,7 @@ def _rotated(Q: Array, rotation: Array, threads: int) -> Array:
 
 
 def randomized_svd(
-    X: Any,
+    X: MatrixLike,
     rank: int,
     *,
     n_oversamples: int = 10,

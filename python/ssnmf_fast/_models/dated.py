@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.times import Slices
-from .._solver.losses import LossOption, loss_named
+from .._solver.losses import loss_named
 from .._solver.penalties import L2, Graph
 from .._solver.result import Factorization, TensorFactorization
 from .factorize import factorize
@@ -75,12 +75,12 @@ def factorize_tied(
     return DatedTopics(fit.A, prevalence, fit)
 
 
-def counted_alike(X: Any, loss: LossOption) -> Any:
+def counted_alike(X: Any, loss: str | float) -> Any:
     """Return documents as they are for squared errors, else with sum 1."""
     return X if _is_quadratic(loss) else _shares(X)
 
 
-def _is_quadratic(loss: LossOption) -> bool:
+def _is_quadratic(loss: str | float) -> bool:
     return bool(loss_named(loss, "loss").quadratic)
 
 

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
-from .._common.arrays import DType, Init, Seed, Solver, TensorInit
+import numpy.typing as npt
+
+from .._common.arrays import LossName, MatrixLike, Seed, Solver
+from .._data.arrays import DataLike
 from .._data.border import check_data, check_integer, check_random_state
-from .._data.tensors import check_tensor
+from .._data.tensors import TensorLike, check_tensor
 from .._data.threads import resolve_jobs, resolve_threads
 from .._solver.loop import FitLoop
-from .._solver.losses import LossOption
+from .._solver.penalties import PenaltiesLike
 from .._solver.result import Factorization, FitState, TensorFactorization
+from .._solver.weights import WeightsLike
 from .fits import MatrixFits, TensorFits
 from .many_starts import best_start, check_starts
+
+Start: TypeAlias = (
+    Literal["auto", "random", "least-squares", "nndsvda", "random-acol"]
+    | Sequence[npt.ArrayLike | None]
+)
+TensorStart: TypeAlias = (
+    Literal["auto", "random", "least-squares", "svd"] | TensorFactorization | Sequence[Any]
+)
 
 __all__ = ["Factorization", "TensorFactorization", "factorize", "factorize_tensor"]
 
 
 def factorize(
-    X: Any,
-    Y: Any = None,
+    X: DataLike,
+    Y: MatrixLike | None = None,
     *,
     n_components: int,
-    loss: LossOption = "frobenius",
-    supervision_loss: LossOption = "frobenius",
+    loss: LossName | float = "frobenius",
+    supervision_loss: LossName | float = "frobenius",
     supervision_weight: float | Literal["balanced"] = 1.0,
-    X_weights: Any = None,
-    Y_weights: Any = None,
+    X_weights: WeightsLike = None,
+    Y_weights: WeightsLike = None,
     solver: Solver = "auto",
-    init: Init = "auto",
+    init: Start = "auto",
     max_iter: int = 200,
     tol: float = 1e-4,
     n_starts: int = 1,
@@ -37,14 +49,14 @@ def factorize(
     n_threads: int | None = None,
     callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
-    S_support: Any = None,
-    A_support: Any = None,
-    covariates: Any = None,
-    fixed_components: Any = None,
-    feature_labels: Any = None,
+    S_support: npt.ArrayLike | None = None,
+    A_support: npt.ArrayLike | None = None,
+    covariates: npt.ArrayLike | None = None,
+    fixed_components: npt.ArrayLike | None = None,
+    feature_labels: MatrixLike | None = None,
     feature_weight: float | Literal["balanced"] = 1.0,
-    penalties: Any = None,
-    dtype: DType | None = None,
+    penalties: PenaltiesLike = None,
+    dtype: npt.DTypeLike | None = None,
 ) -> Factorization:
     """Factorize X ~ S A and, jointly, Y ~ S B with nonnegative factors.
 
@@ -188,16 +200,16 @@ def factorize(
 
 
 def factorize_tensor(
-    X: Any,
+    X: TensorLike,
     *,
     n_components: int,
-    loss: LossOption = "frobenius",
-    X_weights: Any = None,
-    labels: Mapping[int, Any] | None = None,
-    supervision_loss: LossOption = "frobenius",
+    loss: LossName | float = "frobenius",
+    X_weights: WeightsLike = None,
+    labels: Mapping[int, MatrixLike] | None = None,
+    supervision_loss: LossName | float = "frobenius",
     supervision_weight: float = 1.0,
     solver: Solver = "auto",
-    init: TensorInit = "auto",
+    init: TensorStart = "auto",
     max_iter: int = 200,
     tol: float = 1e-4,
     n_starts: int = 1,
@@ -205,8 +217,8 @@ def factorize_tensor(
     n_threads: int | None = None,
     callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
-    penalties: Any = None,
-    dtype: DType | None = None,
+    penalties: PenaltiesLike = None,
+    dtype: npt.DTypeLike | None = None,
 ) -> TensorFactorization:
     """Decompose a nonnegative tensor into a sum of few products of nonnegative vectors.
 

@@ -9,9 +9,10 @@ from math import prod
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, MatrixLike, Seed
 from .._data.border import check_factor, check_integer, check_real, require_memory, warn_of_rank
 from .._data.fingerprint import data_fingerprint
 from .._data.tensors import Tensor, check_mode
@@ -29,13 +30,14 @@ from .._solver.build import (
 )
 from .._solver.known import Known, check_penalties, penalties_of_factor
 from .._solver.loop import Current, FitLoop, Optimality, Run
-from .._solver.losses import LossOption, loss_named
-from .._solver.penalties import Penalties, require_scale
+from .._solver.losses import loss_named
+from .._solver.penalties import Penalties, PenaltiesLike, require_scale
 from .._solver.problem import problem_of
 from .._solver.relations import Relation
 from .._solver.result import Factorization, TensorFactorization, fingerprints, normalized
 from .._solver.starts import start, start_B, start_of_labels, start_tensor, zeros_that_stay
 from .._solver.terms import Term
+from .._solver.weights import WeightsLike
 from .receipts import WEIGHTS, parts_of_result, receipt_of
 
 Result = TypeVar("Result", Factorization, TensorFactorization)
@@ -51,9 +53,9 @@ class Fits(ABC, Generic[Result]):
 
     def __init__(
         self,
-        X: Any,
+        X: Matrix,
         n_components: int,
-        init: Any,
+        init: object,
         threads: int,
         settings: dict[str, Any],
         inputs: dict[str, Any],
@@ -64,7 +66,7 @@ class Fits(ABC, Generic[Result]):
         self.fingerprint = data_fingerprint(X, threads)
         self.inputs = fingerprints(inputs)
 
-    def fit(self, rng: np.random.Generator, loop: FitLoop, seed: Any) -> Result:
+    def fit(self, rng: np.random.Generator, loop: FitLoop, seed: Seed) -> Result:
         """Fit from a start that is drawn, or is given; the receipt has the seed of `rng`."""
         factors = self._start(rng)
         stay = {} if isinstance(self.init, str) else zeros_that_stay(factors, self.rank)
@@ -125,24 +127,24 @@ class MatrixFits(Fits[Factorization]):
 
     def __init__(
         self,
-        X: Any,
-        Y: Any = None,
+        X: Matrix,
+        Y: MatrixLike | None = None,
         *,
         n_components: int,
         threads: int,
-        loss: LossOption = "frobenius",
-        supervision_loss: LossOption = "frobenius",
+        loss: str | float = "frobenius",
+        supervision_loss: str | float = "frobenius",
         supervision_weight: Any = 1.0,
-        X_weights: Any = None,
-        Y_weights: Any = None,
-        init: Any = "auto",
-        S_support: Any = None,
-        A_support: Any = None,
-        covariates: Any = None,
-        fixed_components: Any = None,
-        feature_labels: Any = None,
+        X_weights: WeightsLike = None,
+        Y_weights: WeightsLike = None,
+        init: object = "auto",
+        S_support: npt.ArrayLike | None = None,
+        A_support: npt.ArrayLike | None = None,
+        covariates: npt.ArrayLike | None = None,
+        fixed_components: npt.ArrayLike | None = None,
+        feature_labels: MatrixLike | None = None,
         feature_weight: Any = 1.0,
-        penalties: Any = None,
+        penalties: PenaltiesLike = None,
     ) -> None:
         rank = check_integer(n_components, "n_components", 1)
         self.data, self.labels = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
@@ -200,7 +202,9 @@ class MatrixFits(Fits[Factorization]):
         return factorization(run, current, weights.get("B"), weights.get("C"))
 
 
-def _without_C(init: Any, features: Term | None, rank: int, dtype: Any) -> tuple[Any, Array | None]:
+def _without_C(
+    init: object, features: Term | None, rank: int, dtype: npt.DTypeLike
+) -> tuple[Any, Array | None]:
     """Return a start of S, A and B, and the C that was given with them."""
     if not isinstance(init, (tuple, list)) or len(init) != 4:
         return init, None
@@ -226,13 +230,13 @@ class TensorFits(Fits[TensorFactorization]):
         *,
         n_components: int,
         threads: int,
-        loss: LossOption,
-        X_weights: Any,
+        loss: str | float,
+        X_weights: WeightsLike,
         labels: Mapping[int, Any] | None,
-        supervision_loss: LossOption,
+        supervision_loss: str | float,
         supervision_weight: float,
-        init: Any,
-        penalties: Any,
+        init: object,
+        penalties: PenaltiesLike,
     ) -> None:
         rank = check_integer(n_components, "n_components", 1)
         losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
@@ -281,7 +285,7 @@ class TensorFits(Fits[TensorFactorization]):
 
 
 def _penalties(
-    given: Any,
+    given: object,
     shape: tuple[int, ...],
     modes: Mapping[str, int],
     labels: Mapping[int, Term],

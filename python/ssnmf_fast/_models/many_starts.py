@@ -8,12 +8,14 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from .._common.arrays import MatrixLike, Solver
 from .._common.text import short
-from .._data.border import check_data, check_random_state
+from .._data.arrays import DataLike
+from .._data.border import CleanMatrix, check_data, check_random_state
 from .._data.threads import Stop, resolve_jobs, resolve_threads, run_side_by_side
 from .._solver.loop import FitLoop, verbose_progress
-from .._solver.relations import Solver
 from .._solver.result import Factorization, FitState
 from .fits import Fits, MatrixFits
 from .fits import Result as Fitted
@@ -28,16 +30,16 @@ Result = TypeVar("Result", bound=_Fit)
 
 
 def fit_starts(
-    X: Any,
+    X: DataLike | CleanMatrix,
     seeds: Sequence[int],
-    Y: Any = None,
+    Y: MatrixLike | None = None,
     *,
     n_jobs: int | None = None,
     n_threads: int | None = None,
     solver: Solver = "auto",
     max_iter: int = 200,
     tol: float = 1e-4,
-    dtype: Any = None,
+    dtype: npt.DTypeLike | None = None,
     **arguments: Any,
 ) -> Iterator[Factorization]:
     """Give the factorization of each seed, as by `factorize`, in their order."""
@@ -75,7 +77,7 @@ def best_start(
 
 
 def check_starts(
-    n_starts: int, init: Any, loop: FitLoop, drawn: Sequence[str] = MatrixFits.starts
+    n_starts: int, init: object, loop: FitLoop, drawn: Sequence[str] = MatrixFits.starts
 ) -> None:
     """Raise ValueError unless starts can differ, and nothing is meant for one fit alone."""
     if not isinstance(init, str) or init in ("nndsvda", "svd"):

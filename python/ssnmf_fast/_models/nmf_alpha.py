@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Matrix, MatrixLike, Seed
 from .._data.border import (
     check_data,
     check_integer,
@@ -31,21 +33,22 @@ from .._solver.problem import Problem
 from .._solver.relations import LinearMap, Relation
 from .._solver.result import Factorization, fingerprints
 from .._solver.starts import start
+from .._solver.weights import WeightsLike
 from .receipts import Claim, Recomputed, claim_of, parts_of_result, receipt_of, recomputed
 
 
 def factorize_preserving(
-    X: Any,
-    alpha: Any,
-    X_weights: Any,
+    X: Matrix,
+    alpha: MatrixLike,
+    X_weights: WeightsLike,
     *,
     n_components: int,
     loss: str,
     supervision_weight: float | str,
-    init: Any,
-    random_state: Any,
+    init: object,
+    random_state: Seed,
     n_threads: int | None,
-    dtype: Any = None,
+    dtype: npt.DTypeLike | None = None,
     **loop_parameters: Any,
 ) -> tuple[Factorization, float]:
     """Minimize ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` (eq. 14).
@@ -93,7 +96,7 @@ def factorize_preserving(
 
 
 def claim_of_preserving(
-    result: Factorization, X: Any, alpha: Any, X_weights: Any, threads: int
+    result: Factorization, X: Matrix, alpha: MatrixLike, X_weights: WeightsLike, threads: int
 ) -> Claim:
     """Return the claim of such a fit that has a receipt."""
     receipt, inputs = result.receipt, {"X_weights": X_weights, "alpha": alpha}
@@ -113,7 +116,7 @@ def claim_of_preserving(
 
 
 def _relations(
-    X: Any, alpha: Any, X_weights: Any, loss: str, threads: int
+    X: Matrix, alpha: MatrixLike, X_weights: WeightsLike, loss: str, threads: int
 ) -> tuple[Relation, Relation]:
     """Return the relations of clean data X and of alpha^T X."""
     data, _ = terms(X, None, loss, loss, X_weights, None, threads)
@@ -123,7 +126,7 @@ def _relations(
     return Relation(names, data), Relation(names, preserved, map=LinearMap(mixing, threads))
 
 
-def _mixing(alpha: Any, X: Any) -> sp.csr_array:
+def _mixing(alpha: MatrixLike, X: Matrix) -> sp.csr_array:
     """Return alpha^T, (q, n), sparse."""
     checked = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
     if checked.shape[0] != X.shape[0] or checked.shape[1] == 0:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._backend.dispatch import kernels, padded, padded_zeros
-from .._common.arrays import Array, mask_of
+from .._common.arrays import Array, Matrix, MatrixLike, Seed, mask_of
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
 from .._data.border import (
@@ -20,19 +21,20 @@ from .._data.border import (
     warn_of_rank,
 )
 from .._data.entries import Target
-from .._data.tensor_entries import RowProducts
-from .._data.tensors import Tensor
+from .._data.tensors import RowProducts, Tensor
 from .._data.threads import resolve_threads
 from .._data.weight_forms import Quadratic, Separable
 from .._solver.build import build_tensor_term, check_weight, relations, terms
 from .._solver.descent import Part, descend, multiply
 from .._solver.known import Known
-from .._solver.losses import FROBENIUS, LossOption, loss_named
+from .._solver.losses import FROBENIUS, loss_named
+from .._solver.penalties import PenaltiesLike
 from .._solver.problem import Problem
 from .._solver.relations import Relation, Statistics, mode_names
 from .._solver.result import sizes_of
 from .._solver.starts import start
 from .._solver.terms import Loss, Term
+from .._solver.weights import WeightsLike
 
 _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
 
@@ -219,22 +221,22 @@ def _flat(data: Term, A: Array, n: float) -> Array:
 
 def learn_batch(
     online: Online | None,
-    X: Any,
-    Y: Any,
+    X: Matrix,
+    Y: MatrixLike | None,
     *,
     n_components: int,
     loss: str,
     supervision_loss: str = "frobenius",
     supervision_weight: float | str = 1.0,
-    X_weights: Any,
-    Y_weights: Any,
-    init: Any,
-    random_state: Any,
+    X_weights: WeightsLike,
+    Y_weights: WeightsLike,
+    init: object,
+    random_state: Seed,
     n_threads: int | None,
     forget_factor: float,
-    A_support: Any = None,
-    fixed_components: Any = None,
-    penalties: Any = None,
+    A_support: npt.ArrayLike | None = None,
+    fixed_components: npt.ArrayLike | None = None,
+    penalties: PenaltiesLike = None,
     sample_weight: Array | None = None,
     lift: Array | None = None,
     counted: Array | None = None,
@@ -294,7 +296,7 @@ class Stream:
         factors: Sequence[Array],
         rows: Array,
         *,
-        loss: LossOption,
+        loss: str | float,
         keep: float,
         total: float,
         threads: int,
@@ -347,7 +349,7 @@ class Stream:
         return cls(tuple(factors), tuple(sums), int(n_slices), seen, mean_loss)
 
     def learn(
-        self, X: Tensor, *, loss: LossOption, keep: float, threads: int
+        self, X: Tensor, *, loss: str | float, keep: float, threads: int
     ) -> tuple[Stream, Array]:
         """Learn from slices, the first mode of X, and return their rows; `keep` is per slice."""
         term = build_tensor_term(X, None, loss_named(loss, "loss"), threads)

@@ -8,9 +8,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .._data.border import check_data
 from .._data.fingerprint import data_fingerprint
 from .._data.tensors import check_tensor
@@ -75,7 +76,7 @@ def parts_of_result(result: Factorization | TensorFactorization) -> dict[str, Ar
 
 def claim_of(
     result: Factorization,
-    X: Any,
+    X: Matrix,
     inputs: Mapping[str, Any],
     threads: int,
     recompute: Callable[[], Recomputed] | None = None,
@@ -97,7 +98,7 @@ def claim_of(
 
 
 def _at_factors(
-    result: Factorization, X: Any, inputs: Mapping[str, Any], threads: int
+    result: Factorization, X: Matrix, inputs: Mapping[str, Any], threads: int
 ) -> Recomputed:
     receipt = result.receipt
     assert receipt is not None
@@ -148,7 +149,7 @@ def receipt_of(
     data: str,
     inputs: dict[str, str],
     settings: Mapping[str, Any],
-    dtype: Any,
+    dtype: npt.DTypeLike,
 ) -> Receipt:
     """Return the receipt of a run that gave these factors; `data` is the fingerprint of X."""
     return Receipt(
@@ -164,7 +165,7 @@ def receipt_of(
     ).sealed()
 
 
-def plain(one: Any) -> Any:
+def plain(one: object) -> Any:
     """Return a setting as text or a number; of other things, such as a start, that it was given."""
     if one is None or isinstance(one, (str, bool)):
         return one
@@ -177,7 +178,7 @@ TENSOR_INPUTS = ("X_weights", "labels", "penalties")
 
 
 def claim_of_tensor(
-    result: TensorFactorization, X: Any, inputs: Mapping[str, Any], threads: int
+    result: TensorFactorization, X: Matrix, inputs: Mapping[str, Any], threads: int
 ) -> Claim:
     """Return the claim of a decomposition that has a receipt; `inputs` are those of the fit."""
     receipt = result.receipt
@@ -201,7 +202,7 @@ def claim_of_tensor(
 
 
 def _at_tensor_factors(
-    result: TensorFactorization, X: Any, inputs: Mapping[str, Any], threads: int
+    result: TensorFactorization, X: Matrix, inputs: Mapping[str, Any], threads: int
 ) -> Recomputed:
     receipt = result.receipt
     assert receipt is not None

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._backend.dispatch import padded, padded_zeros
-from .._common.arrays import Array, DType
+from .._common.arrays import Array, LossName, Matrix, MatrixLike
 from .._common.warn import warn_user
+from .._data.arrays import DataLike
 from .._data.border import check_data, check_factor, check_matrix, check_real, require_finite
-from .._data.tensor_entries import RowProducts
-from .._data.tensors import Tensor
+from .._data.tensors import RowProducts, Tensor
 from .._data.threads import resolve_threads
 from .._solver.build import (
     build_tensor_term,
@@ -24,31 +25,32 @@ from .._solver.build import (
     terms,
 )
 from .._solver.known import Known, check_penalties, penalties_of_rows, solve_known_rows
-from .._solver.losses import LossOption, loss_named
-from .._solver.penalties import Penalties
+from .._solver.losses import loss_named
+from .._solver.penalties import Penalties, PenaltiesLike
 from .._solver.problem import Problem
 from .._solver.relations import Relation, mode_names
 from .._solver.terms import Term
+from .._solver.weights import WeightsLike
 
 __all__ = ["objective"]
 
 
 def objective(
-    X: Any,
-    S: Any,
-    A: Any,
+    X: DataLike,
+    S: npt.ArrayLike,
+    A: npt.ArrayLike,
     *,
-    Y: Any = None,
-    B: Any = None,
-    loss: LossOption = "frobenius",
-    supervision_loss: LossOption = "frobenius",
+    Y: MatrixLike | None = None,
+    B: npt.ArrayLike | None = None,
+    loss: LossName | float = "frobenius",
+    supervision_loss: LossName | float = "frobenius",
     supervision_weight: float = 1.0,
-    X_weights: Any = None,
-    Y_weights: Any = None,
-    feature_labels: Any = None,
-    C: Any = None,
+    X_weights: WeightsLike = None,
+    Y_weights: WeightsLike = None,
+    feature_labels: MatrixLike | None = None,
+    C: npt.ArrayLike | None = None,
     feature_weight: float = 1.0,
-    penalties: Any = None,
+    penalties: PenaltiesLike = None,
     n_threads: int | None = None,
 ) -> float:
     """Return the value that :func:`factorize` minimizes.
@@ -102,18 +104,18 @@ _AXES = {
 
 
 def problem_at(
-    X: Any,
+    X: Matrix,
     given: Mapping[str, Any],
     *,
-    Y: Any,
-    loss: LossOption,
-    supervision_loss: LossOption,
+    Y: MatrixLike | None,
+    loss: str | float,
+    supervision_loss: str | float,
     supervision_weight: float,
-    X_weights: Any,
-    Y_weights: Any,
-    feature_labels: Any,
+    X_weights: WeightsLike,
+    Y_weights: WeightsLike,
+    feature_labels: MatrixLike | None,
     feature_weight: float,
-    penalties: Any,
+    penalties: PenaltiesLike,
     threads: int,
     **known: Any,
 ) -> tuple[Problem, Mapping[str, Array]]:
@@ -145,16 +147,20 @@ _ROUNDING = 64.0
 
 
 def explained_deviance(
-    X: Tensor,
+    X: Matrix | Tensor,
     factors: Sequence[Array],
     *,
-    loss: LossOption,
-    X_weights: Any = None,
+    loss: str | float,
+    X_weights: WeightsLike = None,
     n_threads: int | None = None,
+    tensor: bool = False,
 ) -> float:
-    """Return D^2 of a model of a clean tensor: 1 - its loss over that of the mean."""
-    divergence = loss_named(loss, "loss")
-    term = build_tensor_term(X, X_weights, divergence, resolve_threads(n_threads))
+    """Return D^2 of a model of clean data: 1 - its loss over that of the mean."""
+    divergence, threads = loss_named(loss, "loss"), resolve_threads(n_threads)
+    if tensor:
+        term = build_tensor_term(X, X_weights, divergence, threads)
+    else:
+        term = build_term(X, X_weights, divergence, "X", threads)
     relation = Relation(mode_names(len(X.shape)), term)
 
     def value(*factors: Array) -> float:
@@ -181,17 +187,17 @@ _FINEST_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 
 
 def represent(
-    X: Any,
-    A: Any,
+    X: DataLike,
+    A: npt.ArrayLike,
     *,
-    loss: LossOption = "frobenius",
-    X_weights: Any = None,
-    init: Any = None,
+    loss: LossName | float = "frobenius",
+    X_weights: WeightsLike = None,
+    init: npt.ArrayLike | None = None,
     tol: float = 1e-6,
     n_threads: int | None = None,
-    covariates: Any = None,
-    penalties: Any = None,
-    dtype: DType | None = None,
+    covariates: npt.ArrayLike | None = None,
+    penalties: PenaltiesLike = None,
+    dtype: npt.DTypeLike | None = None,
 ) -> Array:
     """Represent samples over a given dictionary: argmin over S >= 0 of sum W .* d(X, S A).
 
@@ -251,9 +257,11 @@ def represent(
     threads = resolve_threads(n_threads)
     X = check_data(X, threads, dtype)
     # A dictionary may be larger than data may: it is brought to size 1.
-    A = check_matrix(A, "A", allow_nan=False, limited=False)
-    wanted = (A.shape[0], X.shape[1])
-    A = check_factor(A, "A", wanted, A.dtype, "components x features of X", limited=False)
+    checked = check_matrix(A, "A", allow_nan=False, limited=False)
+    wanted = (checked.shape[0], X.shape[1])
+    A = check_factor(
+        checked, "A", wanted, checked.dtype, "components x features of X", limited=False
+    )
     rank = A.shape[0]
     if rank < 1:
         raise ValueError("A has no rows; expected at least one component.")
@@ -299,8 +307,8 @@ def represent_tensor(
     others: Sequence[Array],
     mode: int,
     *,
-    loss: LossOption = "frobenius",
-    X_weights: Any = None,
+    loss: str | float = "frobenius",
+    X_weights: WeightsLike = None,
     tol: float = 1e-6,
     n_threads: int | None = None,
 ) -> Array:

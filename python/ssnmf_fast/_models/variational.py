@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import psi
 
 from .._backend.dispatch import kernels, padded, padded_zeros
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, Seed
 from .._data.border import check_integer, check_matrix, check_random_state, require_finite
 from .._data.count_scale import check_count_scale, find_count_scale, scaled
 from .._data.entries import Target
@@ -67,7 +67,7 @@ class Parameters:
         tol: float,
         callback: Callable[[FitState], Any] | None,
         verbose: int,
-        count_scale: Any = 1.0,
+        count_scale: object = 1.0,
         **hyperparameters: Any,
     ) -> None:
         self.rank = check_integer(n_components, "n_components", 1)
@@ -92,11 +92,11 @@ class Parameters:
 
 
 def fit_variational(
-    X: Any,
+    X: Matrix,
     groups: Array | None,
     *,
-    init: Any,
-    random_state: Any,
+    init: object,
+    random_state: Seed,
     n_threads: int | None,
     n_starts: int = 1,
     **parameters: Any,
@@ -120,9 +120,9 @@ def fit_variational(
 
 
 def _fit_once(
-    X: Any,
+    X: Matrix,
     groups: Array | None,
-    init: Any,
+    init: object,
     rng: np.random.Generator,
     threads: int,
     checked: Parameters,
@@ -148,7 +148,7 @@ def _fit_once(
     return variational_fit(problem, run, scale, S, S_groups)
 
 
-def counts_of(X: Any, scale: float) -> Any:
+def counts_of(X: Matrix, scale: float) -> Any:
     """Return scale * X, which must be in the range of the dtype as well."""
     return X if scale == 1 else check_matrix(scaled(X, scale), "count_scale * X")
 
@@ -181,7 +181,7 @@ def variational_fit(
 
 
 def infer(
-    X: Any,
+    X: Matrix,
     A: Array,
     A_rates: Array,
     prior_shape: float,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, psi, xlogy
@@ -26,7 +25,7 @@ MEANS = (1e-9, 1e9)  # and of given means
 _LEARNED_SHAPES = (1e-3, 1e6)  # below, posteriors without data underflow
 
 
-def check_prior(value: Any, name: str) -> float | None:
+def check_prior(value: object, name: str) -> float | None:
     """Return a hyperparameter, or None for "auto"."""
     if isinstance(value, str) and value == "auto":
         return None

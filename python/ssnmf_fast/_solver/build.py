@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .._data.arrays import on_disk_error
 from .._data.border import check_matrix, check_option, check_real
 from .._data.csr_file import CsrFile
@@ -20,12 +20,12 @@ from .losses import loss_named
 from .relations import Relation, mode_names, unreached, value
 from .result import Factorization
 from .terms import Loss, Term, on_disk
-from .weights import TWO_WAYS, Entrywise, Outer, Weights, by_mode
+from .weights import TWO_WAYS, Entrywise, Outer, Weights, WeightsLike, by_mode
 
 _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
 
 
-def as_weights(given: Any, name: str) -> Weights:
+def as_weights(given: object, name: str) -> Weights:
     """Return what a user gave as weights: None stands for ones, an array for its entries."""
     if isinstance(given, Weights):
         return given
@@ -36,7 +36,7 @@ def as_weights(given: Any, name: str) -> Weights:
     return Entrywise(given)
 
 
-def build_term(Z: Any, given: Any, loss: Loss, name: str, threads: int) -> Term:
+def build_term(Z: Matrix, given: object, loss: Loss, name: str, threads: int) -> Term:
     """Check the weights of clean data, "X" or "Y", and return their term."""
     title = f"{name}_weights"
     if not isinstance(Z, CsrFile):
@@ -49,7 +49,7 @@ def build_term(Z: Any, given: Any, loss: Loss, name: str, threads: int) -> Term:
     return term
 
 
-def build_tensor_term(X: Tensor, given: Any, loss: Loss, threads: int) -> Term:
+def build_tensor_term(X: Tensor, given: object, loss: Loss, threads: int) -> Term:
     """Check the weights of a clean tensor, perhaps vectors by mode, and return its term."""
     vectors = given if given is not None else [None] * len(X.shape)
     if isinstance(given, Weights):
@@ -63,7 +63,7 @@ def build_tensor_term(X: Tensor, given: Any, loss: Loss, threads: int) -> Term:
 
 
 def collapse(
-    X: Any, X_weights: Any, groups: Array, n_groups: int, loss: Loss
+    X: Matrix, X_weights: WeightsLike, groups: Array, n_groups: int, loss: Loss
 ) -> tuple[Any, Weights, float]:
     """Merge the rows of a clean X by groups, 0 ... n_groups - 1, which all occur.
 
@@ -79,10 +79,10 @@ def collapse(
 def terms(
     X: Any,
     Y: Any,
-    loss: str | float | Loss,
-    supervision_loss: str | float | Loss,
-    X_weights: Any,
-    Y_weights: Any,
+    loss: str | float,
+    supervision_loss: str | float,
+    X_weights: WeightsLike,
+    Y_weights: WeightsLike,
     threads: int,
 ) -> tuple[Term, Term | None]:
     """Return the term of clean data and, where there is a Y, which is checked, that of Y."""
@@ -105,7 +105,7 @@ def terms(
 
 def tensor_relations(
     X: Tensor,
-    X_weights: Any,
+    X_weights: WeightsLike,
     labels: Mapping[int, Any] | None,
     losses: tuple[Loss, Loss],
     weight: float,
@@ -134,7 +134,7 @@ def tensor_relations(
     return related, labeled
 
 
-def features_term(given: Any, X: Any, loss: str | float | Loss, threads: int) -> Term | None:
+def features_term(given: object, X: Matrix, loss: str | float, threads: int) -> Term | None:
     """Return the term of labels of features, if there are some; a row of NaN has no weight."""
     if given is None:
         return None

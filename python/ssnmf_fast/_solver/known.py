@@ -118,7 +118,7 @@ def _length(given: Any, name: str, axis: int) -> int:
 
 
 def check_penalties(
-    given: Any,
+    given: object,
     rows: Mapping[str, int],
     shape: tuple[int, int],
     rank: int,
@@ -142,13 +142,13 @@ def check_penalties(
     return found
 
 
-def penalties_of_rows(given: Any, n_features: int) -> tuple[Penalty, ...]:
+def penalties_of_rows(given: object, n_features: int) -> tuple[Penalty, ...]:
     """Return the penalties of S that each sample has by itself."""
     listed = given.get("S", ()) if isinstance(given, Mapping) else given or ()
     return tuple(penalty for penalty in _active(listed, n_features) if penalty.by_rows)
 
 
-def plain_penalties(given: Any) -> dict[str, float]:
+def plain_penalties(given: object) -> dict[str, float]:
     """Return the coefficients of the penalties that each sample has by itself, by their names."""
     found: dict[str, float] = {}
     for penalty in penalties_of_rows(given, 1):
@@ -172,7 +172,7 @@ def penalties_named(coefficients: Mapping[str, float]) -> list[Penalty]:
 
 
 def penalties_of_factor(
-    given: Any, name: str, n_rows: int, meets: float = 1.0
+    given: object, name: str, n_rows: int, meets: float = 1.0
 ) -> tuple[Penalty, ...]:
     """Return the penalties of a factor of so many rows, each of which meets so many entries."""
     listed = _active(given, meets)
@@ -181,7 +181,7 @@ def penalties_of_factor(
     return listed
 
 
-def _active(given: Any, meets: float) -> tuple[Penalty, ...]:
+def _active(given: object, meets: float) -> tuple[Penalty, ...]:
     """Return one penalty, or several, without those of coefficient 0, times a number."""
     listed = (given,) if isinstance(given, Penalty) else given
     if not isinstance(listed, Sequence) or not all(isinstance(p, Penalty) for p in listed):

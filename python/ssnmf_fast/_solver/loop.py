@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from .._backend.dispatch import kernels
-from .._common.arrays import Array, bits_of
+from .._common.arrays import Array, Solver, bits_of
 from .._data.border import check_integer, check_observers, check_option, check_real, require_finite
 from .descent import added
 from .penalties import NONE, Bound
 from .problem import Ahead, Problem
-from .relations import SOLVERS, Solver, Statistics
+from .relations import SOLVERS, Statistics
 from .result import FitState
 
 _SECONDS_BETWEEN_LINES = 0.5

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from .._backend.dispatch import kernels, padded
-from .._common.arrays import Array, LossName
+from .._common.arrays import Array
 from .._data.entries import Entries, Target, block_slices, row_slices
-from .._data.tensor_entries import full_columns, whole
+from .._data.tensors import Rows, full_columns, whole
 from .._data.threads import one_blas_thread
 from .._data.weight_forms import WeightForm
 from .terms import Loss, Term, register, registered
@@ -83,7 +83,7 @@ _LARGEST_FAR_SIDE = 1 << 25
 _Listed = tuple[Array | None, Array | None, Array | None]
 
 
-def _listed(entries: Entries | None, F: Array, G: Any) -> Iterator[tuple[slice, _Listed, Array]]:
+def _listed(entries: Entries | None, F: Array, G: Rows) -> Iterator[tuple[slice, _Listed, Array]]:
     """Give rows by blocks with what is listed of them, which may be nothing, and their G."""
     if entries is not None:
         yield from entries.listed(len(F), G)
@@ -247,7 +247,6 @@ FROBENIUS = register(Frobenius())
 KULLBACK_LEIBLER = register(KullbackLeibler())
 ITAKURA_SAITO = register(BetaDivergence(0.0, "itakura-saito"))
 _BY_BETA: dict[float, Loss] = {2: FROBENIUS, 1: KULLBACK_LEIBLER, 0: ITAKURA_SAITO}
-LossOption = LossName | float | Loss
 
 
 def loss_named(name: Any, argument: str) -> Loss:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -300,6 +300,11 @@ NONE = Penalties()
 def value_of(penalties: Mapping[str, Penalties], factors: Mapping[str, Array]) -> float:
     """Return what the penalties of factors add to the objective."""
     return sum(each.value(factors[name]) for name, each in penalties.items() if each)
+
+
+PenaltiesLike: TypeAlias = (
+    Penalty | Sequence[Penalty] | Mapping[Any, Penalty | Sequence[Penalty]] | None
+)
 
 
 def require_scale(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._backend.dispatch import aligned_zeros, kernels
-from .._common.arrays import Array, bits_of, mask_of
+from .._common.arrays import Array, Solver, bits_of, mask_of
 from .._data.entries import Target
 from .descent import Part, descend, multiply
 from .penalties import NONE, Bound, Penalties, value_of
@@ -17,7 +17,6 @@ from .relations import (
     Relation,
     Rules,
     Side,
-    Solver,
     Statistics,
     curvatures,
     unreached,

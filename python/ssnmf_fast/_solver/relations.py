@@ -11,14 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._backend.dispatch import aligned_zeros
-from .._common.arrays import Array
+from .._common.arrays import Array, Solver
 from .._data.entries import SparseEntries, Target
-from .._data.tensor_entries import RowProducts, whole
+from .._data.tensors import RowProducts, whole
 from .descent import Part, added
 from .penalties import NONE, Penalties
 from .terms import Loss, Term
 
-Solver = str  # one of SOLVERS
 SOLVERS = ("auto", "mm", "mu", "hals")
 
 _MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep

@@ -8,13 +8,14 @@ from math import prod
 from typing import Annotated, Any, Protocol, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 
 from .._backend import dispatch
 from .._common.arrays import Array
 from .._common.saved import Saved
 from .._data.arrays import as_array
 from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
-from .._data.tensor_entries import RowProducts
+from .._data.tensors import RowProducts
 from .._version import __version__
 from .terms import Loss
 
@@ -264,7 +265,7 @@ class TensorFactorization:
             f"n_iter={self.n_iter}, converged={self.converged})"
         )
 
-    def predict(self, coords: Any) -> Array:
+    def predict(self, coords: npt.ArrayLike) -> Array:
         """Return the model at some places.
 
         Parameters

@@ -9,10 +9,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array, bits_of
+from .._common.arrays import Array, Matrix, bits_of
 from .._common.warn import warn_user
 from .._data.arrays import on_disk_error
 from .._data.border import check_factor, check_option, check_vector, require_memory
@@ -28,6 +29,7 @@ from .problem import Problem
 from .relations import Relation, mode_names
 from .result import TensorFactorization, sizes_of
 from .terms import Loss, Term, values_of, with_values
+from .weights import WeightsLike
 
 INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
 
@@ -48,7 +50,7 @@ def start(
     rank: int,
     rng: np.random.Generator,
     known: Known = _NOTHING,
-    X_weights: Any = None,
+    X_weights: WeightsLike = None,
 ) -> tuple[Array, Array, Array | None]:
     """Return S (n x r), A (r x m) and B (r x k) to start from, with the means of X and Y."""
     dtype = X.dtype
@@ -81,7 +83,7 @@ def choose_start(init: str, loss: Loss, on_disk: bool) -> str:
 
 
 def _drawn(
-    init: str, X: Any, data: Term, rank: int, rng: np.random.Generator
+    init: str, X: Matrix, data: Term, rank: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Return S and A of a start by name, float64; uniform ones where it cannot be had."""
     mean = data.mean()
@@ -114,8 +116,8 @@ def _as_known(S: Array, F: Array, known: Known, mean: float) -> list[Array]:
 
 
 def _least_squares(
-    X: Any,
-    X_weights: Any,
+    X: Matrix,
+    X_weights: WeightsLike,
     threads: int,
     rank: int,
     rng: np.random.Generator,
@@ -151,7 +153,7 @@ def fit_roots(problem: Problem) -> None:
     steps.objective()  # brings the scales of components together
 
 
-def roots(X: Any) -> Any:
+def roots(X: Matrix) -> Any:
     """Return the square roots of the entries."""
     return with_values(X, np.sqrt(values_of(X)))
 
@@ -173,7 +175,7 @@ def _given(
     labels: Term | None,
     rank: int,
     rng: np.random.Generator,
-    dtype: Any,
+    dtype: npt.DTypeLike,
     known: Known,
 ) -> tuple[Array, Array, Array | None]:
     if not 2 <= len(init) <= 2 + (labels is not None):
@@ -195,14 +197,14 @@ def _given(
     return S, A, B
 
 
-def rows_of(X: Any, rows: Array) -> Any:
+def rows_of(X: Matrix, rows: Array) -> Any:
     """Return a copy of some rows, in their order, with 0 for NaN."""
     if isinstance(X, CsrFile):
         return sp.vstack([X.rows(slice(row, row + 1)) for row in rows], format="csr")
     return X[rows] if sp.issparse(X) else np.nan_to_num(X[rows], nan=0.0)
 
 
-def _random_rows(X: Any, rank: int, rng: np.random.Generator) -> Array:
+def _random_rows(X: Matrix, rank: int, rng: np.random.Generator) -> Array:
     """Means of a few random rows of X (r x m)."""
     chosen = rng.integers(X.shape[0], size=(rank, ROWS_PER_MEAN))
     means = [np.asarray(rows_of(X, rows).mean(axis=0)).ravel() for rows in chosen]
@@ -210,7 +212,7 @@ def _random_rows(X: Any, rank: int, rng: np.random.Generator) -> Array:
 
 
 def _nndsvda(
-    X: Any, rank: int, mean: float, rng: np.random.Generator, threads: int
+    X: Matrix, rank: int, mean: float, rng: np.random.Generator, threads: int
 ) -> tuple[Array, Array]:
     """Nonnegative double SVD with zeros set to the mean (Boutsidis and Gallopoulos 2008)."""
     kept = min(rank, *X.shape)
@@ -255,9 +257,9 @@ _FURTHEST = {np.dtype(np.float32): 45, np.dtype(np.float64): 300}
 
 
 def start_tensor(
-    init: Any,
+    init: object,
     X: Tensor,
-    weights: Any,
+    weights: WeightsLike,
     term: Term,
     rank: int,
     rng: np.random.Generator,
@@ -287,7 +289,7 @@ def start_of_labels(
 
 
 def _named(
-    name: str, X: Tensor, weights: Any, term: Term, rank: int, rng: np.random.Generator
+    name: str, X: Tensor, weights: WeightsLike, term: Term, rank: int, rng: np.random.Generator
 ) -> list[Array]:
     """Return the start of a name, with a model of the mean of X."""
     if name == "svd":
@@ -304,7 +306,7 @@ def _named(
 
 
 def _best_tried(
-    X: Tensor, weights: Any, term: Term, rank: int, rng: np.random.Generator
+    X: Tensor, weights: WeightsLike, term: Term, rank: int, rng: np.random.Generator
 ) -> list[Array]:
     """Return the start with the smallest objective after a few iterations."""
     best, least, after = None, np.inf, rng
@@ -319,7 +321,7 @@ def _best_tried(
     return best
 
 
-def _tried(start: list[Array], term: Term, dtype: Any) -> float:
+def _tried(start: list[Array], term: Term, dtype: npt.DTypeLike) -> float:
     """Return the objective after a few iterations."""
     names = mode_names(len(start))
     stored = {name: padded(F, dtype) for name, F in zip(names, start, strict=True)}
@@ -329,7 +331,7 @@ def _tried(start: list[Array], term: Term, dtype: Any) -> float:
     return steps.objective()
 
 
-def given_factors(init: Any) -> tuple[Any, list[Any]] | None:
+def given_factors(init: object) -> tuple[Any, list[Any]] | None:
     """Return the weights, perhaps None, and the factors of a given start; None if it is a name."""
     for name in ("factors", "factor_matrices"):  # the latter of pyttb
         if hasattr(init, "weights") and hasattr(init, name):
@@ -347,7 +349,7 @@ def _given_factors(
     factors: Sequence[Any],
     shape: tuple[int, ...],
     rank: int,
-    dtype: Any,
+    dtype: npt.DTypeLike,
 ) -> list[Array]:
     """Return given factors, whose columns share the size of their component by powers of two."""
     if len(factors) != len(shape):
@@ -401,7 +403,12 @@ def _without_sizes(factors: Sequence[Array]) -> bool:
 
 
 def _least_squares_cp(
-    factors: list[Array], X: Tensor, weights: Any, term: Term, rank: int, dtype: Any
+    factors: list[Array],
+    X: Tensor,
+    weights: WeightsLike,
+    term: Term,
+    rank: int,
+    dtype: npt.DTypeLike,
 ) -> list[Array]:
     """Return the squares of factors that were fitted to the square roots of X."""
     of_roots = build_tensor_term(roots(X), weights, FROBENIUS, term.threads)

@@ -15,9 +15,10 @@ from numbers import Real
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import short
 from .._data.arrays import entry_rows
 from .._data.arrays import with_values as csr_with_values
@@ -31,8 +32,8 @@ from .._data.entries import (
     WeightedEntries,
     block_slices,
 )
-from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries, mean_sum, used_columns
-from .._data.tensors import SparseTensor
+from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries
+from .._data.tensors import SparseTensor, mean_sum, used_columns
 from .._data.weight_forms import Listed, MissingEntries, Separable, WeightForm
 from .descent import multiply
 
@@ -166,7 +167,7 @@ def register(loss: Loss) -> Loss:
     return loss
 
 
-def registered(name: Any, argument: str) -> Loss:
+def registered(name: object, argument: str) -> Loss:
     """Return the loss of a name."""
     if isinstance(name, str) and name in registry:
         return registry[name]
@@ -305,14 +306,14 @@ def values_of(Z: Any) -> Array:
     return values
 
 
-def with_values(Z: Any, values: Array) -> Any:
+def with_values(Z: Matrix, values: Array) -> Any:
     """Return data of the kind of Z with other values at its places."""
     if isinstance(Z, SparseTensor):
         return Z.with_values(values)
     return csr_with_values(Z, values) if sp.issparse(Z) else values
 
 
-def entries_of(Z: Any, threads: int, tensor: bool = False) -> Entries:
+def entries_of(Z: Matrix, threads: int, tensor: bool = False) -> Entries:
     """Return what the passes run over; an array is a matrix, or a dense tensor."""
     if isinstance(Z, SparseTensor):
         return SparseTensorEntries(Z, threads)
@@ -364,7 +365,7 @@ def separable(
 
 
 def weighted(
-    Z: Any,
+    Z: Matrix,
     w: Array | None,
     loss: Loss,
     threads: int,
@@ -384,14 +385,14 @@ def weighted(
     return _term(raw, entries, w, form, loss, Z.shape, listed or dense)
 
 
-def entrywise(Z: Any, W: Array, loss: Loss, threads: int, tensor: bool = False) -> Term:
+def entrywise(Z: Matrix, W: Array, loss: Loss, threads: int, tensor: bool = False) -> Term:
     """Return the term of data with a dense array of weights of their shape."""
     if isinstance(Z, np.ndarray):
         return weighted(Z, W, loss, threads, tensor=tensor)
     return weighted(Z, W[places_of(Z)], loss, threads, Listed(entries_of(W, threads, tensor)))
 
 
-def observed(Z: Any, pattern: Any, loss: Loss, threads: int) -> Term:
+def observed(Z: Matrix, pattern: MatrixLike, loss: Loss, threads: int) -> Term:
     """Return the term of data at the places of a pattern, whose values are their weights."""
     form = Listed(entries_of(pattern, threads))
     return weighted(Z, values_of(pattern), loss, threads, form, listed=True)
@@ -400,7 +401,7 @@ def observed(Z: Any, pattern: Any, loss: Loss, threads: int) -> Term:
 def _term(
     raw: Entries,
     entries: Entries,
-    w: Any,
+    w: Array | Separable | None,
     form: WeightForm,
     loss: Loss,
     shape: tuple[int, ...],
@@ -413,7 +414,7 @@ def _term(
     return Term(loss, entries, form, shape, constant, listed, data, lengths)
 
 
-def with_gaps(term: Term, dtype: Any) -> Term:
+def with_gaps(term: Term, dtype: npt.DTypeLike) -> Term:
     """Return a term without missing entries as a part of data that have some."""
     if not term.form.separable:
         return term

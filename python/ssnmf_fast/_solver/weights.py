@@ -5,20 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array
-from .._data.arrays import (
-    as_array,
-    drop_entries,
-    entry_rows,
-    sample,
-    scale_rows,
-    with_values,
-)
+from .._common.arrays import Array, Matrix, MatrixLike
+from .._data.arrays import as_array, drop_entries, entry_rows, sample, scale_rows, with_values
 from .._data.border import check_entries, check_matrix, check_shape, check_vector, read_pattern
 from .._data.entries import SparseEntries
 from .._data.tensor_entries import SparseTensorEntries
@@ -41,7 +35,7 @@ class Weights(ABC):
         """What has a row, or a number, for each sample."""
         return getattr(self, self._row_field)
 
-    def with_part(self: Self, part: Any) -> Self:
+    def with_part(self: Self, part: object) -> Self:
         """Return the weights of some samples, from their part of `by_rows`."""
         made: Self = replace(self, **{self._row_field: part})  # type: ignore[type-var]
         return made
@@ -58,7 +52,7 @@ class Weights(ABC):
         """Return what finds where the weights of rows are 0: a boolean array or CSR matrix."""
 
     @abstractmethod
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         """Check the weights of a clean matrix in memory, and return its term."""
 
     @abstractmethod
@@ -70,28 +64,30 @@ class Weights(ABC):
         """Return the weights with each row multiplied by a number >= 0."""
 
     @abstractmethod
-    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
+    def grouped(
+        self, X: Matrix, G: sp.csr_array, loss: Loss, name: str
+    ) -> tuple[Any, Weights, float]:
         """Return clean X by groups (G: groups x samples), its weights, and a constant."""
 
     # What follows holds entries of a clean matrix out, to see how well fits predict them.
 
     divisible = True  # whether `by_rows` is all that a part of the samples needs
 
-    def seen(self, X: Any) -> Any:
+    def seen(self, X: Matrix) -> Any:
         """Return X with 0 where an entry is missing, or has no weight."""
         hidden = self.hide(X)
         return hidden if sp.issparse(hidden) else np.nan_to_num(hidden, nan=0.0)
 
-    def listed(self, X: Any) -> sp.csr_array | None:
+    def listed(self, X: Matrix) -> sp.csr_array | None:
         """Return the pattern beside which nothing has weight, if there is one."""
         del X
         return None
 
     @abstractmethod
-    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
+    def at(self, X: Matrix, pattern: sp.csr_array) -> sp.csr_array:
         """Return the weights of the entries of a pattern."""
 
-    def without(self, X: Any, hidden: sp.csr_array) -> tuple[Any, Weights]:
+    def without(self, X: Matrix, hidden: sp.csr_array) -> tuple[Any, Weights]:
         """Return X and its weights without the entries of a pattern of ones."""
         if sp.issparse(X):
             return X, self.apart_from(X, hidden)
@@ -100,7 +96,7 @@ class Weights(ABC):
         return X, self
 
     @abstractmethod
-    def apart_from(self, X: Any, hidden: sp.csr_array) -> Weights:
+    def apart_from(self, X: Matrix, hidden: sp.csr_array) -> Weights:
         """Return the weights with 0 at the entries of a pattern of ones."""
 
     @abstractmethod
@@ -111,6 +107,8 @@ class Weights(ABC):
     def turned(self) -> Weights:
         """Return the weights of the transposed data."""
 
+
+WeightsLike: TypeAlias = npt.ArrayLike | Weights | Sequence[npt.ArrayLike | None] | None
 
 TWO_WAYS = (
     "{}, which can be read in two ways: give weights.observed(pattern) if all other entries weigh "
@@ -127,7 +125,7 @@ class Outer(Weights):
     _row_field: ClassVar = "rows"
     by_vector: ClassVar = True
 
-    def hide(self, X: Any) -> Any:
+    def hide(self, X: Matrix) -> Any:
         return X
 
     def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
@@ -138,23 +136,23 @@ class Outer(Weights):
             return lambda rows: nowhere[rows]
         return lambda rows: a[rows, None] | b
 
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         return terms.separable(Z, self.checked(Z, name), loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
         return by_mode(X, [self.rows, self.columns], loss, threads)
 
-    def seen(self, X: Any) -> Any:
+    def seen(self, X: Matrix) -> Any:
         if self.rows is None:
             return super().seen(X)
         present = (np.asarray(self.rows) > 0).astype(X.dtype)
         return scale_rows(X, present) if sp.issparse(X) else super().seen(X) * present[:, None]
 
-    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
+    def at(self, X: Matrix, pattern: sp.csr_array) -> sp.csr_array:
         whole = Separable(tuple(self.checked(X, "X_weights")))
         return with_values(pattern, whole.at(terms.places_of(pattern), X.dtype))
 
-    def apart_from(self, X: Any, hidden: sp.csr_array) -> Weights:
+    def apart_from(self, X: Matrix, hidden: sp.csr_array) -> Weights:
         del X
         return Missing(hidden, self)
 
@@ -165,7 +163,7 @@ class Outer(Weights):
     def turned(self) -> Outer:
         return Outer(self.columns, self.rows)
 
-    def checked(self, Z: Any, name: str) -> list[Array | None]:
+    def checked(self, Z: Matrix, name: str) -> list[Array | None]:
         """Return the weights of the rows and of the columns of a clean matrix."""
         sides = zip((self.rows, self.columns), ("rows", "columns"), Z.shape, strict=True)
         return [
@@ -181,7 +179,9 @@ class Outer(Weights):
             rows = np.where(rows > 0, rows * given, 0)
         return Outer(rows, self.columns)
 
-    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
+    def grouped(
+        self, X: Matrix, G: sp.csr_array, loss: Loss, name: str
+    ) -> tuple[Any, Weights, float]:
         """The weights of the groups are the sums of those of their samples."""
         rows, columns = self.checked(X, name)
         a = np.ones(X.shape[0], dtype=X.dtype) if rows is None else rows
@@ -202,7 +202,7 @@ class Outer(Weights):
 class SampleWeights(Outer):
     """Weights of samples; a fit takes the steps that it takes where samples are repeated."""
 
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         rows = np.asarray(self.checked(Z, name)[0], dtype=np.float64)
         nonzeros = float(rows @ np.asarray((Z != 0).sum(axis=1)))
         lengths = tuple(int(nonzeros / max(n, 1.0)) for n in (rows.sum(), Z.shape[1]))
@@ -221,7 +221,7 @@ class Entrywise(Weights):
         check_shape(array, shape, "X_weights", "the shape of X")
         return lambda rows: array[rows] == 0
 
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         return terms.entrywise(Z, self.checked(Z, name), loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
@@ -233,10 +233,10 @@ class Entrywise(Weights):
             raise ValueError(f"X_weights has shape {W.shape}; expected {X.shape}, the shape of X.")
         return terms.entrywise(X, W, loss, threads, tensor=True)
 
-    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
+    def at(self, X: Matrix, pattern: sp.csr_array) -> sp.csr_array:
         return sample(self.checked(X, "X_weights"), pattern)
 
-    def apart_from(self, X: Any, hidden: sp.csr_array) -> Entrywise:
+    def apart_from(self, X: Matrix, hidden: sp.csr_array) -> Entrywise:
         W = self.checked(X, "X_weights").copy()
         W[terms.places_of(hidden)] = 0
         return Entrywise(W)
@@ -247,7 +247,7 @@ class Entrywise(Weights):
     def turned(self) -> Entrywise:
         return Entrywise(as_array(self.array, "X_weights").T)
 
-    def checked(self, Z: Any, name: str) -> Array:
+    def checked(self, Z: Matrix, name: str) -> Array:
         if sp.issparse(self.array):  # a block of rows on a cluster
             raise TypeError(TWO_WAYS.format(f"{name} is a sparse matrix"))
         W: Array = check_matrix(self.array, name, dtype=Z.dtype, allow_nan=False)
@@ -277,7 +277,7 @@ class ByPattern(Weights):
     pattern: Any
     _row_field: ClassVar = "pattern"
 
-    def pattern_of(self, Z: Any, name: str) -> sp.csr_array:
+    def pattern_of(self, Z: Matrix, name: str) -> sp.csr_array:
         """Return the pattern, checked to be one of a clean matrix."""
         return _checked_pattern(self.pattern, Z, name)
 
@@ -294,27 +294,27 @@ class ByPattern(Weights):
 class Observed(ByPattern):
     """Weights that are zero outside of a sparse pattern."""
 
-    def hide(self, X: Any) -> sp.csr_array:
+    def hide(self, X: Matrix) -> sp.csr_array:
         return sp.csr_array((read_pattern(self.pattern, "X_weights") != 0).multiply(X))
 
     def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
         pattern = read_pattern(self.pattern, "X_weights")
         return lambda rows: pattern[rows].toarray() == 0
 
-    def listed(self, X: Any) -> sp.csr_array:
+    def listed(self, X: Matrix) -> sp.csr_array:
         return self.pattern_of(X, "X_weights")
 
-    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
+    def at(self, X: Matrix, pattern: sp.csr_array) -> sp.csr_array:
         return sample(self.pattern_of(X, "X_weights"), pattern)
 
-    def without(self, X: Any, hidden: sp.csr_array) -> tuple[Any, Observed]:
+    def without(self, X: Matrix, hidden: sp.csr_array) -> tuple[Any, Observed]:
         return X, self.apart_from(X, hidden)
 
-    def apart_from(self, X: Any, hidden: sp.csr_array) -> Observed:
+    def apart_from(self, X: Matrix, hidden: sp.csr_array) -> Observed:
         pattern = self.pattern_of(X, "X_weights")
         return Observed(drop_entries(pattern, sample(hidden, pattern).data != 0))
 
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         """The data on the pattern, explicit zeros included."""
         pattern = self.pattern_of(Z, name)
         known = sample(Z, pattern)
@@ -340,7 +340,9 @@ class Observed(ByPattern):
         check_rows(pattern, rows, f"The pattern of {name}")
         return Observed(scale_rows(pattern, rows))
 
-    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
+    def grouped(
+        self, X: Matrix, G: sp.csr_array, loss: Loss, name: str
+    ) -> tuple[Any, Weights, float]:
         pattern = self.pattern_of(X, name)
         X = sample(X, pattern)
         total = sp.csr_array(G @ pattern)
@@ -368,15 +370,15 @@ class Missing(ByPattern):
     def divisible(self) -> bool:  # type: ignore[override]
         return self.others.rows is None
 
-    def seen(self, X: Any) -> Any:
+    def seen(self, X: Matrix) -> Any:
         return self.others.seen(self.hide(X))
 
-    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
+    def at(self, X: Matrix, pattern: sp.csr_array) -> sp.csr_array:
         missing = sample(self.pattern_of(X, "X_weights"), pattern).data != 0
         weights = self.others.at(X, pattern)
         return with_values(weights, np.where(missing, 0, weights.data))
 
-    def apart_from(self, X: Any, hidden: sp.csr_array) -> Missing:
+    def apart_from(self, X: Matrix, hidden: sp.csr_array) -> Missing:
         both = hidden + (self.pattern_of(X, "X_weights") != 0)
         return replace(self, pattern=sp.csr_array(both))
 
@@ -386,7 +388,7 @@ class Missing(ByPattern):
     def turned(self) -> Missing:
         return replace(super().turned(), others=self.others.turned())
 
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         """All entries but those of the pattern, which are dropped from Z once."""
         pattern = self.pattern_of(Z, name).copy()
         pattern.data = (pattern.data != 0).astype(Z.dtype)
@@ -429,7 +431,9 @@ class Missing(ByPattern):
         whole = np.repeat((rows == 0)[:, None], pattern.shape[1], axis=1)
         return Missing(scale_rows(pattern, rows) + sp.csr_array(whole.astype(np.float64)))
 
-    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
+    def grouped(
+        self, X: Matrix, G: sp.csr_array, loss: Loss, name: str
+    ) -> tuple[Any, Weights, float]:
         """Refuse: the sums over groups are not sparse."""
         raise ValueError(
             f"{name} are weights.missing(...), which samples with a common representation cannot "
@@ -437,13 +441,13 @@ class Missing(ByPattern):
         )
 
 
-def _checked_pattern(pattern: Any, Z: Any, name: str) -> sp.csr_array:
+def _checked_pattern(pattern: MatrixLike, Z: Matrix, name: str) -> sp.csr_array:
     checked = check_matrix(read_pattern(pattern, name), name, dtype=Z.dtype, allow_nan=False)
     check_shape(checked, Z.shape, name, "the shape of the data")
     return checked
 
 
-def tensor_pattern(pattern: Any, X: Tensor) -> SparseTensor:
+def tensor_pattern(pattern: MatrixLike, X: Tensor) -> SparseTensor:
     """Return the nonzero entries of a pattern of weights."""
     checked = check_tensor(pattern, "X_weights", X.dtype, ordinary=False)
     if checked.shape != X.shape:
@@ -468,7 +472,7 @@ def by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Term
     return terms.separable(X, checked, loss, threads, tensor=True)
 
 
-def check_rows(array: Any, rows: Array, name: str) -> None:
+def check_rows(array: Matrix, rows: Array, name: str) -> None:
     if len(array.shape) != 2 or array.shape[0] != len(rows):
         raise ValueError(f"{name} has shape {array.shape}; expected {len(rows)} rows.")
 
@@ -478,7 +482,7 @@ def ratio(sums: Array, weights: Array) -> Array:
     return np.divide(sums, weights, out=np.zeros_like(sums), where=weights > 0)
 
 
-def _energy(Z: Any, loss: Loss) -> Any:
+def _energy(Z: Matrix, loss: Loss) -> Any:
     """The function whose Bregman divergence the loss is, entrywise, float64."""
     return terms.with_values(Z, loss.energy(terms.values_of(Z).astype(np.float64)))
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._common.arrays import Array, DType, Seed
+from .._common.arrays import Array
 from .._common.text import short
 from .._data.arrays import as_array
 from .._data.border import (
@@ -46,11 +46,11 @@ def complete(
     init: Any = None,
     max_iter: int | None = None,
     tol: float | None = None,
-    random_state: Seed = None,
+    random_state: Any = None,
     n_threads: int | None = None,
     callback: Callable[[CompletionState], Any] | None = None,
     verbose: int = 0,
-    dtype: DType | None = None,
+    dtype: Any = None,
 ) -> Completion:
     """Complete a matrix of low rank from some of its entries.
 
@@ -115,9 +115,9 @@ def complete(
         Number of threads; it does not change the result.  None uses all cores that are available to
         the process.
     callback : callable, optional
-        Called with a :class:`CompletionState` after every check, those of the search of
-        ``gamma_min="validate"`` included.  Returning True stops everything; the result is then that
-        of the current fit, which during the search uses nine tenths of the entries.
+        Called with a :class:`ssnmf_fast.results.CompletionState` after every check, those of the
+        search of ``gamma_min="validate"`` included.  Returning True stops everything; the result is
+        then that of the current fit, which during the search uses nine tenths of the entries.
     verbose : int
         1 shows progress on standard error: a bar on a terminal, otherwise lines.
     dtype : {"float32", "float64"}, optional

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
@@ -18,24 +19,24 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._common.arrays import Array, DType, Seed
+from .._common.arrays import Array, Seed
+from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from .._common.foreign import refuse_foreign
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
-from .._data.arrays import check_dtype, refuse_on_disk
+from .._data.arrays import DataLike, check_dtype, refuse_on_disk
 from .._data.border import CleanMatrix, check_data, check_vector, readable, require_finite
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.online import Stream
-from .._models.represent import represent
+from .._models.represent import explained_deviance, represent
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT
 from .._topics import Topics, divide_by_sums, make_topics, names_of, topic_shares
 from ._docstrings import complete_methods
 from ._receipts import WithReceipt
-from ._sklearn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-Starts: TypeAlias = str | tuple[Array, ...] | Sequence[Array] | None
 DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
@@ -50,6 +51,11 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     _allow_nan: ClassVar = True
     _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, beside inherited
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Answer arguments of scikit-learn's NMF."""
+        refuse_foreign(cls.__name__, kwargs)
+        return super().__new__(cls)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # First the others: scikit-learn wraps methods too, and may fail after the method itself.
@@ -77,6 +83,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
+        refuse_foreign(method.__qualname__, kwargs)
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)
@@ -104,7 +111,7 @@ class IterativeEstimator(Estimator):
     n_threads: int | None = None
     callback: Callable[[Any], Any] | None = None
     verbose: int = 0
-    dtype: DType | None = None
+    dtype: npt.DTypeLike | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -385,6 +392,29 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         check_is_fitted(self)
         S = self._represent(self._checked(X, reset=False), X_weights)
         return topic_shares(S, self.components_)
+
+    def score(self, X: DataLike, y: Any = None, *, X_weights: Any = None) -> float:
+        """Return the share of the deviance of X that the model explains.
+
+        It is ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2
+        for squared errors, D^2 for other losses.
+
+        Returns
+        -------
+        float
+            At most 1, larger is better; 0 for a model that is no better than the mean, and for a
+            constant X.
+        """
+        del y
+        check_is_fitted(self)
+        return self._explained(self._checked(X, reset=False), X_weights)
+
+    def _explained(self, X: Any, X_weights: Any, **known: Any) -> float:
+        """Return the share of the deviance of checked data that the model explains."""
+        S, A = self._represent(X, X_weights, **known), self.components_
+        loss = getattr(self, "loss_", getattr(self, "loss", "kullback-leibler"))
+        options = {"X_weights": X_weights, "n_threads": self.n_threads}
+        return explained_deviance(X, [S, A.T], loss=loss, **options)
 
     def inverse_transform(self, X: Any) -> Array:
         """Return the data that a representation approximates, ``S @ components_``.

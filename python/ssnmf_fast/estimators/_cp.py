@@ -10,24 +10,24 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array, Solver, TensorInit
+from .._common.arrays import Array, LossName, Solver
+from .._common.bases import ClassNamePrefixFeaturesOutMixin
 from .._common.saved import COUNT, HISTORY, LOSS, Saved
 from .._common.text import short
 from .._data.border import check_factor, check_matrix, check_real
 from .._data.tensors import SparseTensor, Tensor, as_type, check_mode, check_tensor
 from .._data.threads import resolve_threads
-from .._models.factorize import factorize_tensor
+from .._models.factorize import TensorStart, factorize_tensor
 from .._models.online import Stream, refuse_changes
 from .._models.receipts import TENSOR_INPUTS, Claim, claim_of_tensor
 from .._models.represent import explained_deviance, represent_tensor
-from .._solver.losses import LossOption, loss_named
+from .._solver.losses import loss_named
 from .._solver.result import RECEIPT, Receipt, TensorFactorization, dense_model, sizes_of
 from .._solver.starts import given_factors
 from .._topics import Topics, make_topics
 from ._base import IterativeEstimator, keep_stream
 from ._docstrings import complete_docstring
 from ._receipts import WithReceipt
-from ._sklearn import ClassNamePrefixFeaturesOutMixin
 
 
 @complete_docstring
@@ -113,11 +113,11 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
 
     n_components: int = 10
     _: KW_ONLY
-    loss: LossOption = "frobenius"
-    supervision_loss: LossOption = "frobenius"
+    loss: LossName | float = "frobenius"
+    supervision_loss: LossName | float = "frobenius"
     supervision_weight: float = 1.0
     solver: Solver = "auto"
-    init: TensorInit = "auto"
+    init: TensorStart = "auto"
     n_starts: int = 1
     stream_mode: int = -1
     forget_factor: float = 0.98
@@ -415,6 +415,7 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
             loss=self.loss_,
             X_weights=X_weights,
             n_threads=self.n_threads,
+            tensor=True,
         )
 
     def _with_rows(self, S: Array, mode: int) -> list[Array]:

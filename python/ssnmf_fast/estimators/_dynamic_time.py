@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
-from .._common.arrays import Array, Matrix
+from .._common.arrays import Array, LossName, Matrix
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix
 from .._data.tensors import check_tensor
@@ -30,7 +30,7 @@ from .._models.dated import (
 from .._models.factorize import factorize, factorize_tensor
 from .._models.online import Stream
 from .._models.represent import represent
-from .._solver.losses import LossOption, loss_named
+from .._solver.losses import loss_named
 from .._solver.result import sizes_of
 from ._base import count_copies
 
@@ -118,7 +118,7 @@ class Dated(Protocol):
     freq: str | int
     method: Any
     documents_per_slice: int | None
-    loss: LossOption
+    loss: LossName | float
     init: Any
     n_threads: int | None
     components_: Array
@@ -126,7 +126,7 @@ class Dated(Protocol):
     prevalence_: Array
     slices_: Array
     slice_sizes_: Array
-    loss_: LossOption
+    loss_: LossName | float
     stream_statistics_: dict[str, Array]
 
     def _arguments(self, function: Callable[..., Any] = ...) -> dict[str, Any]: ...
@@ -140,14 +140,14 @@ class SliceMethod:
     """A method whose prevalence is that of the mean, and which learns from sums of documents."""
 
     fit: Fit
-    prepare: Callable[[Matrix, LossOption], Matrix] = lambda X, loss: X
+    prepare: Callable[[Matrix, str | float], Matrix] = lambda X, loss: X
 
     def prevalence(self, model: Dated, X: Matrix, slices: Slices) -> Array:
         """Return the prevalence of the topics of a model in slices, (slices, r)."""
         means = means_of_slices(self.prepare(X, model.loss_), slices)
         return represent(means, model.components_, loss=model.loss_, n_threads=model.n_threads)
 
-    def rows(self, X: Matrix, slices: Slices, loss: LossOption) -> Matrix:
+    def rows(self, X: Matrix, slices: Slices, loss: LossName | float) -> Matrix:
         """Return the rows that a model learns from."""
         return sums_of_slices(self.prepare(X, loss), slices)[slices.sizes > 0]
 
@@ -177,7 +177,7 @@ class DocumentMethod:
         S = represent(X, model.components_, loss=model.loss_, n_threads=model.n_threads)
         return np.asarray(means_of_slices(S, slices))
 
-    def rows(self, X: Matrix, slices: Slices, loss: LossOption) -> Matrix:
+    def rows(self, X: Matrix, slices: Slices, loss: LossName | float) -> Matrix:
         return X
 
     def fitted_rows(self, model: Dated) -> Array:

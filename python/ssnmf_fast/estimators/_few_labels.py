@@ -11,7 +11,6 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.border import require_memory
 from .._labels import labels_of
-from .._solver.losses import LossOption
 from ._base import Self, require
 from ._class_topics import SUPPORTS, LabeledSamples, in_memory, restated_by_labels, with_view
 from ._classifier_training import (
@@ -142,7 +141,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     """
 
     _: KW_ONLY
-    loss: LossOption = "kullback-leibler"
+    loss: str = "kullback-leibler"
     threshold: float | str = "auto"
     self_training: int | str = "auto"
     class_weight: Any = None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array, DType, Seed
+from .._common.arrays import Array, Seed
+from .._common.bases import OneToOneFeatureMixin
 from .._common.saved import COUNT, NUMBER, Saved
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype, list_entries
@@ -33,7 +35,6 @@ from ..completion._problem import Observations, Problem
 from ..completion._read import counts
 from ._base import DTYPES, Estimator
 from ._docstrings import complete_docstring
-from ._sklearn import OneToOneFeatureMixin
 
 _LEAST_RIDGE = 1e-10  # rows with fewer entries than components take the shortest solution
 _MOST_COMPONENTS = 40
@@ -118,10 +119,10 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
 
     n_components: int | None = None
     _: KW_ONLY
-    gamma_min: Any = "validate"
+    gamma_min: float | Literal["validate"] = "validate"
     standardize: bool = True
     clip: bool = True
-    missing_values: Any = np.nan
+    missing_values: float | None = np.nan
     add_indicator: bool = False
     keep_empty_features: bool = False
     max_iter: int | None = None
@@ -129,7 +130,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
     random_state: Seed = None
     n_threads: int | None = None
     verbose: int = 0
-    dtype: DType | None = None
+    dtype: npt.DTypeLike | None = None
 
     _saved: ClassVar = {
         "components_": Saved("rm", "finite"),

@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
-from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array, Init, Solver
+from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
@@ -22,41 +21,12 @@ from .._models.factorize import factorize
 from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
 from .._models.receipts import Claim
 from .._solver.build import as_weights, collapse
-from .._solver.losses import LossOption, loss_named
+from .._solver.losses import loss_named
 from .._solver.result import Receipt, fingerprints
-from .._topics import Topics
 from ._base import require
 from ._docstrings import complete_docstring
-from ._predicting import ReadoutPredictions
+from ._predicting import NamedTopics, ReadoutPredictions
 from ._receipts import Restated, said_by
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class NamedTopics(ReadoutPredictions):
-    """A dictionary whose first topics have names, which are also classes of the samples."""
-
-    _saved: ClassVar = {
-        "topic_names_": Saved("t"),
-        "n_labeled_": COUNT,
-    }
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the topics; those of free ones are "free0", "free1", ...
-
-        Returns
-        -------
-        ndarray of str, shape (r,)
-        """
-        check_is_fitted(self)
-        return np.array(self._names(), dtype=object)
-
-    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights of every topic, and the names of topics."""
-        return super().topics(feature_names, n_terms).named(self._names())
-
-    def _names(self) -> list[str]:
-        named = [str(name) for name in self.topic_names_.tolist()]
-        return named + [f"free{k}" for k in range(len(self.components_) - len(named))]
 
 
 @complete_docstring
@@ -73,9 +43,7 @@ class ConstrainedNMF(ReadoutPredictions):
     init : {"random", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r), whose rows are averaged by class, and A (r, m).
     callback : callable, optional
-        Called with a state (``iteration``, ``objective``, read-only ``S`` and ``A``) after every
-        check of the objective, S having a row for each class, then one for each unlabeled sample;
-        returning True stops the fit.
+        As in :class:`NMF`; S has a row for each class, then one for each unlabeled sample.
 
     Attributes
     ----------
@@ -91,7 +59,7 @@ class ConstrainedNMF(ReadoutPredictions):
     -----
     `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN for an unlabeled
     one.  Samples that share a row count as one, their weighted mean: a fit with many labels is
-    faster than one without, and has the paper's updates.
+    faster than one without.
 
     References
     ----------
@@ -110,9 +78,9 @@ class ConstrainedNMF(ReadoutPredictions):
 
     n_components: int = 10
     _: KW_ONLY
-    loss: LossOption = "frobenius"
-    solver: Solver = "auto"
-    init: Init = "random"
+    loss: str = "frobenius"
+    solver: str = "auto"
+    init: Any = "random"
     predicts: bool = True
 
     _saved: ClassVar = {
@@ -212,11 +180,10 @@ class TopicSupervisedNMF(NamedTopics):
     - a list with a list of topics for each document, empty or None for an unlabeled one;
     - one topic for each document, or -1, None or NaN;
     - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with a row of zeros, of -1 or of NaN
-      for an unlabeled document; then the topics are called by its columns or 0 ... k - 1.
+      for an unlabeled document; the topics have the names of its columns, or 0 ... k - 1.
 
-    :meth:`transform` represents new documents over all topics.  :meth:`predict` gives a topic for
-    each document or, where `y` held lists or a matrix, a matrix of 0 and 1 with a column for each
-    of `topic_names_`; its readout is fitted to representations that do not use the labels.
+    :meth:`predict` returns a topic for each document or, where `y` held lists or a matrix, a matrix
+    of 0 and 1 with a column for each of `topic_names_`.
 
     References
     ----------
@@ -235,10 +202,10 @@ class TopicSupervisedNMF(NamedTopics):
 
     _: KW_ONLY
     n_free_topics: int = 0
-    loss: LossOption = "frobenius"
+    loss: str = "frobenius"
     labeled_weight: float | str = "inverse-rate"
-    solver: Solver = "auto"
-    init: Init = "random-acol"
+    solver: str = "auto"
+    init: Any = "random-acol"
     n_starts: int = 1
     topic_names: Any = None
     predicts: bool = True
@@ -343,9 +310,8 @@ class MarginNMF(ReadoutPredictions):
     Notes
     -----
     `y` in :meth:`fit` holds a class label for each sample, with -1, None or NaN for an unlabeled
-    one (two classes: one machine; more: one for every pair), or, for multiple labels, is an
-    indicator matrix with rows of NaN (dense) or -1 for unlabeled samples (one machine for each
-    label).  X must be complete.
+    one (a machine for every pair of classes), or is an indicator matrix with rows of NaN (dense) or
+    -1 for unlabeled samples (a machine for each label).  X must be complete.
 
     References
     ----------
@@ -369,9 +335,9 @@ class MarginNMF(ReadoutPredictions):
     supervision_weight: float | str = "auto"
     C: float = 1.0
     features: str = "inner-product"
-    loss: LossOption = "kullback-leibler"
-    solver: Solver = "auto"
-    init: Init = "random"
+    loss: str = "kullback-leibler"
+    solver: str = "auto"
+    init: Any = "random"
     predicts: bool = True
 
     _allow_nan: ClassVar = False
@@ -395,8 +361,7 @@ class MarginNMF(ReadoutPredictions):
         y : array_like, shape (n,) or (n, k)
             Labels, as the class describes them.  With `alpha` they are optional and only predict.
         alpha : array_like or scipy.sparse, shape (n, q), optional
-            Nonnegative coefficients of the combinations to preserve, one in each column, in place
-            of those of support vector machines: for example of a perceptron.
+            Nonnegative coefficients of other combinations to preserve, one in each column.
         """
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, alpha=alpha)
         return self

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array, Init, Solver
+from .._common.arrays import Array
+from .._common.bases import RegressorMixin
 from .._common.saved import COUNT, Saved
 from .._data.border import check_integer, check_option, check_real, require_finite, require_memory
 from .._labels import ClassLabels, Indicators, RealTargets, labels_of
-from .._solver.losses import LossOption
 from .._solver.starts import INITS
 from ._base import Self, product, require, score_labeled
 from ._class_topics import SUPPORTS, LabeledSamples, restated_by_labels
@@ -23,7 +23,6 @@ from ._nmf import SupervisedBase, batch_classes
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
 from ._receipts import Restated
-from ._sklearn import RegressorMixin
 from ._training_data import (
     TrainingLabels,
     as_outer,
@@ -107,11 +106,11 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
 
     n_components: int = 10
     _: KW_ONLY
-    loss: LossOption = "kullback-leibler"
-    supervision_loss: LossOption = "kullback-leibler"
-    supervision_weight: float | Literal["balanced"] = "balanced"
-    solver: Solver = "auto"
-    init: Init | Literal["labels"] = "random"
+    loss: str = "kullback-leibler"
+    supervision_loss: str = "kullback-leibler"
+    supervision_weight: float | str = "balanced"
+    solver: str = "auto"
+    init: Any = "random"
     threshold: float = 0.5
     readout: str = "logistic"
     forget_factor: float = 0.8
@@ -310,11 +309,11 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
 
     n_components: int = 10
     _: KW_ONLY
-    loss: LossOption = "frobenius"
-    supervision_loss: LossOption = "frobenius"
+    loss: str = "frobenius"
+    supervision_loss: str = "frobenius"
     supervision_weight: float | str = 1.0
-    solver: Solver = "auto"
-    init: Init = "random"
+    solver: str = "auto"
+    init: Any = "random"
     readout: str = "refit"
     forget_factor: float = 0.8
     A_support: Any = None
@@ -403,7 +402,9 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         self.n_targets_ = targets.n_targets
         self._offset, self.offset_ = targets.offset, np.nan_to_num(targets.offset)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
+    def score(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None
+    ) -> float:
         """Return R squared of the predictions."""
         check_is_fitted(self)
         targets = RealTargets(y, n_targets=self.n_targets_)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array
@@ -30,7 +31,7 @@ class TopicScore:
     per_topic: Array
 
 
-def leading_terms(A: Any, n_terms: Any, least: int) -> list[list[int]]:
+def leading_terms(A: npt.ArrayLike, n_terms: Any, least: int) -> list[list[int]]:
     """Return the columns of the largest weights above 0, in falling order, of every row.
 
     A topic with fewer than the `least` number of them is refused.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .._common.arrays import Array
+from .._common.arrays import Array, MatrixLike
 from .._data.border import check_integer, check_option
 from .._topics import class_means, divide_by_sums, topic_shares
 from ._style import (
@@ -47,12 +47,12 @@ def class_map(
     model: Any,
     classes: Any = None,
     *,
-    X: Any = None,
-    y: Any = None,
+    X: MatrixLike | None = None,
+    y: object = None,
     topics: Any = None,
     sort: bool = True,
     darkest: float | None = None,
-    unlabeled: Any = "auto",
+    unlabeled: object = "auto",
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Figure:
@@ -148,7 +148,7 @@ def _topic_axes(
     return drawn, axes, room, order
 
 
-def _over_classes(model: Any, X: Any, y: Any, unlabeled: Any) -> tuple[Array, Any]:
+def _over_classes(model: Any, X: Any, y: Any, unlabeled: object) -> tuple[Array, Any]:
     """Return topics over classes, and names of these."""
     if (X is None) != (y is None):
         given, missing = ("X", "y") if y is None else ("y", "X")
@@ -175,14 +175,14 @@ def _over_classes(model: Any, X: Any, y: Any, unlabeled: Any) -> tuple[Array, An
 @complete_docstring
 def label_map(
     S: npt.ArrayLike,
-    y: Any,
+    y: object,
     *,
     topics: Any = None,
     label_names: Any = None,
     share: Literal["topic", "label", "largest"] = "topic",
     sort: bool = False,
     darkest: float | None = None,
-    unlabeled: Any = "auto",
+    unlabeled: object = "auto",
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Figure:

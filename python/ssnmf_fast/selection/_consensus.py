@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._common.arrays import Array, Seed
+from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix, check_data, check_observers
 from .._data.threads import limited_openmp, resolve_threads
@@ -16,7 +16,6 @@ from .._linalg.operators import unit_rows
 from .._models.many_starts import fit_starts
 from .._models.represent import objective, represent
 from .._solver.loop import verbose_progress
-from .._solver.losses import LossOption
 from .._solver.result import FitState
 from .._topics import divide_by_sums
 from ._consensus_result import Consensus, regression_scores
@@ -37,7 +36,7 @@ def consensus(
     n_components: int,
     *,
     n_starts: int = 100,
-    loss: LossOption = "frobenius",
+    loss: str | float = "frobenius",
     density_threshold: float = 0.5,
     n_neighbors: float = 0.3,
     X_weights: Any = None,
@@ -47,7 +46,7 @@ def consensus(
     folder: str | PathLike[str] | None = None,
     n_jobs: int | None = None,
     n_threads: int | None = None,
-    random_state: Seed = None,
+    random_state: Any = None,
     verbose: int = 0,
 ) -> Consensus:
     """Factorize X from many random starts, and return the components that they agree on.

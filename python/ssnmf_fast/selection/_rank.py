@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from .._common.arrays import Seed
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
 from .._data.border import (
@@ -17,7 +16,6 @@ from .._data.border import (
     check_real,
 )
 from .._data.threads import resolve_threads
-from .._solver.losses import LossOption
 from ._blocks import block_splits
 from ._criteria import choose_by_bound, choose_by_stability
 from ._held_out import EstimatorFits, PlainFits, fits_of
@@ -36,7 +34,7 @@ def choose_rank(
     y: Any = None,
     criterion: str = "held-out",
     estimator: Any = None,
-    loss: LossOption | None = None,
+    loss: str | float | None = None,
     n_splits: int = 5,
     n_starts: int | None = None,
     held_out: float = 0.1,
@@ -47,7 +45,7 @@ def choose_rank(
     tol: float | None = None,
     n_jobs: int | None = None,
     n_threads: int | None = None,
-    random_state: Seed = None,
+    random_state: Any = None,
     verbose: int = 0,
 ) -> RankChoice:
     """Choose the number of components by what models of several ranks predict.

@@ -11,9 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from .._common.arrays import Array, TensorInit
-from .._data.tensor_entries import RowProducts
-from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor, coordinate_parts, depth
+from .._common.arrays import Array
+from .._data.tensors import (
+    Coordinates,
+    RowProducts,
+    SparseTensor,
+    Tensor,
+    check_tensor,
+    coordinate_parts,
+    depth,
+)
 from .._data.threads import Stop, resolve_threads
 from .._models.factorize import factorize_tensor
 from .._solver.build import build_tensor_term
@@ -151,11 +158,11 @@ class TensorFits:
     """Decompositions by a loss, or copies of an estimator that is fitted."""
 
     of: PlainFits | EstimatorFits
-    init: TensorInit = "auto"  # of decompositions by a loss
+    init: str = "auto"  # of decompositions by a loss
 
     def that_differ(self) -> TensorFits:
         """Return fits from starts that their seeds alone decide: "auto" may be the same for all."""
-        drawn: Any = loss_named(self.of.loss, "loss").start
+        drawn = loss_named(self.of.loss, "loss").start
         if isinstance(self.of, PlainFits):
             return replace(self, init=drawn)
         estimator = self.of.estimator
