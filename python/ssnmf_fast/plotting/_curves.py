@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -245,11 +245,38 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
     return drawn
 
 
+class ConsensusLike(Protocol):
+    """What is drawn of a :class:`ssnmf_fast.results.Consensus`."""
+
+    @property
+    def components(self) -> Array: ...
+    @property
+    def stability(self) -> Array: ...
+    @property
+    def spectra(self) -> Array: ...
+    @property
+    def clusters(self) -> Array: ...
+    @property
+    def neighbor_distances(self) -> Array: ...
+    @property
+    def distance_threshold(self) -> float: ...
+    @property
+    def silhouette(self) -> float: ...
+    @property
+    def cophenetic(self) -> float: ...
+    @property
+    def error(self) -> float: ...
+    @property
+    def kept(self) -> float: ...
+
+    def consensus_matrix(self) -> Array: ...
+
+
 _MOST = 2000  # spectra whose distances are drawn
 
 
 @complete_docstring
-def clustergram(consensus: Any, *, title: str | None = None) -> Figure:
+def clustergram(consensus: ConsensusLike, *, title: str | None = None) -> Figure:
     """Draw the distances between the components that were kept, by cluster, and their densities.
 
     The picture of cNMF: dark squares along the diagonal are components that the starts agree on.
@@ -277,7 +304,7 @@ def clustergram(consensus: Any, *, title: str | None = None) -> Figure:
     >>> import ssnmf_fast as sf
     >>> from ssnmf_fast import plotting
     >>> X = np.random.default_rng(0).poisson(1.0, (50, 20))
-    >>> found = sf.consensus(X, 2, n_starts=10, density_threshold=2, random_state=0)
+    >>> found = sf.consensus(X, 2, n_starts=10, distance_threshold=2, random_state=0)
     >>> drawn = plotting.clustergram(found)
     >>> len(drawn.axes)
     4
@@ -304,13 +331,15 @@ def clustergram(consensus: Any, *, title: str | None = None) -> Figure:
     middle.set_yticks([])
     _draw_clusters(panels["clusters"], np.unique(clusters), lengths)
     _draw_stability(panels["stability"], np.nan_to_num(consensus.stability))
-    _draw_densities(panels["density"], consensus)
+    _draw_distances(panels["density"], consensus)
     add_title(middle, "distances between the components that were kept" if title is None else title)
     return drawn
 
 
 @complete_docstring
-def consensus_matrix(consensus: Any, *, title: str | None = None, ax: Axes | None = None) -> Figure:
+def consensus_matrix(
+    consensus: ConsensusLike, *, title: str | None = None, ax: Axes | None = None
+) -> Figure:
     """Draw in which share of the starts two samples have the same main component.
 
     The picture of [1]_: with components that the starts agree on, it is made of dark blocks, and
@@ -341,7 +370,7 @@ def consensus_matrix(consensus: Any, *, title: str | None = None, ax: Axes | Non
     >>> import ssnmf_fast as sf
     >>> from ssnmf_fast import plotting
     >>> X = np.random.default_rng(0).poisson(1.0, (50, 20))
-    >>> found = sf.consensus(X, 2, n_starts=10, density_threshold=2, random_state=0)
+    >>> found = sf.consensus(X, 2, n_starts=10, distance_threshold=2, random_state=0)
     >>> plotting.consensus_matrix(found).axes[0].get_xlabel()
     'sample'
     """
@@ -367,7 +396,7 @@ def consensus_matrix(consensus: Any, *, title: str | None = None, ax: Axes | Non
 
 @complete_docstring
 def stability_by_rank(
-    consensuses: Iterable[Any], *, title: str | None = None, ax: Axes | None = None
+    consensuses: Iterable[ConsensusLike], *, title: str | None = None, ax: Axes | None = None
 ) -> Figure:
     """Draw stability and error against the number of components, of a consensus for each.
 
@@ -392,7 +421,7 @@ def stability_by_rank(
     >>> import ssnmf_fast as sf
     >>> from ssnmf_fast import plotting
     >>> X = np.random.default_rng(0).poisson(1.0, (50, 20))
-    >>> given = {"n_starts": 5, "density_threshold": 2, "random_state": 0}
+    >>> given = {"n_starts": 5, "distance_threshold": 2, "random_state": 0}
     >>> drawn = plotting.stability_by_rank([sf.consensus(X, rank, **given) for rank in (2, 3, 4)])
     >>> [axes.get_ylabel() for axes in drawn.axes]
     ['stability', 'error']
@@ -420,7 +449,7 @@ def stability_by_rank(
     return drawn
 
 
-def _in_order(consensus: Any) -> tuple[Array, Array]:
+def _in_order(consensus: ConsensusLike) -> tuple[Array, Array]:
     """Return spectra that were kept, by cluster and then by likeness, and their clusters."""
     chosen = np.flatnonzero(consensus.clusters >= 0)
     if len(chosen) > _MOST:
@@ -470,11 +499,11 @@ def _draw_stability(axes: Axes, values: Array) -> None:
     label_axes(axes, "stability", "component")
 
 
-def _draw_densities(axes: Axes, consensus: Any) -> None:
-    """Draw how dense the spectra are, and where they were dropped."""
-    density = consensus.density[np.isfinite(consensus.density)]
-    axes.hist(density, bins=40, color=ACCENT)
-    limit, last = consensus.density_threshold, axes.get_xlim()[1]
+def _draw_distances(axes: Axes, consensus: ConsensusLike) -> None:
+    """Draw the distances to the nearest neighbors, and from where on spectra were dropped."""
+    distances = consensus.neighbor_distances
+    axes.hist(distances[np.isfinite(distances)], bins=40, color=ACCENT)
+    limit, last = consensus.distance_threshold, axes.get_xlim()[1]
     if limit <= max(last, 1.0):
         axes.axvline(limit, color=GRAY, linestyle="--", linewidth=1)
         write_beside(axes, "dropped beyond", limit, left=limit > last / 2)
