@@ -51,7 +51,8 @@ CALLS: dict[str, Callable[..., Figure]] = {
 
 
 def two_ranks() -> sf.results.RankChoice:
-    return sf.results.RankChoice.of((2, 3), np.array([[1.0, 2.0], [3.0, 2.0]]), "held-out", "best")
+    X = np.random.default_rng(0).random((12, 8))
+    return sf.choose_rank(X, [1, 2], max_iter=5, random_state=0)
 
 
 def few_starts() -> sf.results.Consensus:

@@ -154,7 +154,7 @@ def draw_bars(
     axes.spines["left"].set_color(GRAY)
 
 
-def _check_topics(topics: Any) -> None:
+def _check_topics(topics: object) -> None:
     if not isinstance(topics, Topics):
         raise TypeError(
             "topics must be what topics() of a fitted model returns, or a slice of it; got "
@@ -206,7 +206,7 @@ def tensor_components(
     result: Any,
     *,
     mode_names: Sequence[str] | None = None,
-    entry_names: Mapping[int, Any] | None = None,
+    entry_names: Mapping[int, Sequence[object]] | None = None,
     kinds: Mapping[int, str] | None = None,
     max_components: int = 8,
     n_terms: int = 6,
@@ -301,7 +301,7 @@ def tensor_components(
 def _modes(
     factors: Sequence[Array],
     mode_names: Sequence[str] | None,
-    entry_names: Mapping[int, Any] | None,
+    entry_names: Mapping[int, Sequence[object]] | None,
     kinds: Mapping[int, str] | None,
 ) -> list[_Mode]:
     """Check what the modes and their entries are called, and how they are drawn."""
@@ -325,7 +325,7 @@ def _modes(
     return modes
 
 
-def _by_mode(given: Any, name: str, count: int) -> dict[int, Any]:
+def _by_mode(given: object, name: str, count: int) -> dict[int, Any]:
     """Return what a mapping has for modes, counted from 0."""
     if given is None:
         return {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,7 @@ def image_grid(
     components: npt.ArrayLike,
     shape: tuple[int, int],
     *,
-    names: Any = None,
+    names: Sequence[str] | None = None,
     weights: npt.ArrayLike | None = None,
     sample: npt.ArrayLike | None = None,
     coverage: float = 0.9,
@@ -176,7 +176,7 @@ def _write(axes: Axes, x: float, y: float, text: str, side: str) -> None:
     axes.text(x, y, text, ha="center", va=side, fontsize=_TEXT, color=INK, parse_math=False)
 
 
-def _check_shape(shape: Any, n_pixels: int) -> tuple[int, int]:
+def _check_shape(shape: object, n_pixels: int) -> tuple[int, int]:
     if not isinstance(shape, Sequence) or len(shape) != 2:
         raise TypeError(f"shape must be a pair (height, width); got {short(shape)}.")
     height, width = (check_integer(side, "shape", 1) for side in shape)
@@ -187,7 +187,7 @@ def _check_shape(shape: Any, n_pixels: int) -> tuple[int, int]:
     return height, width
 
 
-def _parts(table: Array, weights: Any) -> Array | None:
+def _parts(table: Array, weights: npt.ArrayLike | None) -> Array | None:
     """Return what every component adds to the sample, (r, pixels), scaled."""
     if weights is None:
         return None

@@ -7,6 +7,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _TERMS_IN_A_NAME = 5
 
 
-def check_table(values: Any, name: str, wanted: str) -> Array:
+def check_table(values: npt.ArrayLike, name: str, wanted: str) -> Array:
     """Return a matrix of finite numbers >= 0, float64, that is not empty."""
     if sp.issparse(values):
         raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
@@ -37,7 +38,7 @@ def check_table(values: Any, name: str, wanted: str) -> Array:
     return table
 
 
-def check_row(values: Any, name: str, length: int, wanted: str) -> Array:
+def check_row(values: npt.ArrayLike, name: str, length: int, wanted: str) -> Array:
     """Return a vector of finite numbers >= 0, float64, of the given length."""
     row = check_finite(values, name, allow_negative=False)
     if row.shape != (length,):
@@ -45,7 +46,7 @@ def check_row(values: Any, name: str, length: int, wanted: str) -> Array:
     return row
 
 
-def check_finite(values: Any, name: str, *, allow_negative: bool = True) -> Array:
+def check_finite(values: npt.ArrayLike, name: str, *, allow_negative: bool = True) -> Array:
     """Return finite numbers, float64, of any sign unless it is not allowed."""
     array = as_array(values, name)
     require_real(array.dtype, name)
@@ -55,7 +56,7 @@ def check_finite(values: Any, name: str, *, allow_negative: bool = True) -> Arra
     return numbers
 
 
-def check_names(names: Any, name: str, count: int, of: str) -> list[str]:
+def check_names(names: object, name: str, count: int, of: str) -> list[str]:
     """Return one name for each of `count` things, as strings."""
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
         raise TypeError(f"{name} must be a sequence of names; got {short(names)}.")
@@ -65,7 +66,7 @@ def check_names(names: Any, name: str, count: int, of: str) -> list[str]:
     return listed
 
 
-def topic_names(topics: Any, count: int) -> list[str]:
+def topic_names(topics: object, count: int) -> list[str]:
     """Return names of topics: their numbers, their largest terms, or those given."""
     if topics is None:
         return [f"topic {number}" for number in range(count)]
@@ -91,7 +92,7 @@ def neighbors_by_class(table: Array) -> Array:
     return np.lexsort((-part.max(axis=1), column))
 
 
-def check_samples(S: Any, y: Any) -> Array:
+def check_samples(S: npt.ArrayLike, y: Any) -> Array:
     """Return the representation, (n, r), its largest entry at most 1; `y` must fit it."""
     table = check_table(S, "S", "(samples, topics)")
     count = y.shape[0] if sp.issparse(y) else len(y) if isinstance(y, Sized) else None
@@ -102,7 +103,7 @@ def check_samples(S: Any, y: Any) -> Array:
     return np.asarray(table / max(float(table.max()), 1.0))  # sums over samples cannot overflow
 
 
-def check_labels(y: Any, unlabeled: Any) -> tuple[sp.csr_array, list[str]]:
+def check_labels(y: Any, unlabeled: object) -> tuple[sp.csr_array, list[str]]:
     """Return which samples have which label, (n, k) of 0 and 1, and the names of the labels."""
     labels = labels_of(y, unlabeled)
     if not labels.labeled.any():
@@ -267,7 +268,7 @@ def blues() -> Any:
     return LinearSegmentedColormap.from_list("ssnmf_fast_blues", _BLUES)
 
 
-def plain(name: Any, limit: int) -> str:
+def plain(name: object, limit: int) -> str:
     """Return a name as one line of at most `limit` characters."""
     line = " ".join(str(name).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
@@ -283,7 +284,7 @@ def text_width(names: Sequence[str], size: float) -> float:
     return float(max(widths, default=0.0)) / 72
 
 
-def fitted(name: Any, width: float, size: float) -> str:
+def fitted(name: object, width: float, size: float) -> str:
     """Return as much of a name as is not wider than this, in inches."""
     text = line = plain(name, 200)
     limit = len(line)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.border import check_integer, check_real
 from .._labels import unmask_labels
-from .._topics import divide_by_sums
+from .._topics import Topics, divide_by_sums
 from ._style import (
     FRAME,
     GRAY,
@@ -195,12 +196,12 @@ def representation_map(
     S: npt.ArrayLike,
     y: Any,
     *,
-    topics: Any = None,
-    class_names: Any = None,
+    topics: Topics | Sequence[str] | None = None,
+    class_names: Sequence[object] | npt.ArrayLike | None = None,
     sort: bool = True,
     max_rows: int = 600,
     darkest: float | None = None,
-    unlabeled: Any = "auto",
+    unlabeled: object = "auto",
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Figure:
@@ -273,7 +274,7 @@ def representation_map(
     return drawn
 
 
-def _blocks(part: Array, indicators: Any) -> list[Array]:
+def _blocks(part: Array, indicators: sp.csr_array) -> list[Array]:
     """Return the samples of every class and, if there are any, those without a label."""
     n_classes = indicators.shape[1]
     code = np.full(len(part), n_classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from .._common.arrays import Array, MatrixLike
 from .._data.border import check_integer, check_option
-from .._topics import class_means, divide_by_sums, topic_shares
+from .._topics import Topics, class_means, divide_by_sums, topic_shares
 from ._style import (
     FRAME,
     INK,
@@ -45,11 +46,11 @@ _MEANINGS = {
 @complete_docstring
 def class_map(
     model: Any,
-    classes: Any = None,
+    classes: Sequence[object] | npt.ArrayLike | None = None,
     *,
     X: MatrixLike | None = None,
     y: object = None,
-    topics: Any = None,
+    topics: Topics | Sequence[str] | None = None,
     sort: bool = True,
     darkest: float | None = None,
     unlabeled: object = "auto",
@@ -135,7 +136,7 @@ def class_map(
 
 
 def _topic_axes(
-    ax: Axes | None, table: Array, topics: Any, columns: list[str], sort: bool, across: str
+    ax: Axes | None, table: Array, topics: object, columns: list[str], sort: bool, across: str
 ) -> tuple[Figure, Axes, Room, Array]:
     """Return figure, axes and room for a table of topics, and the order of its rows."""
     names = topic_names(topics, len(table))
@@ -177,8 +178,8 @@ def label_map(
     S: npt.ArrayLike,
     y: object,
     *,
-    topics: Any = None,
-    label_names: Any = None,
+    topics: Topics | Sequence[str] | None = None,
+    label_names: Sequence[object] | npt.ArrayLike | None = None,
     share: Literal["topic", "label", "largest"] = "topic",
     sort: bool = False,
     darkest: float | None = None,
@@ -315,13 +316,8 @@ def topic_tree(
         axes.barh(middle, 0.98 * filled, color=_FILL, **box)
         axes.barh(middle, 0.98, facecolor="none", edgecolor=FRAME, linewidth=0.8, **box)
         text = fitted(f"{row['name']}  {row['share']:.0%}  {row['terms']}", room, _TEXT)
-        look: dict[str, Any] = {
-            "va": "center",
-            "fontsize": _TEXT,
-            "color": INK,
-            "parse_math": False,
-        }
-        axes.text(level + 0.03, middle, text, **look)
+        look: dict[str, Any] = {"va": "center", "fontsize": _TEXT, "parse_math": False}
+        axes.text(level + 0.03, middle, text, color=INK, **look)
     axes.set_xlim(0, depth)
     axes.set_ylim(count - 0.5, -0.5)
     axes.set_axis_off()
