@@ -174,7 +174,7 @@ def _check_topics(topics: object) -> None:
 KINDS = ("bars", "line", "largest")
 _FEW = 40  # entries of a mode that are drawn as bars
 _PANEL, _ROW, _NAMED_BAR = 2.3, 0.85, 0.15  # inches: width, least height, height of a named bar
-_NAMES = 1.5  # inches, at most, of names beside bars
+_NAMES = 1.5  # inches, at most, of names next to bars
 _ON_AXIS = 12  # names below bars
 
 
@@ -188,7 +188,7 @@ class _Mode:
     kind: str
 
     def room(self, largest: Sequence[Array]) -> float:
-        """Return how wide the names beside bars may be, in inches."""
+        """Return how wide the names next to bars may be, in inches."""
         return min(_NAMES, text_width([self.called(i) for some in largest for i in some], _TEXT))
 
     def called(self, entry: int) -> str:
@@ -240,7 +240,7 @@ def tensor_components(
     Raises
     ------
     TypeError, ValueError
-        For what is no CP model, if names do not match, or for an unknown mode or kind.
+        If `result` is not a CP model, names do not match, or a mode or kind is unknown.
 
     Notes
     -----

@@ -28,7 +28,7 @@ from ._style import (
     label_axes,
     logarithmic,
     name_axes,
-    write_beside,
+    write_next_to,
 )
 from ._tables import Room, add_bar, name_rows, table_axes
 
@@ -59,7 +59,7 @@ def objective_curve(
     ValueError
         If there is nothing to draw, or a value is not finite.
     TypeError
-        If `fits` is of another kind.
+        If `fits` has another type.
 
     Notes
     -----
@@ -140,7 +140,7 @@ def _fit_values(axes: Axes, curves: list[Array]) -> None:
     text = start if len(curves) == 1 else "starts are outside"
     for top in (True, False):
         if above if top else below:
-            write_beside(axes, text, enters, left=left, top=top, color=GRAY)
+            write_next_to(axes, text, enters, left=left, top=top, color=GRAY)
 
 
 @complete_docstring
@@ -184,7 +184,7 @@ def singular_values(
         logarithmic(axes)
     if rank is not None:
         axes.axvline(rank + 0.5, color=GRAY, linestyle="--", linewidth=1)
-        write_beside(axes, f"rank {rank}", rank + 0.5, left=rank > len(sigma) / 2)
+        write_next_to(axes, f"rank {rank}", rank + 0.5, left=rank > len(sigma) / 2)
     axes.set_xlim(0.5 - 0.02 * len(sigma), len(sigma) + 0.5 + 0.02 * len(sigma))
     count_along(axes.xaxis)
     label_axes(axes, "number", "singular value")

@@ -52,8 +52,8 @@ def image_grid(
 ) -> Figure:
     """Draw components as images, and which of them make up a sample.
 
-    As in [1]_, Figure 2: components that a sample consists of are framed, and the image that all of
-    them make up stands beside.
+    As in [1]_, Figure 2: the components that make up a sample are framed, and the reconstruction is
+    drawn on the left.
 
     Parameters
     ----------

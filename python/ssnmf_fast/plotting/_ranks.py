@@ -24,7 +24,7 @@ from ._style import (
     logarithmic,
     name_axes,
     plain,
-    write_beside,
+    write_next_to,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
     Raises
     ------
     TypeError
-        If `choice` is of another kind.
+        If `choice` is not a :class:`ssnmf_fast.results.RankChoice`.
 
     Notes
     -----
@@ -80,7 +80,7 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
         logarithmic(axes)
     axes.axvline(choice.rank, color=GRAY, linestyle="--", linewidth=1)
     left = choice.rank > (ranks[0] + ranks[-1]) / 2
-    write_beside(axes, f"rank {choice.rank}", choice.rank, left=bool(left))
+    write_next_to(axes, f"rank {choice.rank}", choice.rank, left=bool(left))
     count_along(axes.xaxis)
     label_axes(axes, "components", choice.label)
     add_title(axes, title)
@@ -122,8 +122,8 @@ def clustergram(consensus: ConsensusLike, *, title: str | None = None) -> Figure
     """Draw the distances between the components that were kept, by cluster, and their densities.
 
     The picture of cNMF: dark squares along the diagonal are components that the starts agree on.
-    The bars beside it show the clusters; below the key stands how dense the spectra are, and which
-    of them were dropped.
+    Bars on the left show the clusters, those on the right the stability of the components, above a
+    histogram of the distances by which spectra were dropped.
 
     Parameters
     ----------
@@ -253,9 +253,9 @@ def stability_by_rank(
     Raises
     ------
     TypeError
-        If one is not a :class:`ssnmf_fast.results.Consensus`.
+        If an element is not a :class:`ssnmf_fast.results.Consensus`.
     ValueError
-        If there is none.
+        If `consensuses` is empty.
 
     Examples
     --------
@@ -348,7 +348,7 @@ def _draw_distances(axes: Axes, consensus: ConsensusLike) -> None:
     limit, last = consensus.distance_threshold, axes.get_xlim()[1]
     if limit <= max(last, 1.0):
         axes.axvline(limit, color=GRAY, linestyle="--", linewidth=1)
-        write_beside(axes, "dropped beyond", limit, left=limit > last / 2)
+        write_next_to(axes, "dropped beyond", limit, left=limit > last / 2)
     name = plain(f"mean distance to the nearest ({1 - consensus.kept:.0%} dropped)", 60)
     label_axes(axes, name, "spectra")
 

@@ -1,4 +1,4 @@
-"""Checks of what is to be drawn, and what several pictures derive from it."""
+"""Checks of arguments, style and text of all pictures."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def check_labels(y: Any, unlabeled: object) -> tuple[sp.csr_array, list[str]]:
 
 Drawing = TypeVar("Drawing", bound=Callable[..., Any])
 
-_SHARED = """What every picture means by a name.
+_SHARED = """Parameters of all pictures.
 
 Parameters
 ----------
@@ -142,7 +142,7 @@ FRAME = "#cbd2d9"
 COLORS = (ACCENT, "#c05621", "#2f855a", "#6b46c1", "#b7791f", "#b83280")
 _MARKERS = "os^DvP"
 _BLUES = ("#ffffff", "#a9c8e8", ACCENT, "#122c55")  # darker is more
-_ENTRIES_INSIDE = 6  # a longer legend stands beside the curves
+_ENTRIES_INSIDE = 6  # a longer legend is placed next to the axes
 
 
 def complete_docstring(drawing: Drawing) -> Drawing:
@@ -171,7 +171,7 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> tuple[Figure, A
 
 
 def curve_look(number: int) -> dict[str, Any]:
-    """Color, marker and line of a curve; markers differ where colors come again."""
+    """Return color, marker and line of a curve; markers differ where colors repeat."""
     turn, place = divmod(number, len(COLORS))
     return {
         "color": COLORS[place],
@@ -181,20 +181,20 @@ def curve_look(number: int) -> dict[str, Any]:
 
 
 def name_axes(axes: Axes, horizontal: str, vertical: str) -> None:
-    """Write what the axes are."""
+    """Label both axes."""
     axes.set_xlabel(horizontal, color=INK)
     axes.set_ylabel(vertical, color=INK)
 
 
 def label_axes(axes: Axes, horizontal: str, vertical: str) -> None:
-    """Name the axes of curves; a faint grid, no frame above and to the right."""
+    """Label the axes of curves, with a faint grid and no frame above and to the right."""
     name_axes(axes, horizontal, vertical)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def add_title(axes: Axes, title: str | None) -> None:
-    """Put text above the picture, if there is any."""
+    """Add the title, if there is one."""
     if title is not None:
         axes.set_title(title, color=INK, fontsize=11)
 
@@ -225,10 +225,10 @@ def logarithmic(axes: Axes) -> None:
         axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def write_beside(
+def write_next_to(
     axes: Axes, text: str, x: float, *, left: bool, top: bool = True, color: str = INK
 ) -> None:
-    """Write to one side of a place on the horizontal axis, at the upper or lower border."""
+    """Write to the left or right of `x`, at the upper or lower border."""
     axes.annotate(
         text,
         (x, 1 if top else 0),
@@ -243,7 +243,7 @@ def write_beside(
 
 
 def add_legend(axes: Axes, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Name the curves, within the axes or, if there are many, beside them."""
+    """Name the curves, within the axes or, if there are many, next to them."""
     beside = len(names) > _ENTRIES_INSIDE
     place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if beside else {"loc": "best"}
     # Set afterwards: matplotlib leaves out entries whose names start with an underscore.

@@ -87,7 +87,7 @@ def class_map(
         Share with the darkest color; give it to compare several maps.  Larger shares have the same
         color.  By default a round number that no share exceeds.
     unlabeled : "auto", None or a label
-        What marks a sample without a label in `y` (n,), besides None and NaN: as in
+        What marks a sample without a label in `y` (n,), in addition to None and NaN: as in
         :class:`~ssnmf_fast.SSNMFClassifier`.
 
     Raises
@@ -268,14 +268,14 @@ _TEXT = 8.0  # points
 def topic_tree(
     tree: TopicTree, *, n_terms: int = 4, title: str | None = None, ax: Axes | None = None
 ) -> Figure:
-    """Draw a tree of topics: a column for each level, in which parts stand beside their topic.
+    """Draw a tree of topics: a column for each level, with parts to the right of their topic.
 
     Parameters
     ----------
     tree : TopicTree
         As from :func:`ssnmf_fast.trees.topic_tree`.
     n_terms : int
-        Number of terms beside the name of a topic, at least 1; those that have no room are cut.
+        Number of terms after the name of a topic, at least 1; they are cut to the width of the box.
 
     Raises
     ------
