@@ -27,12 +27,6 @@ def chosen(cells):
     return cells.X[:, cells.var["highly_variable"].to_numpy()]
 
 
-@pytest.fixture(autouse=True)
-def _small_pieces(monkeypatch):
-    """Files are read in many pieces."""
-    monkeypatch.setattr("ssnmf_fast.anndata._source._PIECE", 10_000)
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_of_little_data_are_those_in_memory(form, cells, tmp_path):
     adata, given = stored(form, cells, tmp_path)
@@ -99,7 +93,7 @@ def test_nothing_is_left_after_an_error(cells, tmp_path):
     adata, _ = stored("rows", cells, tmp_path)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    with pytest.raises(ValueError, match=r"adata\.X\[\d+:\]\[\d+, \d+\] = -1"):
+    with pytest.raises(ValueError, match=r"adata\.X(\[\d+:\])?\[\d+, \d+\] = -1"):
         sfa.nmf(adata, 3, use_highly_variable=False, memory=LITTLE, temporary_folder=scratch)
     assert not list(scratch.iterdir())
 

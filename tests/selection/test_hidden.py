@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import each
-from internals import _errors, _hidden, _hidden_labels
 from planted_ranks import absent, amounts, counts, weighed
 
 import ssnmf_fast as sf
+from ssnmf_fast.selection import _held_out as _errors
+from ssnmf_fast.selection import _held_out as _hidden
+from ssnmf_fast.selection import _held_out as _hidden_labels
 
 FORMS = [np.array, sp.csr_array]
 KINDS = [None, "array", "observed", "missing", "outer"]

@@ -14,10 +14,10 @@ import pytest
 import scipy.sparse as sp
 from each import each
 from honest_fits import Fit, N, counts
-from internals import receipt as receipts
 from levels import AVAILABLE, environment
 
 import ssnmf_fast as sf
+from ssnmf_fast._solver import result as receipts
 
 RNG = np.random.default_rng(0)
 X = counts(RNG)

@@ -168,8 +168,8 @@ class OnCluster(FactorizationBase):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         if is_on_cluster(X):
             raise TypeError(
-                "X must be in memory for explain, partial_fit, suggest and to_pyldavis; got data "
-                f"on a cluster ({type(X).__name__}). Give a part, such as X[:100].compute()."
+                "X must be in memory for explain, partial_fit, score, suggest and to_pyldavis; got "
+                f"data on a cluster ({type(X).__name__}). Give a part, such as X[:100].compute()."
             )
         return super()._checked(X, reset=reset)
 
@@ -240,14 +240,16 @@ class PredictsOnCluster(OnCluster):
     predict = with_readout(lazy(ReadoutPredictions.predict))
 
     @with_readout
-    def score(
+    def score(  # type: ignore[override]
         self, X: Blocks, y: ByRows, sample_weight: ByRows | None = None, **parameters: Any
     ) -> float:
         """Return the accuracy; with multiple labels, the share of samples without a wrong label.
 
         Parameters are those of the method in memory; all may be dask arrays.
         """
-        return float(super().score(X, gather(None, y), gather(None, sample_weight), **parameters))
+        in_memory: Any = super()
+        y, sample_weight = gather(None, y), gather(None, sample_weight)
+        return float(in_memory.score(X, y, sample_weight, **parameters))
 
 
 def _apply(

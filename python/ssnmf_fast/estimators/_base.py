@@ -10,7 +10,6 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
     check_array,
@@ -19,7 +18,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._common.arrays import Array
+from .._common.arrays import Array, MatrixLike
+from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype, refuse_on_disk
@@ -28,7 +28,7 @@ from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.online import Stream
-from .._models.represent import represent
+from .._models.represent import explained_deviance, represent
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT
 from .._topics import Topics, divide_by_sums, make_topics, names_of, topic_shares
@@ -40,7 +40,7 @@ DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
 
-class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Estimator(TransformerMixin, BaseEstimator):
     """Base of all estimators.
 
     Docstrings are completed.  If learning is refused, fails or is interrupted, the attributes are
@@ -214,7 +214,7 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return found
 
 
-class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
+class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """A dictionary learned from X, over which samples are represented."""
 
     # Learns from checked X and from y, with what else `fit` takes, and sets the attributes.
@@ -385,6 +385,29 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         check_is_fitted(self)
         S = self._represent(self._checked(X, reset=False), X_weights)
         return topic_shares(S, self.components_)
+
+    def score(self, X: MatrixLike | CsrFile, y: Any = None, *, X_weights: Any = None) -> float:
+        """Return the share of the deviance of X that the model explains.
+
+        It is ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2
+        for squared errors, D^2 for other losses.
+
+        Returns
+        -------
+        float
+            At most 1, larger is better; 0 for a model that is no better than the mean, and for a
+            constant X.
+        """
+        del y
+        check_is_fitted(self)
+        return self._explained(self._checked(X, reset=False), X_weights)
+
+    def _explained(self, X: Any, X_weights: Any, **known: Any) -> float:
+        """Return the share of the deviance of checked data that the model explains."""
+        S, A = self._represent(X, X_weights, **known), self.components_
+        loss = getattr(self, "loss_", getattr(self, "loss", "kullback-leibler"))
+        options = {"X_weights": X_weights, "n_threads": self.n_threads}
+        return explained_deviance(X, [S, A.T], loss=loss, **options)
 
     def inverse_transform(self, X: Any) -> Array:
         """Return the data that a representation approximates, ``S @ components_``.

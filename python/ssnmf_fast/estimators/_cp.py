@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
+from .._common.bases import ClassNamePrefixFeaturesOutMixin
 from .._common.saved import COUNT, HISTORY, LOSS, Saved
 from .._common.text import short
 from .._data.border import check_factor, check_matrix, check_real
@@ -32,7 +32,7 @@ from ._receipts import WithReceipt
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
+class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """Nonnegative CP decomposition of a tensor, also of one whose slices arrive one by one.
 
     Minimizes ``sum W .* d(X, M)`` over models ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a
@@ -415,6 +415,7 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
             loss=self.loss_,
             X_weights=X_weights,
             n_threads=self.n_threads,
+            tensor=True,
         )
 
     def _with_rows(self, S: Array, mode: int) -> list[Array]:

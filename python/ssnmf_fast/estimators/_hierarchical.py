@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
+from .._common.bases import ClassifierMixin
 from .._common.saved import Saved
 from .._common.text import as_first_given, nfc, short
 from .._data.threads import one_blas_thread
@@ -214,7 +214,7 @@ _LEAST = 1e-12  # probability that can be corrected
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignore[misc]
+class HierarchicalClassifier(ClassifierMixin, FactorizationBase):
     """Semi-supervised NMF for labels that are parts of others, also with few labels.
 
     A label may be of any level: of some samples only the top is known, of most nothing.  Every
@@ -424,7 +424,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
         chances = self.predict_proba(X, level, X_weights=X_weights)
         return np.asarray(self.levels_[level][chances.argmax(axis=1)])
 
-    def score(
+    def score(  # type: ignore[override]
         self,
         X: Any,
         y: Any,

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
+from .._common.bases import OneToOneFeatureMixin
 from .._common.saved import COUNT, NUMBER, Saved
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype, list_entries
@@ -42,7 +42,7 @@ _TENTHS, _FEW_ENTRIES = 3, 100_000  # in larger tables one hidden tenth is enoug
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
+class LowRankImputer(OneToOneFeatureMixin, Estimator):
     """Fill missing entries by a low-rank model of the table.
 
     Columns are standardized by the means and deviations of their entries.  The model is that of
