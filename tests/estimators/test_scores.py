@@ -56,7 +56,7 @@ def test_a_constant_matrix_and_a_file(tmp_path):
     sparse = sp.csr_array(np.where(X < 0.5, 0, X))
     sp.save_npz(tmp_path / "X.npz", sparse.tocsr(), compressed=False)
     model = sf.NMF(2, random_state=0).fit(sparse)
-    on_disk = model.score(sf.open_csr(tmp_path / "X.npz"))
+    on_disk = model.score(sf.io.open_csr(tmp_path / "X.npz"))
     assert on_disk == pytest.approx(model.score(sparse), rel=1e-9)
 
 

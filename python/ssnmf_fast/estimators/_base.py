@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
@@ -18,11 +19,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._common.arrays import Array, MatrixLike
+from .._common.arrays import Array, Seed
 from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
-from .._data.arrays import check_dtype, refuse_on_disk
+from .._data.arrays import DataLike, check_dtype, refuse_on_disk
 from .._data.border import CleanMatrix, check_data, check_vector, readable, require_finite
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
@@ -35,7 +36,6 @@ from .._topics import Topics, divide_by_sums, make_topics, names_of, topic_share
 from ._docstrings import complete_methods
 from ._receipts import WithReceipt
 
-Starts: TypeAlias = str | tuple[Array, ...] | Sequence[Array] | None
 DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
@@ -100,11 +100,11 @@ class IterativeEstimator(Estimator):
 
     max_iter: int = 200
     tol: float = 1e-4
-    random_state: Any = None
+    random_state: Seed = None
     n_threads: int | None = None
     callback: Callable[[Any], Any] | None = None
     verbose: int = 0
-    dtype: Any = None
+    dtype: npt.DTypeLike | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -386,7 +386,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         S = self._represent(self._checked(X, reset=False), X_weights)
         return topic_shares(S, self.components_)
 
-    def score(self, X: MatrixLike | CsrFile, y: Any = None, *, X_weights: Any = None) -> float:
+    def score(self, X: DataLike, y: Any = None, *, X_weights: Any = None) -> float:
         """Return the share of the deviance of X that the model explains.
 
         It is ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2

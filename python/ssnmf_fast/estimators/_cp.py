@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName, Solver
 from .._common.bases import ClassNamePrefixFeaturesOutMixin
 from .._common.saved import COUNT, HISTORY, LOSS, Saved
 from .._common.text import short
 from .._data.border import check_factor, check_matrix, check_real
 from .._data.tensors import SparseTensor, Tensor, as_type, check_mode, check_tensor
 from .._data.threads import resolve_threads
-from .._models.factorize import factorize_tensor
+from .._models.factorize import TensorStart, factorize_tensor
 from .._models.online import Stream, refuse_changes
 from .._models.receipts import TENSOR_INPUTS, Claim, claim_of_tensor
 from .._models.represent import explained_deviance, represent_tensor
@@ -113,11 +113,11 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
 
     n_components: int = 10
     _: KW_ONLY
-    loss: str | float = "frobenius"
-    supervision_loss: str | float = "frobenius"
+    loss: LossName | float = "frobenius"
+    supervision_loss: LossName | float = "frobenius"
     supervision_weight: float = 1.0
-    solver: str = "auto"
-    init: Any = "auto"
+    solver: Solver = "auto"
+    init: TensorStart = "auto"
     n_starts: int = 1
     stream_mode: int = -1
     forget_factor: float = 0.98

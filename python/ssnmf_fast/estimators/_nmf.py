@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array, MatrixLike
+from .._common.arrays import Array, LossName, Solver
 from .._common.saved import Saved
 from .._common.text import short
 from .._common.warn import warn_user
-from .._data.arrays import as_array
+from .._data.arrays import DataLike, as_array
 from .._data.border import check_matrix
-from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Targets, is_indicator
+from .._models.factorize import Start
 from .._models.online import Online, learn_batch
 from .._models.represent import represent
 from .._solver.losses import loss_named
@@ -252,13 +252,13 @@ class NMF(BatchLearner):
 
     n_components: int = 10
     _: KW_ONLY
-    loss: str = "frobenius"
-    solver: str = "auto"
-    init: Any = "auto"
+    loss: LossName | float = "frobenius"
+    solver: Solver = "auto"
+    init: Start = "auto"
     n_starts: int = 1
     forget_factor: float = 0.8
-    A_support: Any = None
-    fixed_components: Any = None
+    A_support: npt.ArrayLike | None = None
+    fixed_components: npt.ArrayLike | None = None
     penalties: Any = None
 
     _saved: ClassVar = {"topic_names_": Saved("r", "text", optional=True)}
@@ -350,7 +350,7 @@ class NMF(BatchLearner):
 
     def score(
         self,
-        X: MatrixLike | CsrFile,
+        X: DataLike,
         y: Any = None,
         *,
         X_weights: Any = None,
