@@ -93,7 +93,7 @@ def measure(options: Options, draw: int, name: str, labels: str) -> Record:
         upper = labeled(data.y, most, draw)
         given[upper] = [group_of(one) for one in names[data.y[upper]]]
     given[whole] = paths[data.y[whole]]
-    model = sf.HierarchicalClassifier(random_state=draw).fit(data.X, given)
+    model = sf.HierarchicalClassifier(sf.FewLabelsClassifier(random_state=draw)).fit(data.X, given)
     groups, classes = model.levels_
     sums = np.array([[path.startswith(f"{g}/") for g in groups] for path in classes], dtype=float)
     above, last = model.classifiers_

@@ -248,8 +248,7 @@ class PredictsOnCluster(OnCluster):
         Parameters are those of the method in memory; all may be dask arrays.
         """
         in_memory: Any = super()
-        y, sample_weight = gather(None, y), gather(None, sample_weight)
-        return float(in_memory.score(X, y, sample_weight, **parameters))
+        return float(in_memory.score(X, gather(None, y), gather(None, sample_weight), **parameters))
 
 
 def _apply(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,23 +20,27 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._common.arrays import Array, Seed
+from .._common.arrays import Array, Matrix, Seed
 from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from .._common.foreign import refuse_foreign
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
 from .._data.arrays import DataLike, check_dtype, refuse_on_disk
 from .._data.border import CleanMatrix, check_data, check_vector, readable, require_finite
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
-from .._models.factorize import Factorization, factorize
+from .._models.factorize import Factorization, TensorFactorization, factorize
 from .._models.online import Stream
+from .._models.receipts import Claim, claim_of
 from .._models.represent import explained_deviance, represent
+from .._models.variational import VariationalFit
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
-from .._solver.result import RECEIPT
+from .._solver.result import RECEIPT, Receipt
+from .._solver.weights import WeightsLike
 from .._topics import Topics, divide_by_sums, make_topics, names_of, topic_shares
 from ._docstrings import complete_methods
-from ._receipts import WithReceipt
 
+Result: TypeAlias = Factorization | TensorFactorization | VariationalFit
 DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
@@ -50,6 +55,14 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     _allow_nan: ClassVar = True
     _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, beside inherited
+    receipt_: Receipt
+    _verifiable: ClassVar[bool] = False
+    _claim_of: Callable[..., Claim]  # for X and y, arguments of fit and a number of threads
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Answer arguments of scikit-learn's NMF."""
+        refuse_foreign(cls.__name__, kwargs)
+        return super().__new__(cls)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # First the others: scikit-learn wraps methods too, and may fail after the method itself.
@@ -68,7 +81,29 @@ class Estimator(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _arguments(self, function: Callable[..., Any]) -> dict[str, Any]:
+    def _claim(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim | None:
+        """Return what :func:`ssnmf_fast.verify` checks; None without a receipt."""
+        name = type(self).__name__
+        if not self._verifiable:
+            raise TypeError(f"verify is not available for {name}: it keeps no receipt of its fit.")
+        check_is_fitted(self)
+        arguments = signature(self.fit).parameters.keys() - {"X", "y"}
+        parameters = self.get_params(deep=False).keys()
+        unknown = sorted(given.keys() - arguments - parameters)
+        if unknown:
+            raise TypeError(
+                f"{name}.fit has no argument {unknown[0]!r}; valid arguments are "
+                f"{', '.join(sorted(arguments))}, and the parameters of the estimator."
+            )
+        if not hasattr(self, "receipt_"):
+            return None
+        model = copy(self)  # parameters that files do not keep are given again
+        for key in given.keys() & parameters:
+            setattr(model, key, given[key])
+        of_fit = {key: value for key, value in given.items() if key in arguments}
+        return model._claim_of(X, y, of_fit, threads)
+
+    def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         """Return the parameters that a function has too."""
         names = signature(function).parameters
         return {name: p for name, p in self.get_params(deep=False).items() if name in names}
@@ -77,12 +112,10 @@ class Estimator(TransformerMixin, BaseEstimator):
 def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
+        refuse_foreign(method.__qualname__, kwargs)
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)
-            receipt = vars(self).get("receipt_")
-            if receipt is not None and receipt is not before.get("receipt_"):
-                self._seal()
             numbers = [name for name, saved in self._saved.items() if saved.of_numbers]
             require_finite({name: arrays_of(vars(self).get(name)) for name in numbers})
             return result
@@ -111,7 +144,7 @@ class IterativeEstimator(Estimator):
         tags.input_tags.positive_only = tags.input_tags.sparse = True
         return tags
 
-    def _warn_unless_converged(self, result: Any) -> None:
+    def _warn_unless_converged(self, result: Result) -> None:
         """Warn if a fit has met `max_iter` before its stopping rule."""
         if not result.converged and self.tol > 0 and 0 < self.max_iter <= result.n_iter:
             warn_user(
@@ -122,7 +155,7 @@ class IterativeEstimator(Estimator):
             )
 
 
-def require(estimator: Any, X: Any, y: Any) -> None:
+def require(estimator: Estimator, X: DataLike, y: npt.ArrayLike | None) -> None:
     """Raise ValueError unless there is a `y` with one row for each sample of X."""
     if y is None:
         raise ValueError(
@@ -133,7 +166,7 @@ def require(estimator: Any, X: Any, y: Any) -> None:
 
 
 def score_labeled(
-    predicted: Any, truth: Array, labeled: Array, sample_weight: Any, metric: Any
+    predicted: Any, truth: Array, labeled: Array, sample_weight: npt.ArrayLike | None, metric: Any
 ) -> float:
     """Compare the predictions for the labeled samples with the truth."""
     if not labeled.any():
@@ -147,10 +180,9 @@ def score_labeled(
     return float(metric(truth, predicted[labeled], sample_weight=sample_weight))
 
 
-_LEAST = 1e-12  # share that stands for 0, of which pyLDAvis would take the logarithm
-
-
-def arrays_for_pyldavis(X: Any, shares: Array, A: Array, vocabulary: list[str]) -> dict[str, Any]:
+def arrays_for_pyldavis(
+    X: Matrix | CsrFile, shares: Array, A: Array, vocabulary: list[str]
+) -> dict[str, Any]:
     """Return the arguments of ``pyLDAvis.prepare``, without documents of no word or no topic.
 
     `shares` (n, r) are those of every topic in the documents X (n, m), and A (r, m) has the topics.
@@ -170,18 +202,18 @@ def arrays_for_pyldavis(X: Any, shares: Array, A: Array, vocabulary: list[str]) 
             "X has no document of which a topic explains something: there is nothing to draw. Give "
             "documents with words that the fit knows."
         )
+
+    def distributions(values: Array) -> Array:
+        """Return rows that sum to 1, without zeros, of which pyLDAvis would take the logarithm."""
+        return divide_by_sums(np.maximum(divide_by_sums(values), 1e-12))
+
     return {
-        "topic_term_dists": _distributions(A),
-        "doc_topic_dists": _distributions(shares[documents]),
+        "topic_term_dists": distributions(A),
+        "doc_topic_dists": distributions(shares[documents]),
         "doc_lengths": np.concatenate(lengths),
         "vocab": vocabulary,
         "term_frequency": frequency,
     }
-
-
-def _distributions(values: Array) -> Array:
-    """Return rows that sum to 1 and have no zeros; a row of zeros becomes an even one."""
-    return divide_by_sums(np.maximum(divide_by_sums(values), _LEAST))
 
 
 def keep_stream(model: Any, stream: Stream) -> None:
@@ -214,7 +246,7 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return found
 
 
-class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
+class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """A dictionary learned from X, over which samples are represented."""
 
     # Learns from checked X and from y, with what else `fit` takes, and sets the attributes.
@@ -234,6 +266,39 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
 
     _takes_files: ClassVar[bool] = True  # whether X may be on disk
 
+    _verifiable = True
+    # Returns the inputs of `factorize` in the fit, for checked X, y and the arguments of `fit`.
+    _fit_inputs: Callable[..., Mapping[str, Any]]
+
+    @property
+    def factorization_(self) -> Factorization:
+        """Result of the last fit, with its receipt; it shares the arrays of the attributes."""
+        receipt = getattr(self, "receipt_", None)
+        if receipt is None:
+            raise AttributeError(
+                f"{type(self).__name__} has a factorization_ after fit only, not after partial_fit "
+                "or on a cluster."
+            )
+        return Factorization(
+            self.representation_,
+            self.components_,
+            self.label_components_ if "B" in receipt.parts else None,
+            self.objective_,
+            self.n_iter_,
+            receipt.converged,
+            receipt.settings["supervision_weight"],
+            feature_weight=receipt.settings.get("feature_weight"),
+            receipt=receipt,
+        )
+
+    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+        X = self._checked(X, reset=False)
+        inputs = self._fit_inputs(X, y, **given)
+        claim = claim_of(self.factorization_, CleanMatrix(X), inputs, threads)
+        # A support that is not reproduced: zeros of the start, which stay, have its effect.
+        support = {k: v for k, v in claim.receipt.inputs.items() if k == "S_support"}
+        return replace(claim, inputs=support | claim.inputs)
+
     @property
     def n_components_(self) -> int:
         """Number of components of the fit, also where `n_components` is chosen ("auto")."""
@@ -244,7 +309,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def _checked(self, X: Any, *, reset: bool) -> Any:
+    def _checked(self, X: DataLike, *, reset: bool) -> Any:
         """Return clean data, which scikit-learn has checked too."""
         if not self._takes_files:
             refuse_on_disk(X, type(self).__name__)
@@ -277,14 +342,16 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
                 "NaN in dense data, and take weights.missing for sparse ones."
             )
 
-    def _refuse_weights(self, X_weights: Any) -> None:
+    def _refuse_weights(self, X_weights: WeightsLike) -> None:
         if X_weights is not None:
             raise TypeError(
                 f"{type(self).__name__} takes no X_weights. Leave them out, or use NMF or "
                 "SSNMFClassifier."
             )
 
-    def fit(self: Self, X: Any, y: Any = None, *, X_weights: Any = None) -> Self:
+    def fit(
+        self: Self, X: DataLike, y: npt.ArrayLike | None = None, *, X_weights: WeightsLike = None
+    ) -> Self:
         """Learn a dictionary.
 
         Parameters
@@ -300,7 +367,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Array:
+    def fit_transform(self, X: DataLike, y: npt.ArrayLike | None = None, **given: Any) -> Array:
         """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
 
         The labels do not affect the result.  The factor of the fit itself, which they do affect, is
@@ -318,10 +385,15 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         """Return what of the arguments of fit a representation needs, too."""
         return {"covariates": given["covariates"]} if given.get("covariates") is not None else {}
 
-    def _keep(self, result: Factorization, **attributes: Any) -> None:
-        """Set the attributes of a fit, and warn if it has not converged."""
+    def _keep(
+        self, result: Factorization, inputs: Mapping[str, Any] | None = None, **attributes: Any
+    ) -> None:
+        """Set the attributes of a fit, and warn if it has not converged.
+
+        Fingerprints of further `inputs` are added to the receipt.
+        """
         of_batches = ("_online", "_offset", "_weight_of_labeled")
-        for earlier in (*of_batches, "refitted_label_components_", "topic_names_"):
+        for earlier in (*of_batches, "refitted_label_components_", "topic_names_", "receipt_"):
             self.__dict__.pop(earlier, None)
         if getattr(self, "penalties", None) is not None:
             attributes["sample_penalties_"] = plain_penalties(self.penalties)
@@ -333,17 +405,15 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
             self.label_components_ = result.B
         for name, value in attributes.items():
             setattr(self, name, value)
-        self._note(result.receipt, result.objective)
+        if result.receipt is not None:
+            self.receipt_ = result.receipt.with_inputs(**inputs or {})
         self._warn_unless_converged(result)
-
-    def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
-        return super()._arguments(function)
 
     def _factorize(self, X: Any, Y: Any = None, **arguments: Any) -> Factorization:
         """Factorize checked data; estimators on a cluster do it there."""
         return factorize(CleanMatrix(X), Y, **arguments)
 
-    def _represent(self, X: Any, X_weights: Any, **known: Any) -> Array:
+    def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         """Represent checked data."""
         return represent(
             CleanMatrix(X),
@@ -355,11 +425,11 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
             **known,
         )
 
-    def _features(self, X: Any, X_weights: Any, **known: Any) -> Array:
+    def _features(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         """Represent checked data, as `transform` returns it."""
         return self._represent(X, X_weights, **known)
 
-    def transform(self, X: Any, *, X_weights: Any = None) -> Array:
+    def transform(self, X: DataLike, *, X_weights: WeightsLike = None) -> Array:
         """Represent samples over the learned dictionary.
 
         Returns
@@ -370,7 +440,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         check_is_fitted(self)
         return self._features(self._checked(X, reset=False), X_weights)
 
-    def topic_proportions(self, X: Any, *, X_weights: Any = None) -> Array:
+    def topic_proportions(self, X: DataLike, *, X_weights: WeightsLike = None) -> Array:
         """Return the share of each sample that every component explains.
 
         A component explains its coefficient in S times the sum of its row of `components_`.  The
@@ -386,7 +456,9 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         S = self._represent(self._checked(X, reset=False), X_weights)
         return topic_shares(S, self.components_)
 
-    def score(self, X: DataLike, y: Any = None, *, X_weights: Any = None) -> float:
+    def score(
+        self, X: DataLike, y: npt.ArrayLike | None = None, *, X_weights: WeightsLike = None
+    ) -> float:
         """Return the share of the deviance of X that the model explains.
 
         It is ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2
@@ -402,14 +474,15 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         check_is_fitted(self)
         return self._explained(self._checked(X, reset=False), X_weights)
 
-    def _explained(self, X: Any, X_weights: Any, **known: Any) -> float:
+    def _explained(self, X: Any, X_weights: WeightsLike, **known: Any) -> float:
         """Return the share of the deviance of checked data that the model explains."""
         S, A = self._represent(X, X_weights, **known), self.components_
         loss = getattr(self, "loss_", getattr(self, "loss", "kullback-leibler"))
-        options = {"X_weights": X_weights, "n_threads": self.n_threads}
-        return explained_deviance(X, [S, A.T], loss=loss, **options)
+        return explained_deviance(
+            X, [S, A.T], loss=loss, X_weights=X_weights, n_threads=self.n_threads
+        )
 
-    def inverse_transform(self, X: Any) -> Array:
+    def inverse_transform(self, X: npt.ArrayLike) -> Array:
         """Return the data that a representation approximates, ``S @ components_``.
 
         Parameters
@@ -424,7 +497,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         S = self._checked_features(X)
         return product(S, self.components_, "the data")
 
-    def _checked_features(self, X: Any) -> Array:
+    def _checked_features(self, X: npt.ArrayLike) -> Array:
         """Return what :meth:`transform` returned, checked."""
         check_is_fitted(self)
         S: Array = check_array(readable(X, "X"), dtype=check_dtype(self.dtype, DTYPES))
@@ -435,7 +508,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
             )
         return S
 
-    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
+    def topics(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10) -> Topics:
         """Return the features with the largest weights of every component.
 
         Components of a Bayesian model that explain nothing (see `active_components_`) have no
@@ -452,7 +525,9 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         active = getattr(self, "active_components_", None)
         return make_topics(self.components_, feature_names, n_terms, *self._class_shares(), active)
 
-    def to_pyldavis(self, X: Any, feature_names: Any = None) -> dict[str, Any]:
+    def to_pyldavis(
+        self, X: DataLike, feature_names: npt.ArrayLike | None = None
+    ) -> dict[str, Any]:
         """Return what pyLDAvis draws of the topics and of some documents.
 
         ``pyLDAvis.prepare(**model.to_pyldavis(X, names), sort_topics=False, start_index=0)`` counts

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, Solver
@@ -15,24 +16,24 @@ from .._common.bases import ClassNamePrefixFeaturesOutMixin
 from .._common.saved import COUNT, HISTORY, LOSS, Saved
 from .._common.text import short
 from .._data.border import check_factor, check_matrix, check_real
-from .._data.tensors import SparseTensor, Tensor, as_type, check_mode, check_tensor
+from .._data.tensors import SparseTensor, Tensor, TensorLike, as_type, check_mode, check_tensor
 from .._data.threads import resolve_threads
 from .._models.factorize import TensorStart, factorize_tensor
 from .._models.online import Stream, refuse_changes
-from .._models.receipts import TENSOR_INPUTS, Claim, claim_of_tensor
+from .._models.receipts import Claim, claim_of_tensor
 from .._models.represent import explained_deviance, represent_tensor
 from .._solver.losses import loss_named
-from .._solver.result import RECEIPT, Receipt, TensorFactorization, dense_model, sizes_of
+from .._solver.result import RECEIPT, TensorFactorization, dense_model, sizes_of
 from .._solver.starts import given_factors
+from .._solver.weights import WeightsLike
 from .._topics import Topics, make_topics
 from ._base import IterativeEstimator, keep_stream
 from ._docstrings import complete_docstring
-from ._receipts import WithReceipt
 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
+class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """Nonnegative CP decomposition of a tensor, also of one whose slices arrive one by one.
 
     Minimizes ``sum W .* d(X, M)`` over models ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a
@@ -122,7 +123,7 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
     stream_mode: int = -1
     forget_factor: float = 0.98
 
-    _of_fit: ClassVar = TENSOR_INPUTS
+    _verifiable = True
     _saved: ClassVar[dict[str, Saved]] = {
         "factors_": Saved("?r", container=list),
         "weights_": Saved("r", "finite"),
@@ -163,10 +164,10 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: TensorLike,
+        y: npt.ArrayLike | None = None,
         *,
-        X_weights: Any = None,
+        X_weights: WeightsLike = None,
         labels: Mapping[int, Any] | None = None,
     ) -> NonnegativeCP:
         """Decompose a tensor.
@@ -195,23 +196,33 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
         check_mode(self.stream_mode, "stream_mode", len(result.factors))
         for name in ("stream_statistics_", "stream_mode_"):
             self.__dict__.pop(name, None)
+        assert result.receipt is not None
+        self.receipt_ = result.receipt
         self.factors_, self.weights_ = result.factors, result.weights
         self.label_components_ = result.label_components
         self.objective_, self.n_iter_, self.loss_ = result.objective, result.n_iter, self.loss
-        self._note(result.receipt)
         self._warn_unless_converged(result)
         return self
 
-    def _claim_of(
-        self, receipt: Receipt, X: Any, y: Any, given: Mapping[str, Any], threads: int
-    ) -> Claim:
-        given = dict(given) if y is None else {"labels": y, **given}
-        fitted = self.factors_, self.weights_, self.label_components_, self.objective_
-        result = TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt=receipt)
-        found = claim_of_tensor(result, X, given, threads)
-        return replace(found, parts=self._parts(), settings=self._recorded())
+    @property
+    def factorization_(self) -> TensorFactorization:
+        """Result of the last :meth:`fit`, with its receipt; it shares the arrays of the attributes.
 
-    def partial_fit(self, X: Any, y: Any = None, *, one_slice: bool | None = None) -> NonnegativeCP:
+        Not after :meth:`partial_fit`.
+        """
+        receipt = getattr(self, "receipt_", None)
+        if receipt is None:
+            raise AttributeError("NonnegativeCP has a factorization_ after fit only.")
+        fitted = self.factors_, self.weights_, self.label_components_, self.objective_
+        return TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt=receipt)
+
+    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+        inputs = given if y is None else {"labels": y, **given}
+        return claim_of_tensor(self.factorization_, X, inputs, threads)
+
+    def partial_fit(
+        self, X: TensorLike, y: npt.ArrayLike | None = None, *, one_slice: bool | None = None
+    ) -> NonnegativeCP:
         """Learn from new slices along `stream_mode`, in addition to earlier ones.
 
         Parameters
@@ -304,7 +315,7 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
         """Return the factors of all modes but one."""
         return [F for k, F in enumerate(self.factors_) if k != mode]
 
-    def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Array:
+    def fit_transform(self, X: TensorLike, y: npt.ArrayLike | None = None, **given: Any) -> Array:
         """Fit, then transform the same tensor: the same as ``fit(X).transform(X)``.
 
         That is the factor of the first mode, with the weights of the components folded in: the sum
@@ -319,7 +330,7 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
         self.fit(X, y, **given)
         return self.transform(X, X_weights=given.get("X_weights"))
 
-    def transform(self, X: Any, *, mode: int = 0, X_weights: Any = None) -> Array:
+    def transform(self, X: TensorLike, *, mode: int = 0, X_weights: WeightsLike = None) -> Array:
         """Represent rows of a mode, seen or new, over the factors of the others.
 
         The problem is convex, and every row is solved until it meets the Karush-Kuhn-Tucker
@@ -354,7 +365,7 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
             X, others, mode, loss=self.loss_, X_weights=X_weights, n_threads=self.n_threads
         )
 
-    def inverse_transform(self, X: Any, *, mode: int = 0) -> Array:
+    def inverse_transform(self, X: TensorLike, *, mode: int = 0) -> Array:
         """Return the tensor that a representation of a mode approximates.
 
         Parameters
@@ -383,7 +394,14 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
         factors = self._with_rows(S, mode)
         return dense_model(np.ones(rank, S.dtype), factors, "give fewer rows at a time")
 
-    def score(self, X: Any, y: Any = None, *, mode: int = 0, X_weights: Any = None) -> float:
+    def score(
+        self,
+        X: TensorLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        mode: int = 0,
+        X_weights: WeightsLike = None,
+    ) -> float:
         """Return the share of the deviance of X that the model explains, with rows as fits best.
 
         It is ``1 - loss(X, M) / loss(X, mean of X)``, where M is the model whose factor of `mode`
@@ -422,7 +440,9 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
         """Return the factors with another one for a mode."""
         return [S if k == mode else F for k, F in enumerate(self.factors_)]
 
-    def topics(self, feature_names: Any = None, n_terms: int = 10, mode: int = 1) -> Topics:
+    def topics(
+        self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10, mode: int = 1
+    ) -> Topics:
         """Return the entries of a mode with the largest weights in every component.
 
         Parameters

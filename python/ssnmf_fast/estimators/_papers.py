@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
-from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
@@ -20,43 +19,12 @@ from .._data.border import CleanMatrix, check_integer, check_matrix, check_optio
 from .._labels import ClassLabels, Indicators, LabelLists, labels_of
 from .._models.factorize import factorize
 from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
-from .._models.receipts import Claim
+from .._models.receipts import Claim, claim_of
 from .._solver.build import as_weights, collapse
 from .._solver.losses import loss_named
-from .._solver.result import Receipt, fingerprints
-from .._topics import Topics
 from ._base import require
 from ._docstrings import complete_docstring
-from ._predicting import ReadoutPredictions
-from ._receipts import Restated, said_by
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class NamedTopics(ReadoutPredictions):
-    """A dictionary whose first topics have names, which are also classes of the samples."""
-
-    _saved: ClassVar = {
-        "topic_names_": Saved("t"),
-        "n_labeled_": COUNT,
-    }
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the topics; those of free ones are "free0", "free1", ...
-
-        Returns
-        -------
-        ndarray of str, shape (r,)
-        """
-        check_is_fitted(self)
-        return np.array(self._names(), dtype=object)
-
-    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights of every topic, and the names of topics."""
-        return super().topics(feature_names, n_terms).named(self._names())
-
-    def _names(self) -> list[str]:
-        named = [str(name) for name in self.topic_names_.tolist()]
-        return named + [f"free{k}" for k in range(len(self.components_) - len(named))]
+from ._predicting import NamedTopics, ReadoutPredictions
 
 
 @complete_docstring
@@ -73,9 +41,7 @@ class ConstrainedNMF(ReadoutPredictions):
     init : {"random", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r), whose rows are averaged by class, and A (r, m).
     callback : callable, optional
-        Called with a state (``iteration``, ``objective``, read-only ``S`` and ``A``) after every
-        check of the objective, S having a row for each class, then one for each unlabeled sample;
-        returning True stops the fit.
+        As in :class:`NMF`; S has a row for each class, then one for each unlabeled sample.
 
     Attributes
     ----------
@@ -91,7 +57,7 @@ class ConstrainedNMF(ReadoutPredictions):
     -----
     `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN for an unlabeled
     one.  Samples that share a row count as one, their weighted mean: a fit with many labels is
-    faster than one without, and has the paper's updates.
+    faster than one without.
 
     References
     ----------
@@ -120,13 +86,15 @@ class ConstrainedNMF(ReadoutPredictions):
         "n_labeled_": COUNT,
     }
 
-    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+        X = self._checked(X, reset=False)
         require(self, X, y)
         groups, n_groups = _groups(ClassLabels(y, self.unlabeled))
-        loss = loss_named(self.loss, "loss")
+        loss = loss_named(self.receipt_.settings["loss"], "loss")
         means, weights, constant = collapse(X, given.get("X_weights"), groups, n_groups, loss)
         S = self.representation_[np.unique(groups, return_index=True)[1]]
-        return Restated(means, {"X_weights": weights}, S=S, constant=constant)
+        result = replace(self.factorization_, S=S)
+        return claim_of(result, CleanMatrix(means), {"X_weights": weights}, threads, constant)
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)
@@ -141,8 +109,9 @@ class ConstrainedNMF(ReadoutPredictions):
         result = factorize(means, X_weights=weights, **arguments)
         k = len(labels.classes)
         objective = [(step, value + constant) for step, value in result.objective]
+        receipt = result.receipt and result.receipt.with_objective(objective)
         self._keep(
-            replace(result, S=result.S[groups], objective=objective),
+            replace(result, S=result.S[groups], objective=objective, receipt=receipt),
             class_representation_=result.S[:k].copy(),
             n_labeled_=int(labels.labeled.sum()),
         )
@@ -212,11 +181,10 @@ class TopicSupervisedNMF(NamedTopics):
     - a list with a list of topics for each document, empty or None for an unlabeled one;
     - one topic for each document, or -1, None or NaN;
     - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with a row of zeros, of -1 or of NaN
-      for an unlabeled document; then the topics are called by its columns or 0 ... k - 1.
+      for an unlabeled document; the topics have the names of its columns, or 0 ... k - 1.
 
-    :meth:`transform` represents new documents over all topics.  :meth:`predict` gives a topic for
-    each document or, where `y` held lists or a matrix, a matrix of 0 and 1 with a column for each
-    of `topic_names_`; its readout is fitted to representations that do not use the labels.
+    :meth:`predict` returns a topic for each document or, where `y` held lists or a matrix, a matrix
+    of 0 and 1 with a column for each of `topic_names_`.
 
     References
     ----------
@@ -243,10 +211,10 @@ class TopicSupervisedNMF(NamedTopics):
     topic_names: Any = None
     predicts: bool = True
 
-    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+    def _fit_inputs(self, X: Any, y: Any, *, X_weights: Any = None) -> dict[str, Any]:
         require(self, X, y)
         lists = LabelLists(y, self.topic_names_.tolist(), self.unlabeled)
-        return Restated(X, self._known(X, lists, given.get("X_weights"), self.n_components_))
+        return self._known(X, lists, X_weights, self.n_components_)
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)
@@ -343,9 +311,8 @@ class MarginNMF(ReadoutPredictions):
     Notes
     -----
     `y` in :meth:`fit` holds a class label for each sample, with -1, None or NaN for an unlabeled
-    one (two classes: one machine; more: one for every pair), or, for multiple labels, is an
-    indicator matrix with rows of NaN (dense) or -1 for unlabeled samples (one machine for each
-    label).  X must be complete.
+    one (a machine for every pair of classes), or is an indicator matrix with rows of NaN (dense) or
+    -1 for unlabeled samples (a machine for each label).  X must be complete.
 
     References
     ----------
@@ -395,21 +362,17 @@ class MarginNMF(ReadoutPredictions):
         y : array_like, shape (n,) or (n, k)
             Labels, as the class describes them.  With `alpha` they are optional and only predict.
         alpha : array_like or scipy.sparse, shape (n, q), optional
-            Nonnegative coefficients of the combinations to preserve, one in each column, in place
-            of those of support vector machines: for example of a perceptron.
+            Nonnegative coefficients of other combinations to preserve, one in each column.
         """
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, alpha=alpha)
         return self
 
-    def _claim_of(
-        self, receipt: Receipt, X: Any, y: Any, given: Mapping[str, Any], threads: int
-    ) -> Claim:
-        labels = None if y is None else labels_of(y, self.unlabeled)
-        result, weights = self._as_factorization(receipt), given.get("X_weights")
-        clean = CleanMatrix(self._checked(X, reset=False))
-        found = claim_of_preserving(result, clean, self.alpha_, weights, threads)
-        inputs = found.inputs | fingerprints({"y": said_by(labels)})
-        return replace(found, parts=self._parts(), inputs=inputs, settings=self._recorded())
+    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+        targets = None if y is None else labels_of(y, self.unlabeled)
+        inputs = {"X_weights": given.get("X_weights"), "alpha": self.alpha_}
+        inputs["y"] = None if targets is None else targets.matrix(np.float64)
+        X = CleanMatrix(self._checked(X, reset=False))
+        return claim_of_preserving(self.factorization_, X, inputs, threads)
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, alpha: Any = None) -> None:
         check_option(self.features, "features", FEATURES)
@@ -428,8 +391,9 @@ class MarginNMF(ReadoutPredictions):
             alpha = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
             alpha = sp.csr_array(alpha, copy=True)
         result, weight = factorize_preserving(CleanMatrix(X), alpha, X_weights, **self._arguments())
-        self._keep(result, alpha_=alpha, n_directions_=alpha.shape[1], supervision_weight_=weight)
-        self._note_inputs(y=said_by(targets))
+        inputs = {"y": None if targets is None else targets.matrix(np.float64)}
+        learned = {"alpha_": alpha, "n_directions_": alpha.shape[1], "supervision_weight_": weight}
+        self._keep(result, inputs, **learned)
         self._drop_readout()
         if targets is not None:
             self._keep_predictions(X, X_weights, targets)
