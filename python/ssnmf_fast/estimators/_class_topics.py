@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LabelsLike, Matrix
 from .._data.border import CleanMatrix, check_random_state
 from .._data.csr_file import CsrFile, chosen_rows, row_counts
 from .._labels import labels_of
@@ -156,7 +156,7 @@ class LabeledSamples:
         """Return a start of S, see :func:`even_start`; without a support, all may be positive."""
         return even_start(self._seen, A, support)
 
-    def labeled_sums(self, S: Any) -> Array:
+    def labeled_sums(self, S: Array) -> Array:
         """Return the sums of S over the labeled samples."""
         known = self.labels.known
         return np.asarray((S[known] * self.labels.weight[known, None]).sum(axis=0))
@@ -241,7 +241,7 @@ class LabeledSamples:
         return topic_shares(S if some else S[rows], A)
 
 
-def weighted_sums(X: Any, weights: Array) -> Array:
+def weighted_sums(X: Matrix, weights: Array) -> Array:
     """Return weights^T X, (columns of weights, m), float64; rows without weight are not read."""
     if isinstance(X, CsrFile):
         sums = np.zeros((weights.shape[1], X.shape[1]))
@@ -255,7 +255,7 @@ def weighted_sums(X: Any, weights: Array) -> Array:
     return np.asarray((part.T @ weights[rows]).T, dtype=np.float64)
 
 
-def targets_of(labels: TrainingLabels, dtype: Any) -> tuple[Any, Any]:
+def targets_of(labels: TrainingLabels, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """Return labels as Y, and its weights."""
     weights = labels.entry_weights * labels.weight[:, None]
     Y = np.where(weights > 0, labels.members, 0).astype(dtype)
@@ -263,7 +263,7 @@ def targets_of(labels: TrainingLabels, dtype: Any) -> tuple[Any, Any]:
     return Y, as_outer(weights[:, 0]) if equal else weights
 
 
-def restated_by_labels(model: Any, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+def restated_by_labels(model: Any, X: Matrix, y: LabelsLike, given: Mapping[str, Any]) -> Restated:
     """Tell the fit of a classifier again; with supports it needs no labels, but compares them."""
     require(model, X, y)
     weights = given.get("label_weight"), given.get("sample_weight")
