@@ -14,10 +14,10 @@ import pytest
 import scipy.sparse as sp
 from each import each
 from honest_fits import Fit, N, counts
-from internals import receipt as receipts
 from levels import AVAILABLE, environment
 
 import ssnmf_fast as sf
+from ssnmf_fast._solver import result as receipts
 
 RNG = np.random.default_rng(0)
 X = counts(RNG)
@@ -249,7 +249,7 @@ def test_a_result_without_a_receipt_says_so():
 
 
 def test_what_cannot_be_verified_is_refused():
-    with pytest.raises(TypeError, match="a dict cannot be verified"):
+    with pytest.raises(TypeError, match="verify is not available for dict"):
         sf.verify({}, X)
     with pytest.raises(TypeError, match="no argument 'Z_weights'"):
         sf.verify(RESULTS["float64"], X, LABELS, Z_weights=1)

@@ -185,7 +185,12 @@ _RESULTS: dict[Any, Table] = {
 _FITTED = ("components_", "factors_", "classifiers_")
 _OF_THE_COMMAND = "model.npz"
 # Names in the golden files, until these are written again.
-_FORMER = {"rank": "n_components", "rank_": "n_components_"}
+_FORMER = {
+    "rank": "n_components",
+    "rank_": "n_components_",
+    "density": "neighbor_distances",
+    "density_threshold": "distance_threshold",
+}
 _MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 

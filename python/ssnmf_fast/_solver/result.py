@@ -105,6 +105,11 @@ class Receipt:
         """Return the receipt with the fingerprints of further inputs; None is left out."""
         return replace(self, inputs=self.inputs | fingerprints(given)).sealed()
 
+    def with_objective(self, history: History) -> Receipt:
+        """Return the receipt with the values of another objective."""
+        parts = self.parts | parts_of({}, history, 1)
+        return replace(self, objective=history[-1][1], parts=parts).sealed()
+
     def plain(self) -> dict[str, Any]:
         """Return what a file holds."""
         return asdict(self)

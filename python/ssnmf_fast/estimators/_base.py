@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
     check_array,
@@ -19,29 +20,29 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Seed
+from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from .._common.foreign import refuse_foreign
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
-from .._data.arrays import check_dtype, refuse_on_disk
+from .._data.arrays import DataLike, check_dtype, refuse_on_disk
 from .._data.border import CleanMatrix, check_data, check_vector, readable, require_finite
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.online import Stream
-from .._models.represent import represent
+from .._models.receipts import Claim, claim_of
+from .._models.represent import explained_deviance, represent
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
-from .._solver.result import RECEIPT
+from .._solver.result import RECEIPT, Receipt
 from .._topics import Topics, divide_by_sums, make_topics, names_of, topic_shares
 from ._docstrings import complete_methods
-from ._receipts import WithReceipt
 
-Starts: TypeAlias = str | tuple[Array, ...] | Sequence[Array] | None
 DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
 
-class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Estimator(TransformerMixin, BaseEstimator):
     """Base of all estimators.
 
     Docstrings are completed.  If learning is refused, fails or is interrupted, the attributes are
@@ -51,6 +52,9 @@ class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     _allow_nan: ClassVar = True
     _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, beside inherited
+    receipt_: Receipt
+    _verifiable: ClassVar[bool] = False
+    _claim_of: Callable[..., Claim]  # for X and y, arguments of fit and a number of threads
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Answer arguments of scikit-learn's NMF."""
@@ -74,6 +78,28 @@ class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def _claim(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim | None:
+        """Return what :func:`ssnmf_fast.verify` checks; None without a receipt."""
+        name = type(self).__name__
+        if not self._verifiable:
+            raise TypeError(f"verify is not available for {name}: it keeps no receipt of its fit.")
+        check_is_fitted(self)
+        arguments = signature(self.fit).parameters.keys() - {"X", "y"}
+        parameters = self.get_params(deep=False).keys()
+        unknown = sorted(given.keys() - arguments - parameters)
+        if unknown:
+            raise TypeError(
+                f"{name}.fit has no argument {unknown[0]!r}; valid arguments are "
+                f"{', '.join(sorted(arguments))}, and the parameters of the estimator."
+            )
+        if not hasattr(self, "receipt_"):
+            return None
+        model = copy(self)  # parameters that files do not keep are given again
+        for key in given.keys() & parameters:
+            setattr(model, key, given[key])
+        of_fit = {key: value for key, value in given.items() if key in arguments}
+        return model._claim_of(X, y, of_fit, threads)
+
     def _arguments(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return the parameters that a function has too."""
         names = signature(function).parameters
@@ -87,9 +113,6 @@ def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)
-            receipt = vars(self).get("receipt_")
-            if receipt is not None and receipt is not before.get("receipt_"):
-                self._seal()
             numbers = [name for name, saved in self._saved.items() if saved.of_numbers]
             require_finite({name: arrays_of(vars(self).get(name)) for name in numbers})
             return result
@@ -107,11 +130,11 @@ class IterativeEstimator(Estimator):
 
     max_iter: int = 200
     tol: float = 1e-4
-    random_state: Any = None
+    random_state: Seed = None
     n_threads: int | None = None
     callback: Callable[[Any], Any] | None = None
     verbose: int = 0
-    dtype: Any = None
+    dtype: npt.DTypeLike | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -221,7 +244,7 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return found
 
 
-class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
+class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """A dictionary learned from X, over which samples are represented."""
 
     # Learns from checked X and from y, with what else `fit` takes, and sets the attributes.
@@ -240,6 +263,39 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
     }
 
     _takes_files: ClassVar[bool] = True  # whether X may be on disk
+
+    _verifiable = True
+    # Returns the inputs of `factorize` in the fit, for checked X, y and the arguments of `fit`.
+    _fit_inputs: Callable[..., Mapping[str, Any]]
+
+    @property
+    def factorization_(self) -> Factorization:
+        """Result of the last fit, with its receipt; it shares the arrays of the attributes."""
+        receipt = getattr(self, "receipt_", None)
+        if receipt is None:
+            raise AttributeError(
+                f"{type(self).__name__} has a factorization_ after fit only, not after partial_fit "
+                "or on a cluster."
+            )
+        return Factorization(
+            self.representation_,
+            self.components_,
+            self.label_components_ if "B" in receipt.parts else None,
+            self.objective_,
+            self.n_iter_,
+            receipt.converged,
+            receipt.settings["supervision_weight"],
+            feature_weight=receipt.settings.get("feature_weight"),
+            receipt=receipt,
+        )
+
+    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+        X = self._checked(X, reset=False)
+        inputs = self._fit_inputs(X, y, **given)
+        claim = claim_of(self.factorization_, CleanMatrix(X), inputs, threads)
+        # A support that is not reproduced: zeros of the start, which stay, have its effect.
+        support = {k: v for k, v in claim.receipt.inputs.items() if k == "S_support"}
+        return replace(claim, inputs=support | claim.inputs)
 
     @property
     def n_components_(self) -> int:
@@ -325,10 +381,15 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         """Return what of the arguments of fit a representation needs, too."""
         return {"covariates": given["covariates"]} if given.get("covariates") is not None else {}
 
-    def _keep(self, result: Factorization, **attributes: Any) -> None:
-        """Set the attributes of a fit, and warn if it has not converged."""
+    def _keep(
+        self, result: Factorization, inputs: Mapping[str, Any] | None = None, **attributes: Any
+    ) -> None:
+        """Set the attributes of a fit, and warn if it has not converged.
+
+        Fingerprints of further `inputs` are added to the receipt.
+        """
         of_batches = ("_online", "_offset", "_weight_of_labeled")
-        for earlier in (*of_batches, "refitted_label_components_", "topic_names_"):
+        for earlier in (*of_batches, "refitted_label_components_", "topic_names_", "receipt_"):
             self.__dict__.pop(earlier, None)
         if getattr(self, "penalties", None) is not None:
             attributes["sample_penalties_"] = plain_penalties(self.penalties)
@@ -340,7 +401,8 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
             self.label_components_ = result.B
         for name, value in attributes.items():
             setattr(self, name, value)
-        self._note(result.receipt, result.objective)
+        if result.receipt is not None:
+            self.receipt_ = result.receipt.with_inputs(**inputs or {})
         self._warn_unless_converged(result)
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
@@ -392,6 +454,29 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         check_is_fitted(self)
         S = self._represent(self._checked(X, reset=False), X_weights)
         return topic_shares(S, self.components_)
+
+    def score(self, X: DataLike, y: Any = None, *, X_weights: Any = None) -> float:
+        """Return the share of the deviance of X that the model explains.
+
+        It is ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2
+        for squared errors, D^2 for other losses.
+
+        Returns
+        -------
+        float
+            At most 1, larger is better; 0 for a model that is no better than the mean, and for a
+            constant X.
+        """
+        del y
+        check_is_fitted(self)
+        return self._explained(self._checked(X, reset=False), X_weights)
+
+    def _explained(self, X: Any, X_weights: Any, **known: Any) -> float:
+        """Return the share of the deviance of checked data that the model explains."""
+        S, A = self._represent(X, X_weights, **known), self.components_
+        loss = getattr(self, "loss_", getattr(self, "loss", "kullback-leibler"))
+        options = {"X_weights": X_weights, "n_threads": self.n_threads}
+        return explained_deviance(X, [S, A.T], loss=loss, **options)
 
     def inverse_transform(self, X: Any) -> Array:
         """Return the data that a representation approximates, ``S @ components_``.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -11,16 +10,16 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.arrays import Array, LabelsLike, Matrix
+from .._common.arrays import Array, LabelsLike, Matrix, VectorLike
 from .._data.border import CleanMatrix, check_random_state
 from .._data.csr_file import CsrFile, chosen_rows, row_counts
 from .._labels import labels_of
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._solver.build import as_weights
+from .._solver.weights import WeightsLike
 from .._topics import topic_shares
 from ._base import require
-from ._receipts import Restated
 from ._training_data import TrainingLabels, as_outer, labels_for_training, with_sample_weight
 from ._views import (
     EXACT,
@@ -137,7 +136,7 @@ class LabeledSamples:
 
     def overall_mean(self) -> Array:
         """Return the mean of all samples, (m,).  NaN, and entries without weight, count as 0."""
-        return np.asarray(weighted_sums(self._seen, self._even_weights()[:, None])[0])
+        return np.asarray(self.sums(self._even_weights()[:, None])[0])
 
     def _even_weights(self) -> Array:
         """Return the share of each sample in a mean, (n,)."""
@@ -263,17 +262,28 @@ def targets_of(labels: TrainingLabels, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     return Y, as_outer(weights[:, 0]) if equal else weights
 
 
-def restated_by_labels(model: Any, X: Matrix, y: LabelsLike, given: Mapping[str, Any]) -> Restated:
-    """Tell the fit of a classifier again; with supports it needs no labels, but compares them."""
+def inputs_of_labels(
+    model: Any,
+    X: Matrix,
+    y: LabelsLike,
+    *,
+    X_weights: WeightsLike = None,
+    sample_weight: VectorLike = None,
+    label_weight: VectorLike = None,
+    side: object = None,
+) -> dict[str, Any]:
+    """Return the inputs of the factorization in the fit of a classifier, but supports."""
+    del side
     require(model, X, y)
-    weights = given.get("label_weight"), given.get("sample_weight")
-    labels = labels_for_training(labels_of(y, model.unlabeled), *weights)
-    told = {"X_weights": with_sample_weight(X, given.get("X_weights"), labels.sample_weight)}
-    others = {"y": labels.members, "label_weight": labels.entry_weights}
-    if model.receipt_.settings["supervision_weight"] is None:
-        return Restated(X, told, others, untold=("S_support",))
-    Y, Y_weights = targets_of(labels, X.dtype)
-    return Restated(X, {**told, "Y": Y, "Y_weights": Y_weights}, others)
+    labels = labels_for_training(labels_of(y, model.unlabeled), label_weight, sample_weight)
+    inputs = {
+        "X_weights": with_sample_weight(X, X_weights, labels.sample_weight),
+        "y": labels.members,
+        "label_weight": labels.entry_weights,
+    }
+    if "Y" in model.receipt_.inputs:
+        inputs["Y"], inputs["Y_weights"] = targets_of(labels, X.dtype)
+    return inputs
 
 
 def support_of(members: Array, known: Array, owner: Array) -> Array:

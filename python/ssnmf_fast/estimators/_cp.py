@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName, Solver
+from .._common.bases import ClassNamePrefixFeaturesOutMixin
 from .._common.saved import COUNT, HISTORY, LOSS, Saved
 from .._common.text import short
 from .._data.border import check_factor, check_matrix, check_real
 from .._data.tensors import SparseTensor, Tensor, as_type, check_mode, check_tensor
 from .._data.threads import resolve_threads
-from .._models.factorize import factorize_tensor
+from .._models.factorize import TensorStart, factorize_tensor
 from .._models.online import Stream, refuse_changes
-from .._models.receipts import TENSOR_INPUTS, Claim, claim_of_tensor
+from .._models.receipts import Claim, claim_of_tensor
 from .._models.represent import explained_deviance, represent_tensor
 from .._solver.losses import loss_named
-from .._solver.result import RECEIPT, Receipt, TensorFactorization, dense_model, sizes_of
+from .._solver.result import RECEIPT, TensorFactorization, dense_model, sizes_of
 from .._solver.starts import given_factors
 from .._topics import Topics, make_topics
 from ._base import IterativeEstimator, keep_stream
 from ._docstrings import complete_docstring
-from ._receipts import WithReceipt
 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
+class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """Nonnegative CP decomposition of a tensor, also of one whose slices arrive one by one.
 
     Minimizes ``sum W .* d(X, M)`` over models ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a
@@ -113,16 +112,16 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
 
     n_components: int = 10
     _: KW_ONLY
-    loss: str | float = "frobenius"
-    supervision_loss: str | float = "frobenius"
+    loss: LossName | float = "frobenius"
+    supervision_loss: LossName | float = "frobenius"
     supervision_weight: float = 1.0
-    solver: str = "auto"
-    init: Any = "auto"
+    solver: Solver = "auto"
+    init: TensorStart = "auto"
     n_starts: int = 1
     stream_mode: int = -1
     forget_factor: float = 0.98
 
-    _of_fit: ClassVar = TENSOR_INPUTS
+    _verifiable = True
     _saved: ClassVar[dict[str, Saved]] = {
         "factors_": Saved("?r", container=list),
         "weights_": Saved("r", "finite"),
@@ -195,21 +194,29 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
         check_mode(self.stream_mode, "stream_mode", len(result.factors))
         for name in ("stream_statistics_", "stream_mode_"):
             self.__dict__.pop(name, None)
+        assert result.receipt is not None
+        self.receipt_ = result.receipt
         self.factors_, self.weights_ = result.factors, result.weights
         self.label_components_ = result.label_components
         self.objective_, self.n_iter_, self.loss_ = result.objective, result.n_iter, self.loss
-        self._note(result.receipt)
         self._warn_unless_converged(result)
         return self
 
-    def _claim_of(
-        self, receipt: Receipt, X: Any, y: Any, given: Mapping[str, Any], threads: int
-    ) -> Claim:
-        given = dict(given) if y is None else {"labels": y, **given}
+    @property
+    def factorization_(self) -> TensorFactorization:
+        """Result of the last :meth:`fit`, with its receipt; it shares the arrays of the attributes.
+
+        Not after :meth:`partial_fit`.
+        """
+        receipt = getattr(self, "receipt_", None)
+        if receipt is None:
+            raise AttributeError("NonnegativeCP has a factorization_ after fit only.")
         fitted = self.factors_, self.weights_, self.label_components_, self.objective_
-        result = TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt=receipt)
-        found = claim_of_tensor(result, X, given, threads)
-        return replace(found, parts=self._parts(), settings=self._recorded())
+        return TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt=receipt)
+
+    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+        inputs = given if y is None else {"labels": y, **given}
+        return claim_of_tensor(self.factorization_, X, inputs, threads)
 
     def partial_fit(self, X: Any, y: Any = None, *, one_slice: bool | None = None) -> NonnegativeCP:
         """Learn from new slices along `stream_mode`, in addition to earlier ones.
@@ -415,6 +422,7 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
             loss=self.loss_,
             X_weights=X_weights,
             n_threads=self.n_threads,
+            tensor=True,
         )
 
     def _with_rows(self, S: Array, mode: int) -> list[Array]:

@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LabelsLike, Matrix, VectorLike
+from .._common.bases import ClassifierMixin
 from .._common.saved import Saved, SavedModels
 from .._common.text import as_first_given, nfc, short
 from .._data.arrays import DataLike
@@ -161,7 +162,7 @@ def _if_wrapped_has(name: str) -> Callable[[Method], Method]:
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class HierarchicalClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
+class HierarchicalClassifier(ClassifierMixin, Estimator):
     """Classifier for labels that are parts of others: one classifier for each level.
 
     A label may be of any level: of some samples only the top may be known, and most may be

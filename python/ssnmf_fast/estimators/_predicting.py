@@ -8,12 +8,12 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from scipy.special import entr
-from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LabelsLike, Matrix, TablesLike, VectorLike
+from .._common.bases import ClassifierMixin
 from .._common.saved import COUNT, Saved
 from .._data.arrays import DataLike
 from .._data.border import check_integer
@@ -108,7 +108,7 @@ with_readout: Callable[[Method], Method] = available_if(_has_readout)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[misc]
+class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     """A dictionary that labels guide, with predictions for samples without labels."""
 
     unlabeled: Any = "auto"
@@ -324,7 +324,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
         return suggest(self, X, X_weights, count, self._tables(side, X.shape[0]))
 
     @with_readout
-    def score(
+    def score(  # type: ignore[override]
         self,
         X: DataLike,
         y: LabelsLike,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LabelsLike, LossName, Matrix, Solver, VectorLike
+from .._common.bases import RegressorMixin
 from .._common.saved import COUNT, Saved
 from .._data.arrays import DataLike
 from .._data.border import check_integer, check_option, check_real, require_finite, require_memory
@@ -19,12 +18,11 @@ from .._labels import ClassLabels, Indicators, RealTargets, labels_of
 from .._solver.starts import INITS
 from .._solver.weights import WeightsLike
 from ._base import Self, product, require, score_labeled
-from ._class_topics import SUPPORTS, LabeledSamples, restated_by_labels
+from ._class_topics import SUPPORTS, LabeledSamples, inputs_of_labels
 from ._docstrings import complete_docstring
 from ._nmf import SupervisedBase, batch_classes
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
-from ._receipts import Restated
 from ._training_data import (
     TrainingLabels,
     as_outer,
@@ -117,8 +115,6 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     readout: Literal["logistic", "refit", "joint"] = "logistic"
     forget_factor: float = 0.8
 
-    _of_fit: ClassVar = ("X_weights", "sample_weight", "label_weight")
-    _settings: ClassVar = ("loss", "supervision_loss", "solver", "max_iter", "tol")
     _saved: ClassVar = {
         "refitted_label_components_": Saved("rk", optional=True),
         "n_labeled_": COUNT,
@@ -149,8 +145,8 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         require_memory(rank, X.shape, X.dtype)
         fit = samples.fit_topics(rank, weight)
         count = int(labels.known.sum())
-        self._keep(fit, supervision_weight_=fit.supervision_weight, n_labeled_=count)
-        self._note_inputs(y=labels.members, label_weight=labels.entry_weights)
+        inputs = {"y": labels.members, "label_weight": labels.entry_weights}
+        self._keep(fit, inputs, supervision_weight_=fit.supervision_weight, n_labeled_=count)
         self._keep_predictions(samples.of_readout, X_weights, targets, labels=labels)
 
     def _checked_parameters(self, k: int) -> tuple[int, float | str]:
@@ -194,7 +190,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         elif self.readout == "refit":
             self._refit_components(S, labels)
 
-    _restated = restated_by_labels
+    _fit_inputs = inputs_of_labels
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)
@@ -257,7 +253,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
+class SSNMFRegressor(RegressorMixin, SupervisedBase):
     """Semi-supervised NMF for regression, X ~ S A and Y ~ S B.
 
     Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where unlabeled
@@ -340,22 +336,23 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         tags.target_tags.single_output = True
         return tags
 
-    _of_fit: ClassVar = (
-        *("X_weights", "sample_weight", "label_weight"),
-        *("A_support", "fixed_components", "penalties"),
-    )
-
-    def _restated(self, X: Matrix, y: LabelsLike, given: Mapping[str, Any]) -> Restated:
+    def _fit_inputs(
+        self,
+        X: Matrix,
+        y: LabelsLike,
+        *,
+        X_weights: WeightsLike = None,
+        sample_weight: VectorLike = None,
+        label_weight: VectorLike = None,
+    ) -> dict[str, Any]:
         require(self, X, y)
-        targets, known = RealTargets(y), ("X_weights", "A_support", "fixed_components", "penalties")
-        arguments = {name: self._parameter(name, given) for name in known}
-        sample_weight = checked_weight(given.get("sample_weight"), X.shape[0])
-        weights = label_weights(given.get("label_weight"), sample_weight, targets.labeled)
-        X_weights = with_sample_weight(X, arguments["X_weights"], sample_weight)
-        arguments |= {"X_weights": X_weights, "Y_weights": as_outer(weights)}
-        targets.measure(weights, getattr(self, "offset_", 0.0))
-        arguments["Y"] = targets.matrix(X.dtype)
-        return Restated(X, arguments)
+        targets, sample_weight = RealTargets(y), checked_weight(sample_weight, X.shape[0])
+        weights = label_weights(label_weight, sample_weight, targets.labeled)
+        targets.measure(weights, self.offset_)
+        own = {name: getattr(self, name) for name in ("A_support", "fixed_components", "penalties")}
+        X_weights = with_sample_weight(X, X_weights, sample_weight)
+        Y = {"Y": targets.matrix(X.dtype), "Y_weights": as_outer(weights)}
+        return {"X_weights": X_weights, **Y, **own}
 
     def _learn(
         self,
@@ -409,7 +406,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         self.n_targets_ = targets.n_targets
         self._offset, self.offset_ = targets.offset, np.nan_to_num(targets.offset)
 
-    def score(
+    def score(  # type: ignore[override]
         self,
         X: DataLike,
         y: LabelsLike,
