@@ -91,7 +91,7 @@ def _packed(value: object, key: str) -> Any:
 
 
 def names_of_arrays(plain: dict[str, Any], attributes: Iterable[str]) -> set[str]:
-    """Return the names of all arrays that some attributes may have, of which `plain` tells."""
+    """Return the names of all arrays that some attributes may have, from their plain part."""
     found = set()
     for key in attributes:
         value = plain.get(key)
