@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
@@ -415,7 +416,7 @@ class MarginNMF(ReadoutPredictions):
         S = self._represent(X, X_weights)
         return S if self.features == "representation" else S @ self._root(0.5).astype(S.dtype)
 
-    def inverse_transform(self, X: DataLike) -> Array:
+    def inverse_transform(self, X: npt.ArrayLike) -> Array:
         """Return the data that features stand for, S A; for Z with a pseudo-inverse."""
         if self.features == "representation":
             return super().inverse_transform(X)
