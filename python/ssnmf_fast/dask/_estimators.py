@@ -8,7 +8,7 @@ from functools import cached_property, wraps
 from inspect import signature
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar
 
 import dask.array as da
 import numpy as np
@@ -24,7 +24,7 @@ from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Indicators, LabelLists
 from .._models.factorize import Factorization
 from .._models.represent import represent
-from .._solver.weights import Weights, WeightsLike
+from .._solver.weights import Weights
 from ..estimators import _class_topics
 from ..estimators._base import FactorizationBase
 from ..estimators._docstrings import complete_docstring
@@ -179,7 +179,8 @@ class OnCluster(FactorizationBase):
 
     def _represent(self, X: Data | Matrix, X_weights: RowWeights, **known: Array) -> Array:
         if not isinstance(X, Data):
-            return super()._represent(X, cast(WeightsLike, X_weights), **known)
+            weights: Any = X_weights
+            return super()._represent(X, weights, **known)
         assert X.chosen is not None
         data = X.with_weights(X_weights, self.n_threads)
         shared = keep_value(X.client, self.components_), self.loss, self.n_threads
