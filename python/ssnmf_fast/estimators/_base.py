@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._common.arrays import Array, Matrix, Seed
+from .._common.arrays import Array, Seed
 from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from .._common.foreign import refuse_foreign
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
@@ -35,7 +35,7 @@ from .._models.variational import VariationalFit
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT
 from .._solver.weights import WeightsLike
-from .._topics import Topics, divide_by_sums, make_topics, names_of, topic_shares
+from .._topics import Topics, arrays_for_pyldavis, make_topics, names_of, topic_shares
 from ._docstrings import complete_methods
 from ._receipts import WithReceipt
 
@@ -53,7 +53,7 @@ class Estimator(TransformerMixin, BaseEstimator):
     """
 
     _allow_nan: ClassVar = True
-    _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, beside inherited
+    _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, besides inherited
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Answer arguments of scikit-learn's NMF."""
@@ -157,42 +157,6 @@ def score_labeled(
     return float(metric(truth, predicted[labeled], sample_weight=sample_weight))
 
 
-def arrays_for_pyldavis(
-    X: Matrix | CsrFile, shares: Array, A: Array, vocabulary: list[str]
-) -> dict[str, Any]:
-    """Return the arguments of ``pyLDAvis.prepare``, without documents of no word or no topic.
-
-    `shares` (n, r) are those of every topic in the documents X (n, m), and A (r, m) has the topics.
-    """
-    blocks = X.blocks() if isinstance(X, CsrFile) else [(slice(len(shares)), X)]
-    kept, lengths, frequency = [], [], np.zeros(A.shape[1])
-    for rows, block in blocks:
-        values = block if sp.issparse(block) else np.nan_to_num(block)
-        words = np.asarray(values.sum(axis=1, dtype=np.float64)).ravel()
-        some = (words > 0) & shares[rows].any(axis=1)
-        frequency += some.astype(np.float64) @ values
-        kept.append(some)
-        lengths.append(words[some])
-    documents = np.concatenate(kept)
-    if not documents.any():
-        raise ValueError(
-            "X has no document of which a topic explains something: there is nothing to draw. Give "
-            "documents with words that the fit knows."
-        )
-
-    def distributions(values: Array) -> Array:
-        """Return rows that sum to 1, without zeros, of which pyLDAvis would take the logarithm."""
-        return divide_by_sums(np.maximum(divide_by_sums(values), 1e-12))
-
-    return {
-        "topic_term_dists": distributions(A),
-        "doc_topic_dists": distributions(shares[documents]),
-        "doc_lengths": np.concatenate(lengths),
-        "vocab": vocabulary,
-        "term_frequency": frequency,
-    }
-
-
 def keep_stream(model: Any, stream: Stream) -> None:
     """Set the attributes that count the calls of `partial_fit`."""
     first = not hasattr(model, "stream_statistics_")
@@ -216,11 +180,11 @@ def count_copies(components: Array, cosine: float) -> int:
 def product(S: Array, factor: Array, name: str) -> Array:
     """Return S times a factor of a model, of the dtype of S; ValueError if it is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        found = np.asarray(S @ factor.astype(S.dtype, copy=False))
-        if found.dtype != factor.dtype and not np.isfinite(found).all():
-            found = np.asarray(S.astype(factor.dtype) @ factor).astype(S.dtype)
-    require_finite({name: found})
-    return found
+        values = np.asarray(S @ factor.astype(S.dtype, copy=False))
+        if values.dtype != factor.dtype and not np.isfinite(values).all():
+            values = np.asarray(S.astype(factor.dtype) @ factor).astype(S.dtype)
+    require_finite({name: values})
+    return values
 
 
 class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):

@@ -224,7 +224,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         -------
         ndarray
             A copy without missing entries; columns without an entry in the fit are left out, and
-            indicators appended, as the parameters tell.
+            indicators appended, depending on the parameters.
         """
         check_is_fitted(self)
         table = self._checked(X, reset=False).copy()

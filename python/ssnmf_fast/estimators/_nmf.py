@@ -399,11 +399,11 @@ class NMF(BatchLearner):
         )
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
-        wanted, given = getattr(self, "n_fixed_", 0), known.get("covariates")
-        found = 0 if given is None else given.shape[1]
-        if found != wanted:
+        wanted, covariates = getattr(self, "n_fixed_", 0), known.get("covariates")
+        count = 0 if covariates is None else covariates.shape[1]
+        if count != wanted:
             raise ValueError(
-                f"covariates has {found} columns, and the fit had {wanted}; give the same "
+                f"covariates has {count} columns, and the fit had {wanted}; give the same "
                 "covariates for these samples, or none if the fit had none."
             )
         return super()._represent(X, X_weights, **known)
