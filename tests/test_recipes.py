@@ -81,7 +81,7 @@ def test_the_steps_of_a_consensus_are_those_of_cnmf(tmp_path):
     from cnmf.cnmf import efficient_ols_all_cols, save_df_to_npz
 
     counts, _ = consensus.draw_counts(cells=200, genes=300, programs=4)
-    found = sf.consensus(counts.X, 4, n_starts=20, density_threshold=0.4, random_state=0)
+    found = sf.consensus(counts.X, 4, n_starts=20, distance_threshold=0.4, random_state=0)
     scores = efficient_ols_all_cols(found.usage, counts.X, normalize_y=True)
     np.testing.assert_allclose(found.scores, scores, rtol=1e-6, atol=1e-9)
     path = tmp_path / "counts.h5ad"
@@ -94,7 +94,7 @@ def test_the_steps_of_a_consensus_are_those_of_cnmf(tmp_path):
     )
     model.consensus(4, density_threshold=0.4, show_clustering=False, build_ref=False)
     with np.load(model.paths["local_density_cache"] % 4, allow_pickle=True) as archive:
-        np.testing.assert_allclose(archive["data"].ravel(), found.density, atol=1e-6)
+        np.testing.assert_allclose(archive["data"].ravel(), found.neighbor_distances, atol=1e-6)
     with np.load(model.paths["consensus_spectra"] % (4, "0_4"), allow_pickle=True) as archive:
         medians = archive["data"]
     near = consensus.normalize(medians) @ consensus.normalize(found.components).T

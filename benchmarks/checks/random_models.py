@@ -51,7 +51,7 @@ def _fit(name: str, rng: Any, options: dict[str, Any], classes: bool, missing: b
             sf.save(model, Path(folder) / "model.npz")
             results["loaded"] = sf.load(Path(folder) / "model.npz").components_
         if hasattr(model, "receipt_"):
-            told = {"Y": y} if classes else {}
+            told = {"y": y} if classes else {}
             results["differences"] = differences(model, given["X"], n_threads, **told)
         return results
 
@@ -185,7 +185,7 @@ def regressor(rng: Any) -> Call:
     def compute(given: dict[str, Any], n_threads: int) -> Results:
         parameters = {key: value for key, value in given.items() if key != "X"}
         model = sf.SSNMFRegressor(**parameters, n_threads=n_threads).fit(given["X"], targets)
-        told = differences(model, given["X"], n_threads, Y=targets)
+        told = differences(model, given["X"], n_threads, y=targets)
         predicted = model.predict(given["X"])
         return {"A": model.components_, "predicted": predicted, "differences": told}
 

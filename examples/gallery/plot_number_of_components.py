@@ -35,8 +35,8 @@ drawn = choice.plot(ax=axes)
 # Ranks that had no chance after three splits were given up.
 
 for row in choice.to_rows():
-    given_up = ", given up" if row["given_up"] else ""
-    print(f"{row['rank']}: perplexity {row['perplexity']:.1f}{given_up}")
+    pruned = ", pruned" if row["pruned"] else ""
+    print(f"{row['rank']}: perplexity {row['perplexity']:.1f}{pruned}")
 
 # %%
 # Another criterion asks whether many starts find the same components.

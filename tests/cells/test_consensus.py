@@ -35,7 +35,7 @@ def test_of_a_file(cells, tmp_path):
     cells.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     found = sfa.consensus(
-        backed, 4, n_starts=4, n_neighbors=0.5, memory=50_000, tol=1e-3, random_state=0
+        backed, 4, n_starts=4, neighborhood_fraction=0.5, memory=50_000, tol=1e-3, random_state=0
     )
     assert found.usage.shape == (cells.n_obs, 4)
     assert backed.obsm["X_nmf_consensus"].shape == (cells.n_obs, 4)
@@ -110,7 +110,7 @@ def test_files_of_cnmf(cells, tmp_path):
     np.testing.assert_allclose(mean, np.ravel(of_cells.mean(axis=0)), rtol=0.2, atol=500)
     sfa.map_to(cells, spectra, scale="none", key_added="mapped")
     np.testing.assert_allclose(cells.obsm["X_mapped"], found.usage, rtol=1e-3, atol=0.1)
-    few = {**given, "cnmf_folder": tmp_path / "few", "memory": 30_000, "n_neighbors": 0.5}
+    few = {**given, "cnmf_folder": tmp_path / "few", "memory": 30_000, "neighborhood_fraction": 0.5}
     sfa.consensus(backed, 4, **few)
     score = pd.read_csv(tmp_path / "few" / f"run.gene_spectra_score.{end}.txt", sep="\t")
     assert score.shape == (4, 1 + cells.var["highly_variable"].sum())
@@ -119,7 +119,7 @@ def test_files_of_cnmf(cells, tmp_path):
 def test_results_of_a_fit_stay(cells):
     sfa.nmf(cells, 3)
     before = cells.obsm["X_nmf"].copy(), cells.varm["nmf"].copy()
-    sfa.consensus(cells, 4, n_starts=3, random_state=0, density_threshold=2)
+    sfa.consensus(cells, 4, n_starts=3, random_state=0, distance_threshold=2)
     for expected, key in zip(before, (cells.obsm["X_nmf"], cells.varm["nmf"]), strict=True):
         np.testing.assert_array_equal(key, expected)
     assert cells.varm["nmf_consensus"].shape == (cells.n_vars, 4)

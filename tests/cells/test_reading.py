@@ -119,7 +119,7 @@ def little(dtype, form="dense"):
 
 
 EVERY = {"use_highly_variable": False, "max_iter": 3, "tol": 0, "random_state": 0}
-FEW = {"n_starts": 2, "density_threshold": 2}
+FEW = {"n_starts": 2, "distance_threshold": 2}
 CALLS = {
     "prepare": lambda a, layer: sfa.prepare(a, 8, layer=layer, empty_cells="keep"),
     "nmf": lambda a, layer: sfa.nmf(a, 2, layer=layer, **EVERY),

@@ -47,7 +47,7 @@ def test_a_matrix(data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("criterion", ["block", "bound", "stability"])
+@pytest.mark.parametrize("criterion", ["bound", "stability"])
 def test_criteria(
     criterion: str, data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,8 +18,8 @@ from sklearn.metrics import f1_score
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import _fit, _quality, main
 from ssnmf_fast.cli import _outputs as _class_scores
+from ssnmf_fast.cli import _quality, main
 from ssnmf_fast.report import Judged, Measure
 
 MODEL, SVC, LARGEST = "model", "LinearSVC", "largest class"
@@ -211,41 +211,25 @@ def scores(truth: Any, guess: Any) -> dict[str, Measure]:
 class TestSettingsThatTheFitSets:
     @pytest.mark.slow
     @pytest.mark.parametrize(
-        ("given", "per_class", "wanted"),
-        [
-            ({}, 4, ("rank", "self-training", "found by validation")),
-            ({}, 2, ("rank", "self-training", "not validated")),
-            ({"self_training": 1}, 4, ("found by validation",)),
-            ({"several": True}, 5, ("rank", "self-training", "by validation")),
-        ],
+        ("per_class", "wanted"), [(10, "found by validation"), (2, "not validated")]
     )
-    def test_classifier(self, given: dict[str, Any], per_class: int, wanted: list[str]) -> None:
-        X, y = load_digits(n_class=3, return_X_y=True)
-        X, y = X[:60], y[:60].astype(object)
-        for name in range(3):
-            y[np.flatnonzero(y == name)[per_class:]] = None
-        if given.get("several"):
-            y = np.array([[np.nan] * 3 if one is None else np.eye(3)[one] for one in y])
-        params = {name: value for name, value in given.items() if name != "several"}
-        model = sf.FewLabelsClassifier(max_iter=5, tol=1, random_state=0, **params).fit(X, y)
-        found = dict(_fit._found(model))
-        for word in wanted:
-            assert any(word in name for name in found), (word, found)
-        by_rule = {name.partition(",")[0]: value for name, value in found.items()}
-        kinds = {"rank", "self-training"}
-        assert kinds & by_rule.keys() == {*wanted} & kinds
-        if "rank" in by_rule:
-            assert by_rule["rank"] == f"{len(model.components_)} (1 for each class)"
-            assert by_rule["self-training"].split()[0] == str(model.self_training_)
-        assert "weights of the classifiers" in by_rule
+    def test_classifier(self, per_class: int, wanted: str, tmp_path: Path) -> None:
+        assert main([*files(tmp_path, per_class), "--max-iter", "5", "--test-size", "0"]) == 0
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        model = sf.load(tmp_path / "out" / "model.npz")
+        assert re.search(
+            rf"<[^<]*>rank, [^<]*</[^<]*>\s*<[^<]*>{len(model.components_)} \(1 for", page
+        )
+        assert re.search(rf">self-training, [^<]*</[^<]*>\s*<[^<]*>{model.self_training_}", page)
+        assert wanted in page
+        assert "weights of the classifiers" in page
 
-    def test_of_other_models(self) -> None:
-        X, y = load_digits(n_class=3, return_X_y=True)
-        model = sf.papers.MarginNMF(3, max_iter=2, tol=1, random_state=0).fit(X[:40], y[:40])
-        ((name, value),) = _fit._found(model)
-        assert name == "supervision weight, set by the fit"
-        assert float(value) == pytest.approx(model.supervision_weight_, rel=1e-5)
-        assert _fit._found(sf.NMF(3, max_iter=2, tol=1).fit(X[:40])) == []
+    @pytest.mark.slow
+    def test_of_other_models(self, tmp_path: Path) -> None:
+        given = ["--model", "nmf-alpha", "--rank", "3", "--max-iter", "2", "--tol", "1"]
+        assert main([*files(tmp_path, 10), *given]) == 0
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert "supervision weight, set by the fit" in page
 
     def test_help_has_the_defaults_of_the_estimators(self) -> None:
         helps = " ".join(build_parser().format_help().split())

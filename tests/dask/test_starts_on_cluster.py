@@ -18,7 +18,7 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 sfd = pytest.importorskip("ssnmf_fast.dask")
 
-GIVEN = {"n_starts": 8, "random_state": 0, "density_threshold": 2.0, "tol": 1e-3}
+GIVEN = {"n_starts": 8, "random_state": 0, "distance_threshold": 2.0, "tol": 1e-3}
 
 
 def counts(n=200):

@@ -19,18 +19,19 @@ TIMES = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
 NAMES = """
     A_mean A_shape add_indicator assignment ax baselines biases burn_in C callback choice
     class_names class_weight clip columns_ common_scale consensus consensuses consider_weights
-    count_scale coverage criterion darkest density_threshold documents_per_slice dtype entry_names
+    count_scale coverage criterion darkest distance_threshold documents_per_slice dtype entry_names
     estimator feature_names feature_weight features fill_value fit_params fits folder forbidden
-    forget_factor freq gamma_min given held_out history_or_completion input_features
+    forget_factor freq gamma_min given history_or_completion input_features inputs
     interval keep_empty_features keep_observed kind kinds label label_names labeled_weight level
     levels limits log_x loss mask_zeros max_components max_iter max_rows measure membership memory
     method missing_norm missing_values mode mode_names model n n_components n_features n_fits
-    n_free_topics n_jobs n_neighbors n_oversamples n_power n_ranges n_splits n_starts n_terms
-    n_threads name names nonnegative normalize one_slice over p parents path period q random_state
-    rank ranks rate_mean rate_shape readout result rule S_mean S_shape sample sample_names scoring
-    seeds self_training separator shape share solver sort sparsity sparsity_decay standardize
-    stream_mode style supervision_loss supervision_weight terms threshold title tol topic
-    topic_names topics tpm_names tree unlabeled verbose weight window x xlabel ylabel
+    n_free_topics n_jobs n_oversamples n_power n_ranges n_splits n_starts n_terms n_threads name
+    names neighborhood_fraction nonnegative normalize one_slice over p parents path period q
+    random_state rank ranks rate_mean rate_shape readout result rule S_mean S_shape sample
+    sample_names scoring seeds self_training separator shape share solver sort sparsity
+    sparsity_decay standardize stream_mode style supervision_loss supervision_weight terms threshold
+    title tol topic topic_names topics tpm_names tree unlabeled validation_fraction verbose weight
+    window x xlabel ylabel
 """
 SCALARS = frozenset(NAMES.split())
 # Classes that fits return; only their methods are attacked.
@@ -143,7 +144,7 @@ WAYS = {
         "init": [Way(S[:, :1], lambda Z: (Z, A[:1])), Way(A[:1], lambda Z: (S[:, :1], Z))],
     },
     "linalg.randomized_svd": {"X": [Way(D)]},
-    "verify": {"X": [Way(D)], "Y": [Way(Y)]},
+    "verify": {"X": [Way(D)], "y": [Way(Y)]},
     "split_topic": {"X": [Way(D)], "X_weights": weighings(HALF)},
     "topic_tree": {"X": [Way(D)], "X_weights": weighings(HALF)},
     "TopicTree.transform": {"X": [Way(D)]},
@@ -222,12 +223,12 @@ REQUIRED = {
     "represent": {"X": D, "A": A, "tol": 1e-3, "n_threads": 1},
     "factorize": {"X": D, **MORE},
     "factorize_tensor": {"X": T, **MORE},
-    "consensus": {"X": D, **MORE, "n_starts": 2, "tol": 0.0, "density_threshold": 2.0},
+    "consensus": {"X": D, **MORE, "n_starts": 2, "tol": 0.0, "distance_threshold": 2.0},
     "Consensus.transform": {"X": D},
     "Consensus.scores_of": {"Y": D},
     "Consensus.components_of": {"Y": D},
     "Consensus.to_cnmf": {"folder": FOLDER, "tpm": D},
-    "verify": {"result": factorize(D, Y, **MORE), "X": D, "Y": Y},
+    "verify": {"result": factorize(D, Y, **MORE), "X": D, "y": Y},
     "split_topic": {"topic": 0, "n": 2, "X": D},
     "topic_tree": {"X": D, "levels": [2, 3], "max_iter": 2, "random_state": 0, "n_threads": 1},
     "TopicTree.transform": {"X": D},

@@ -119,7 +119,6 @@ def test_what_needs_memory_says_so(matrix, tmp_path):
         "init='nndsvda'": lambda: sf.factorize(file, n_components=2, init="nndsvda"),
         "init='least-squares'": lambda: sf.factorize(file, n_components=2, init="least-squares"),
         "criterion 'held-out'": lambda: sf.choose_rank(file, [2]),
-        "criterion 'block'": lambda: sf.choose_rank(file, [2], criterion="block"),
         "partial_fit": lambda: sf.NMF(2).partial_fit(file),
         "the splitting of topics": lambda: sf.trees.split_topic(found, 0, 2, file),
         "BayesianNMF": lambda: sf.BayesianNMF(2).fit(file),

@@ -195,7 +195,7 @@ FITS = {
         X.reshape(2, 4, 6),
     ),
     "Consensus": lambda: (
-        sf.consensus(X, 2, n_starts=3, density_threshold=2, random_state=0),
+        sf.consensus(X, 2, n_starts=3, distance_threshold=2, random_state=0),
         None,
     ),
     "Completion": lambda: (
@@ -293,7 +293,7 @@ def _with_member(whole, name, shape, written):
 def test_unknown_arrays_are_not_unpacked(kind, kept, path, tmp_path):
     size = 1 << 22
     if kind == "start":
-        given = {"n_starts": 2, "random_state": 0, "density_threshold": 2, "folder": tmp_path}
+        given = {"n_starts": 2, "random_state": 0, "distance_threshold": 2, "folder": tmp_path}
         sf.consensus(X, 2, **given)
         path = tmp_path / "start.k_2.iter_0.npz"
         known = "components"

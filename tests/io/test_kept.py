@@ -58,8 +58,8 @@ MAKE = {
     "with ids": lambda: replace(
         _completed(), row_ids=np.arange(12).astype(str), column_ids=np.arange(8).astype(str)
     ),
-    "Consensus": lambda: sf.consensus(X, 2, n_starts=3, random_state=0, density_threshold=2),
-    "one start": lambda: sf.consensus(X, 1, n_starts=1, random_state=0, density_threshold=2),
+    "Consensus": lambda: sf.consensus(X, 2, n_starts=3, random_state=0, distance_threshold=2),
+    "one start": lambda: sf.consensus(X, 1, n_starts=1, random_state=0, distance_threshold=2),
     "RankChoice": lambda: sf.choose_rank(X, [1, 2], n_splits=2, n_starts=1, random_state=0),
     "Verification": lambda: sf.verify(sf.factorize(X, **FEW), X),
     "Receipt": lambda: sf.factorize(X, **FEW).receipt,

@@ -26,6 +26,14 @@ def cosines(A, B):
 
 
 def same(a, b):
-    names = ("components", "usage", "stability", "spectra", "clusters", "density", "scores")
+    names = (
+        "components",
+        "usage",
+        "stability",
+        "spectra",
+        "clusters",
+        "neighbor_distances",
+        "scores",
+    )
     names += ("samples", "assignments", "error", "silhouette", "cophenetic")
     return all(np.array_equal(getattr(a, k), getattr(b, k), equal_nan=True) for k in names)

@@ -35,7 +35,8 @@ class Fit(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, Any]:
-        return {name: one for name, one in self.given.items() if name not in TOLD}
+        named = {"Y": "y"}
+        return {named.get(k, k): one for k, one in self.given.items() if k not in TOLD}
 
 
 def counts(rng: np.random.Generator) -> np.ndarray:

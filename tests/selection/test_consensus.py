@@ -35,7 +35,7 @@ def test_planted_components_are_found_and_are_stable(loss, form):
 def test_the_recipe_step_by_step():
     X, _ = planted(n=50, seed=1)
     given = {"tol": 1e-5, "max_iter": 1000, "init": "random"}
-    consensus = found(X, 6, n_starts=10, density_threshold=0.3)
+    consensus = found(X, 6, n_starts=10, distance_threshold=0.3)
     seeds = np.random.default_rng(0)
     seeds.integers(2**31 - 1)
     seeds.choice(50, 50, replace=False, shuffle=False)
@@ -47,7 +47,7 @@ def test_the_recipe_step_by_step():
     np.testing.assert_allclose(consensus.spectra, spectra)
     distances = np.linalg.norm(spectra[:, None] - spectra, axis=2)
     density = np.sort(distances, axis=1)[:, 1:4].mean(axis=1)
-    np.testing.assert_allclose(consensus.density, density, atol=1e-6)
+    np.testing.assert_allclose(consensus.neighbor_distances, density, atol=1e-6)
     kept = density < 0.3
     assert 6 <= kept.sum() < 60
     assert np.array_equal(consensus.clusters >= 0, kept)
@@ -136,21 +136,21 @@ def test_one_component_and_one_start_have_no_stability():
 
 def test_starts_that_do_not_agree_are_refused():
     X = np.random.default_rng(0).random((30, 20))
-    with pytest.raises(ValueError, match="below density_threshold=0"):
-        found(X, 6, density_threshold=0.01, tol=1e-3)
-    assert found(X, 6, density_threshold=2.0, tol=1e-3).kept == 1
+    with pytest.raises(ValueError, match="below distance_threshold=0"):
+        found(X, 6, distance_threshold=0.01, tol=1e-3)
+    assert found(X, 6, distance_threshold=2.0, tol=1e-3).kept == 1
 
 
 def test_fewer_different_components_than_asked_for():
     X = np.arange(1.0, 9)[:, None]
-    with pytest.warns(UserWarning, match="find 1 different components where n_components=3"):
+    with pytest.warns(UserWarning, match="only 1 different components, fewer than n_components=3"):
         consensus = found(X, 3)
     assert consensus.components.shape == (1, 1)
 
 
 def test_components_of_zeros_are_dropped():
     X = np.zeros((20, 10))
-    with pytest.raises(ValueError, match="Of 24 spectra only 0"):
+    with pytest.raises(ValueError, match="Only 0 of 24 components"):
         found(X, 2)
 
 
@@ -167,9 +167,9 @@ def test_a_repr_says_how_stable():
         ({"n_components": 0}, ValueError, "n_components must be at least 1"),
         ({"n_components": [3, 4]}, TypeError, "n_components must be an integer"),
         ({"n_starts": 0}, ValueError, "n_starts must be at least 1"),
-        ({"n_neighbors": 0}, ValueError, "n_neighbors is a share"),
-        ({"n_neighbors": 30}, ValueError, "n_neighbors is a share"),
-        ({"density_threshold": -1}, ValueError, "density_threshold must be finite"),
+        ({"neighborhood_fraction": 0}, ValueError, "neighborhood_fraction is a share"),
+        ({"neighborhood_fraction": 30}, ValueError, "neighborhood_fraction is a share"),
+        ({"distance_threshold": -1}, ValueError, "distance_threshold must be finite"),
         ({"init": "nndsvda"}, ValueError, "init must be one of 'random'"),
         ({"loss": "hinge"}, ValueError, "loss must be"),
         ({"verbose": "yes"}, TypeError, "verbose must be"),

@@ -164,7 +164,7 @@ def test_a_start_that_was_changed_is_refused(tmp_path):
         parts = dict(archive)
     for damage in DAMAGES.values():
         np.savez(path, **damage(parts))
-        with pytest.raises(ValueError, match=r"no start that was kept.*Remove it") as caught:
+        with pytest.raises(ValueError, match=r"is not a saved start.*Remove it") as caught:
             found(X, n_starts=2, folder=tmp_path)
         assert str(path) in str(caught.value)
     path.write_bytes(whole)
@@ -188,7 +188,7 @@ def test_a_damaged_start_is_refused(tmp_path):
     found(X, n_starts=2, folder=tmp_path)
     path = tmp_path / "start.k_4.iter_1.npz"
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ValueError, match="no start that was kept"):
+    with pytest.raises(ValueError, match="is not a saved start"):
         found(X, n_starts=2, folder=tmp_path)
 
 
@@ -201,7 +201,7 @@ def test_a_killed_consensus_goes_on_with_the_same_bits(tmp_path):
     code = (
         "import sys, scipy.sparse as sp, ssnmf_fast as sf\n"
         "X = sp.csr_array(sp.load_npz(sys.argv[1]))\n"
-        f"sf.consensus(X, 5, folder=sys.argv[2], **{given!r}, density_threshold=2)\n"
+        f"sf.consensus(X, 5, folder=sys.argv[2], **{given!r}, distance_threshold=2)\n"
     )
     folder = tmp_path / "starts"
     command = [sys.executable, "-c", code, str(tmp_path / "X.npz"), str(folder)]
@@ -211,5 +211,5 @@ def test_a_killed_consensus_goes_on_with_the_same_bits(tmp_path):
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
     assert 10 <= len(files(folder)) < 50
-    given |= {"density_threshold": 2}
+    given |= {"distance_threshold": 2}
     assert same(sf.consensus(X, 5, folder=folder, **given), sf.consensus(X, 5, **given))

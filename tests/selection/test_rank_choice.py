@@ -16,11 +16,11 @@ from ssnmf_fast import plotting
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def choice(means: Any, spread: float = 0.0, rule: str = "one-se") -> sf.results.RankChoice:
+def choice(means: Any, spread: float = 0.0, rule: str = "near-best") -> sf.results.RankChoice:
     """Return a choice with scores around some means, whose standard error is about `spread`."""
     around = np.array([-1.0, 0.0, 1.0]) * spread * np.sqrt(3)
     scores = np.asarray(means)[:, None] + around
-    return sf.results.RankChoice.of(tuple(range(1, len(means) + 1)), scores, "held-out", rule)
+    return sf.results.RankChoice.by_rule(tuple(range(1, len(means) + 1)), scores, "held-out", rule)
 
 
 def test_rules() -> None:
@@ -32,7 +32,7 @@ def test_rules() -> None:
 
 
 def test_one_split_has_no_standard_error() -> None:
-    found = sf.results.RankChoice.of((1, 2), np.array([[2.0], [1.0]]), "held-out", "one-se")
+    found = sf.results.RankChoice.by_rule((1, 2), np.array([[2.0], [1.0]]), "held-out", "near-best")
     assert found.rank == 2
     assert np.isnan(found.standard_errors).all()
 
@@ -40,31 +40,30 @@ def test_one_split_has_no_standard_error() -> None:
 def test_notes() -> None:
     assert choice([3.0, 1.0, 2.0, 4.0]).notes == []
     assert "largest rank tried, 3: try larger ones" in repr(choice([3.0, 2.0, 1.0]))
-    some = sf.results.RankChoice.of(
-        (5, 6, 7), np.array([[1.0], [2.0], [3.0]]), "held-out", "one-se"
+    some = sf.results.RankChoice.by_rule(
+        (5, 6, 7), np.array([[1.0], [2.0], [3.0]]), "held-out", "near-best"
     )
     assert "smallest one tried: try some below 5" in repr(some)
     assert choice([1.0, 2.0, 3.0]).notes == []  # none is below 1
     assert choice([2.0]).notes == []
     rng = np.random.default_rng(0)
     scores = rng.random((6, 5))
-    flat = sf.results.RankChoice.of(tuple(range(2, 8)), scores, "held-out", "one-se")
+    flat = sf.results.RankChoice.by_rule(tuple(range(2, 8)), scores, "held-out", "near-best")
     assert any("The curve is flat" in note for note in flat.notes)
 
 
 def test_table() -> None:
     found = choice([3.0, 1.0, 2.0])
-    frame = found.table
-    assert list(frame.columns[:4]) == ["rank", "mean", "standard_error", "given_up"]
+    frame = found.to_frame()
+    assert list(frame.columns[:4]) == ["rank", "mean", "standard_error", "pruned"]
     assert frame["split_2"].tolist() == [3.0, 1.0, 2.0]
     assert frame["rank"].tolist() == [1, 2, 3]
 
 
 def test_table_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    table = choice([3.0, 1.0, 2.0]).table
-    assert table["mean"].tolist() == [3.0, 1.0, 2.0]
-    assert table["given_up"].dtype == bool
+    with pytest.raises(ImportError, match="pandas is missing: python -m pip install"):
+        choice([3.0, 1.0, 2.0]).to_frame()
 
 
 def test_picture() -> None:
@@ -129,7 +128,8 @@ class TestStability:
         assert found.larger_is_better
         scores = np.array([[1.0], [0.95], [0.5]])
         made = [
-            sf.results.RankChoice.of((2, 3, 4), scores, "stability", r) for r in ("one-se", "best")
+            sf.results.RankChoice.by_rule((2, 3, 4), scores, "stability", r)
+            for r in ("near-best", "best")
         ]
         assert [one.rank for one in made] == [3, 2]
 

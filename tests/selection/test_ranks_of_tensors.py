@@ -97,6 +97,7 @@ def weighed(hidden: Any, kind: str) -> Any:
     return ways[kind]()
 
 
+@pytest.mark.slow
 @each("form", FORMS)
 @each("kind", ["array", "observed", "missing", "vectors", "nan"])
 def test_entries_without_weight_have_no_say(form: str, kind: str) -> None:
@@ -187,7 +188,7 @@ def test_single_precision_and_progress(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_table_and_picture() -> None:
     found = sf.choose_rank(amounts(), [1, 2], criterion="corcondia", max_iter=20, **QUICK)
-    assert [*found.to_rows()[0]] == ["rank", "mean", "standard_error", "given_up"]
+    assert [*found.to_rows()[0]] == ["rank", "mean", "standard_error", "pruned"]
     pytest.importorskip("matplotlib")
     (axes,) = found.plot().axes
     assert axes.get_ylabel() == "core consistency (%)"
@@ -199,16 +200,15 @@ HUGE = (np.zeros((5, 1), int), [1.0], (2**31 - 1,) * 5)
 @each(
     ("changes", "error", "message"),
     [
-        ({"criterion": "block"}, ValueError, "'block' is of matrices, and X is a tensor"),
-        ({"criterion": "bound"}, ValueError, "'bound' is of matrices"),
-        ({"y": [0, 1]}, ValueError, "y is of matrices"),
+        ({"criterion": "bound"}, ValueError, "'bound' is not available for tensors"),
+        ({"y": [0, 1]}, ValueError, "y is not supported for tensors"),
         ({"estimator": sf.NMF()}, TypeError, "estimator is NonnegativeCP; got NMF"),
         ({"estimator": sf.NonnegativeCP(), "loss": KL}, ValueError, "loss and estimator are both"),
         ({"X": -np.ones((3, 3, 3))}, ValueError, "Negative values"),
         ({"X": HUGE}, ValueError, "more places than an integer can count"),
         ({"X_weights": np.ones((3, 3))}, ValueError, "X_weights has shape"),
         ({"X_weights": [None]}, ValueError, "X_weights has 1 vectors"),
-        ({"held_out": 1e-9}, ValueError, "held_out holds out no entry"),
+        ({"validation_fraction": 1e-9}, ValueError, "No entry with positive weight"),
         ({"criterion": "corcondia", "X_weights": np.ones(SHAPE)}, ValueError, "no X_weights"),
         ({"criterion": "stability", "n_starts": 1}, ValueError, "n_starts of at least 2; got 1"),
         (
@@ -216,11 +216,15 @@ HUGE = (np.zeros((5, 1), int), [1.0], (2**31 - 1,) * 5)
             ValueError,
             "needs starts that differ",
         ),
-        ({"X": np.ones((3, 3)), "criterion": "corcondia"}, ValueError, "and X is a matrix"),
+        (
+            {"X": np.ones((3, 3)), "criterion": "corcondia"},
+            ValueError,
+            "only available for tensors",
+        ),
         (
             {"X": by_coordinates(counts()), "X_weights": [None, np.ones(SHAPE[1]), None]},
             ValueError,
-            "cannot be combined with hidden entries",
+            "cannot be combined with held-out entries",
         ),
     ],
 )

@@ -64,9 +64,9 @@ def factorize_tied(
         rows = _product(counted, means_of_slices(shares, slices)[used])
         if _is_default(arguments["init"]):
             weights = np.sqrt(counted)
-            told = _product(weights, means_of_slices(_telling(X, shares), slices)[used])
+            rows_of_start = _product(weights, means_of_slices(_tfidf_rows(X, shares), slices)[used])
             squares = {"loss": "frobenius", "callback": None, "verbose": 0}
-            S = _fit_squares(told, at, rng, arguments | squares).S * weights
+            S = _fit_squares(rows_of_start, at, rng, arguments | squares).S * weights
             arguments["init"] = _topics_of(S, rows, counted)
         fit = factorize(rows, **arguments)
         P = fit.S / counted
@@ -75,7 +75,7 @@ def factorize_tied(
     return DatedTopics(fit.A, prevalence, fit)
 
 
-def counted_alike(X: Matrix, loss: str | float) -> Matrix:
+def normalize_documents(X: Matrix, loss: str | float) -> Matrix:
     """Return documents as they are for squared errors, else with sum 1."""
     return X if _is_quadratic(loss) else _shares(X)
 
@@ -108,7 +108,7 @@ def _fit_squares(
     return factorize(rows, **arguments | {"init": init, "penalties": smooth})
 
 
-def _telling(X: Matrix, shares: Matrix) -> Matrix:
+def _tfidf_rows(X: Matrix, shares: Matrix) -> Matrix:
     """Return documents of length 1, their terms weighted as by TF-IDF."""
     stored = sp.csr_array(X)
     frequency = np.bincount(stored.indices, stored.data > 0, minlength=X.shape[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -96,10 +97,10 @@ def factorize_preserving(
 
 
 def claim_of_preserving(
-    result: Factorization, X: Matrix, alpha: MatrixLike, X_weights: WeightsLike, threads: int
+    result: Factorization, X: Matrix, inputs: Mapping[str, Any], threads: int
 ) -> Claim:
     """Return the claim of such a fit that has a receipt."""
-    receipt, inputs = result.receipt, {"X_weights": X_weights, "alpha": alpha}
+    receipt, alpha, X_weights = result.receipt, inputs["alpha"], inputs["X_weights"]
     assert receipt is not None
 
     def recompute() -> Recomputed:
@@ -112,7 +113,7 @@ def claim_of_preserving(
         problem = Problem(factors, balance_weight([data, preserved], weight, factors))
         return recomputed(problem, Optimality(problem))
 
-    return claim_of(result, X, inputs, threads, recompute)
+    return replace(claim_of(result, X, inputs, threads), recompute=recompute)
 
 
 def _relations(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -50,19 +50,14 @@ class Recomputed:
 
 @dataclass(frozen=True)
 class Claim:
-    """A result with its receipt, the data from which it is said to be, and how to compute it anew.
-
-    Inputs that are `untold` cannot be compared.
-    """
+    """A result with its receipt, fingerprints of data and inputs, and how to recompute it."""
 
     receipt: Receipt
     parts: dict[str, str]
-    attributes: Mapping[str, Any]  # what the result itself says of its fit
+    attributes: Mapping[str, Any]  # attributes of the result that the receipt has, too
     data: str
     inputs: dict[str, str]
     recompute: Callable[[], Recomputed]
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    untold: tuple[str, ...] = ()
 
 
 def parts_of_result(result: Factorization | TensorFactorization) -> dict[str, Array | None]:
@@ -79,9 +74,12 @@ def claim_of(
     X: Matrix,
     inputs: Mapping[str, Any],
     threads: int,
-    recompute: Callable[[], Recomputed] | None = None,
+    constant: float = 0.0,
 ) -> Claim:
-    """Return the claim of a factorization that has a receipt; `inputs` are those of the fit."""
+    """Return the claim of a factorization that has a receipt; `inputs` are those of the fit.
+
+    A constant may have been added to the objective of :func:`factorize`.
+    """
     receipt = result.receipt
     assert receipt is not None
     clean = check_data(X, threads, result.A.dtype)
@@ -93,21 +91,22 @@ def claim_of(
         attributes=own,
         data=data_fingerprint(clean, threads),
         inputs=fingerprints(inputs),
-        recompute=recompute or (lambda: _at_factors(result, clean, inputs, threads)),
+        recompute=lambda: _at_factors(result, clean, inputs, threads, constant),
     )
 
 
 def _at_factors(
-    result: Factorization, X: Matrix, inputs: Mapping[str, Any], threads: int
+    result: Factorization, X: Matrix, inputs: Mapping[str, Any], threads: int, constant: float
 ) -> Recomputed:
     receipt = result.receipt
     assert receipt is not None
     settings = receipt.settings
     given = {name: settings[name] for name in _LOSSES}
     given |= {name: settings[name] or 0.0 for name in WEIGHTS}
-    given |= dict.fromkeys(INPUTS) | dict(inputs)
+    given |= {name: inputs.get(name) for name in INPUTS}
     problem, moves = problem_at(X, parts_of_result(result), threads=threads, **given)
-    return recomputed(problem, Optimality(problem, moves, zeros_stay(receipt)))
+    found = recomputed(problem, Optimality(problem, moves, zeros_stay(receipt)))
+    return replace(found, objective=found.objective + constant)
 
 
 def recomputed(problem: Problem, seen: Optimality) -> Recomputed:

@@ -91,7 +91,7 @@ def _packed(value: object, key: str) -> Any:
 
 
 def names_of_arrays(plain: dict[str, Any], attributes: Iterable[str]) -> set[str]:
-    """Return the names of all arrays that some attributes may have, of which `plain` tells."""
+    """Return the names of all arrays that some attributes may have, from their plain part."""
     found = set()
     for key in attributes:
         value = plain.get(key)
@@ -185,7 +185,12 @@ _RESULTS: dict[Any, Table] = {
 _FITTED = ("components_", "factors_", "classifiers_")
 _OF_THE_COMMAND = "model.npz"
 # Names in the golden files, until these are written again.
-_FORMER = {"rank": "n_components", "rank_": "n_components_"}
+_FORMER = {
+    "rank": "n_components",
+    "rank_": "n_components_",
+    "density": "neighbor_distances",
+    "density_threshold": "distance_threshold",
+}
 _MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 

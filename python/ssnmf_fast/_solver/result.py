@@ -72,7 +72,7 @@ class Receipt:
         for entries that are pulled up no less than the mean of their component.  0 is an optimum of
         this factor with the others as they are.
     seal : str
-        Hash of all this: it tells whether a receipt was changed by mistake, not by whom.
+        Hash of all this: it shows accidental changes, and does not protect against others.
     """
 
     data: str
@@ -105,6 +105,11 @@ class Receipt:
         """Return the receipt with the fingerprints of further inputs; None is left out."""
         return replace(self, inputs=self.inputs | fingerprints(given)).sealed()
 
+    def with_objective(self, history: History) -> Receipt:
+        """Return the receipt with the values of another objective."""
+        parts = self.parts | parts_of({}, history, 1)
+        return replace(self, objective=history[-1][1], parts=parts).sealed()
+
     def plain(self) -> dict[str, Any]:
         """Return what a file holds."""
         return asdict(self)
@@ -129,7 +134,7 @@ _AT_ONCE = 1 << 16
 
 
 class HasResiduals(Protocol):
-    """What tells how nearly factors meet the optimality conditions."""
+    """An object with the residuals of the optimality conditions."""
 
     def residuals(self) -> Mapping[str, float]:
         """Return the residual of every factor, as it is now."""

@@ -69,43 +69,40 @@ class Weights(ABC):
     ) -> tuple[Any, Weights, float]:
         """Return clean X by groups (G: groups x samples), its weights, and a constant."""
 
-    # What follows holds entries of a clean matrix out, to see how well fits predict them.
+    # What follows holds entries of clean data, an array or a `SparseTensor`, out of fits.
 
     divisible = True  # whether `by_rows` is all that a part of the samples needs
 
-    def seen(self, X: Matrix) -> Any:
-        """Return X with 0 where an entry is missing, or has no weight."""
-        hidden = self.hide(X)
-        return hidden if sp.issparse(hidden) else np.nan_to_num(hidden, nan=0.0)
-
-    def listed(self, X: Matrix) -> sp.csr_array | None:
-        """Return the pattern beside which nothing has weight, if there is one."""
+    def listed(self, X: Tensor) -> Coordinates | None:
+        """Return the places outside of which nothing has weight, if there are such."""
         del X
         return None
 
     @abstractmethod
-    def at(self, X: Matrix, pattern: sp.csr_array) -> sp.csr_array:
-        """Return the weights of the entries of a pattern."""
+    def values_at(self, X: Tensor, at: Coordinates) -> Array:
+        """Return the weights of entries."""
 
-    def without(self, X: Matrix, hidden: sp.csr_array) -> tuple[Any, Weights]:
-        """Return X and its weights without the entries of a pattern of ones."""
-        if sp.issparse(X):
-            return X, self.apart_from(X, hidden)
-        X = X.copy()
-        X[entry_rows(hidden.indptr), hidden.indices] = np.nan
-        return X, self
-
-    @abstractmethod
-    def apart_from(self, X: Matrix, hidden: sp.csr_array) -> Weights:
-        """Return the weights with 0 at the entries of a pattern of ones."""
+    def without(self, X: Tensor, hidden: Coordinates) -> tuple[Tensor, Weights]:
+        """Return data and weights for which some entries do not count."""
+        if isinstance(X, SparseTensor):
+            return X, self.excluding(X, hidden)
+        known = X.copy()
+        known[tuple(hidden.places)] = np.nan
+        return known, self
 
     @abstractmethod
-    def cut(self, rows: Array, columns: Array) -> Weights:
-        """Return the weights of some rows and columns, given by boolean arrays."""
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Weights:
+        """Return the weights with 0 for some entries."""
 
-    @abstractmethod
-    def turned(self) -> Weights:
-        """Return the weights of the transposed data."""
+    def seen(self, X: Tensor) -> Tensor:
+        """Return X with 0 where an entry is missing, or has no weight."""
+        if isinstance(X, SparseTensor):
+            return X.with_values(np.where(self.values_at(X, X.at) > 0, X.values, 0))
+        return self.clear(np.nan_to_num(X))
+
+    def clear(self, X: Array) -> Array:
+        """Return an array, which may be changed, with 0 where an entry has no weight."""
+        return X
 
 
 WeightsLike: TypeAlias = npt.ArrayLike | Weights | Sequence[npt.ArrayLike | None] | None
@@ -140,28 +137,27 @@ class Outer(Weights):
         return terms.separable(Z, self.checked(Z, name), loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        return by_mode(X, [self.rows, self.columns], loss, threads)
+        return by_mode(X, self.by_modes, loss, threads)
 
-    def seen(self, X: Matrix) -> Any:
-        if self.rows is None:
-            return super().seen(X)
-        present = (np.asarray(self.rows) > 0).astype(X.dtype)
-        return scale_rows(X, present) if sp.issparse(X) else super().seen(X) * present[:, None]
+    @property
+    def by_modes(self) -> Sequence[Array | None]:
+        """A vector, or None, for each mode."""
+        return self.rows, self.columns
 
-    def at(self, X: Matrix, pattern: sp.csr_array) -> sp.csr_array:
-        whole = Separable(tuple(self.checked(X, "X_weights")))
-        return with_values(pattern, whole.at(terms.places_of(pattern), X.dtype))
+    def values_at(self, X: Tensor, at: Coordinates) -> Array:
+        vectors = [None if v is None else np.asarray(v) for v in self.by_modes]
+        if all(vector is None for vector in vectors):
+            return np.ones(at.places.shape[1], dtype=X.dtype)
+        return Separable(tuple(vectors)).at(tuple(at.places), X.dtype)
 
-    def apart_from(self, X: Matrix, hidden: sp.csr_array) -> Weights:
-        del X
-        return Missing(hidden, self)
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Weights:
+        return Missing(_pattern(hidden.places, X), self)
 
-    def cut(self, rows: Array, columns: Array) -> Outer:
-        sides = zip((self.rows, self.columns), (rows, columns), strict=True)
-        return Outer(*(None if v is None else np.asarray(v)[some] for v, some in sides))
-
-    def turned(self) -> Outer:
-        return Outer(self.columns, self.rows)
+    def clear(self, X: Array) -> Array:
+        for mode, vector in enumerate(self.by_modes):
+            if vector is not None:
+                X *= (np.asarray(vector) > 0).reshape(-1, *[1] * (X.ndim - 1 - mode))
+        return X
 
     def checked(self, Z: Matrix, name: str) -> list[Array | None]:
         """Return the weights of the rows and of the columns of a clean matrix."""
@@ -210,6 +206,27 @@ class SampleWeights(Outer):
 
 
 @dataclass(frozen=True, eq=False)
+class ByMode(Outer):
+    """Separable weights of a tensor: a vector, or None for ones, for each mode."""
+
+    rows: None = None
+    columns: None = None
+    vectors: tuple[Any, ...] = ()
+
+    @property
+    def by_modes(self) -> Sequence[Any]:
+        return self.vectors
+
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Weights:
+        if any(vector is not None for vector in self.vectors):
+            raise ValueError(
+                "X_weights has vectors of the modes of a sparse X, which cannot be combined with "
+                "held-out entries; give a dense X, or weights of entries."
+            )
+        return Missing(_pattern(hidden.places, X))
+
+
+@dataclass(frozen=True, eq=False)
 class Entrywise(Weights):
     """A weight for every entry, in a dense array."""
 
@@ -233,19 +250,16 @@ class Entrywise(Weights):
             raise ValueError(f"X_weights has shape {W.shape}; expected {X.shape}, the shape of X.")
         return terms.entrywise(X, W, loss, threads, tensor=True)
 
-    def at(self, X: Matrix, pattern: sp.csr_array) -> sp.csr_array:
-        return sample(self.checked(X, "X_weights"), pattern)
+    def values_at(self, X: Tensor, at: Coordinates) -> Array:
+        return np.asarray(as_array(self.array, "X_weights")[tuple(at.places)])
 
-    def apart_from(self, X: Matrix, hidden: sp.csr_array) -> Entrywise:
-        W = self.checked(X, "X_weights").copy()
-        W[terms.places_of(hidden)] = 0
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Entrywise:
+        W = np.array(as_array(self.array, "X_weights"), dtype=X.dtype)
+        W[tuple(hidden.places)] = 0
         return Entrywise(W)
 
-    def cut(self, rows: Array, columns: Array) -> Entrywise:
-        return Entrywise(as_array(self.array, "X_weights")[rows][:, columns])
-
-    def turned(self) -> Entrywise:
-        return Entrywise(as_array(self.array, "X_weights").T)
+    def clear(self, X: Array) -> Array:
+        return np.asarray(X * (as_array(self.array, "X_weights") > 0))
 
     def checked(self, Z: Matrix, name: str) -> Array:
         if sp.issparse(self.array):  # a block of rows on a cluster
@@ -281,14 +295,6 @@ class ByPattern(Weights):
         """Return the pattern, checked to be one of a clean matrix."""
         return _checked_pattern(self.pattern, Z, name)
 
-    def cut(self: Self, rows: Array, columns: Array) -> Self:
-        pattern = read_pattern(self.pattern, "X_weights")  # type: ignore[attr-defined]
-        return replace(self, pattern=pattern[rows][:, columns])  # type: ignore[type-var]
-
-    def turned(self: Self) -> Self:
-        pattern = read_pattern(self.pattern, "X_weights")  # type: ignore[attr-defined]
-        return replace(self, pattern=pattern.T)  # type: ignore[type-var]
-
 
 @dataclass(frozen=True, eq=False)
 class Observed(ByPattern):
@@ -301,18 +307,22 @@ class Observed(ByPattern):
         pattern = read_pattern(self.pattern, "X_weights")
         return lambda rows: pattern[rows].toarray() == 0
 
-    def listed(self, X: Matrix) -> sp.csr_array:
-        return self.pattern_of(X, "X_weights")
+    def listed(self, X: Tensor) -> Coordinates:
+        return tensor_pattern(self.pattern, X).at
 
-    def at(self, X: Matrix, pattern: sp.csr_array) -> sp.csr_array:
-        return sample(self.pattern_of(X, "X_weights"), pattern)
+    def values_at(self, X: Tensor, at: Coordinates) -> Array:
+        return tensor_pattern(self.pattern, X).sampled(at).values
 
-    def without(self, X: Matrix, hidden: sp.csr_array) -> tuple[Any, Observed]:
-        return X, self.apart_from(X, hidden)
+    def without(self, X: Tensor, hidden: Coordinates) -> tuple[Tensor, Weights]:
+        return X, self.excluding(X, hidden)
 
-    def apart_from(self, X: Matrix, hidden: sp.csr_array) -> Observed:
-        pattern = self.pattern_of(X, "X_weights")
-        return Observed(drop_entries(pattern, sample(hidden, pattern).data != 0))
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Observed:
+        kept = tensor_pattern(self.pattern, X).without(hidden)
+        return Observed(_pattern(kept.at.places, X, kept.values))
+
+    def seen(self, X: Tensor) -> Tensor:
+        at = tensor_pattern(self.pattern, X).at
+        return SparseTensor(at, entries_at(X, at))
 
     def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         """The data on the pattern, explicit zeros included."""
@@ -370,23 +380,18 @@ class Missing(ByPattern):
     def divisible(self) -> bool:  # type: ignore[override]
         return self.others.rows is None
 
-    def seen(self, X: Matrix) -> Any:
-        return self.others.seen(self.hide(X))
+    def values_at(self, X: Tensor, at: Coordinates) -> Array:
+        missing = tensor_pattern(self.pattern, X).sampled(at).values != 0
+        return np.where(missing, 0, self.others.values_at(X, at))
 
-    def at(self, X: Matrix, pattern: sp.csr_array) -> sp.csr_array:
-        missing = sample(self.pattern_of(X, "X_weights"), pattern).data != 0
-        weights = self.others.at(X, pattern)
-        return with_values(weights, np.where(missing, 0, weights.data))
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Missing:
+        missing = tensor_pattern(self.pattern, X).at.places
+        places = np.concatenate([hidden.places, missing], axis=1)
+        return replace(self, pattern=_pattern(places, X))
 
-    def apart_from(self, X: Matrix, hidden: sp.csr_array) -> Missing:
-        both = hidden + (self.pattern_of(X, "X_weights") != 0)
-        return replace(self, pattern=sp.csr_array(both))
-
-    def cut(self, rows: Array, columns: Array) -> Missing:
-        return replace(super().cut(rows, columns), others=self.others.cut(rows, columns))
-
-    def turned(self) -> Missing:
-        return replace(super().turned(), others=self.others.turned())
+    def clear(self, X: Array) -> Array:
+        X[tuple(tensor_pattern(self.pattern, X).at.places)] = 0
+        return self.others.clear(X)
 
     def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         """All entries but those of the pattern, which are dropped from Z once."""
@@ -472,7 +477,22 @@ def by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Term
     return terms.separable(X, checked, loss, threads, tensor=True)
 
 
-def check_rows(array: Matrix, rows: Array, name: str) -> None:
+def entries_at(X: Tensor, at: Coordinates) -> Array:
+    """Return the entries of clean data at places."""
+    return X.sampled(at).values if isinstance(X, SparseTensor) else X[tuple(at.places)]
+
+
+def _pattern(places: Array, X: Tensor, values: Any = 1) -> Any:
+    """Return a pattern, by default of ones, as a matrix or as coordinates of a tensor."""
+    values = np.broadcast_to(values, places.shape[1]).astype(X.dtype)
+    if len(X.shape) > 2:
+        return places, values, X.shape
+    found = sp.csr_array((values, tuple(places)), shape=X.shape)
+    found.sort_indices()
+    return found
+
+
+def check_rows(array: Array | sp.csr_array, rows: Array, name: str) -> None:
     if len(array.shape) != 2 or array.shape[0] != len(rows):
         raise ValueError(f"{name} has shape {array.shape}; expected {len(rows)} rows.")
 

@@ -377,7 +377,7 @@ def consensus(
             "n_components": rank,
             "loss": result.loss,
             "n_starts": result.n_starts,
-            "density_threshold": result.density_threshold,
+            "distance_threshold": result.distance_threshold,
             **plain_parameters(random_state=random_state),
         },
         stability=result.stability,

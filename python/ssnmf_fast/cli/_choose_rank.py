@@ -35,7 +35,7 @@ _PARAMETERS = {
     "rule": "rule",
     "splits": "n_splits",
     "starts": "n_starts",
-    "held_out": "held_out",
+    "held_out": "validation_fraction",
     "max_iter": "max_iter",
     "tol": "tol",
     "seed": "random_state",
@@ -144,7 +144,7 @@ def _print(choice: RankChoice) -> None:
         error = row["standard_error"]
         spread = "" if math.isnan(error) else f" +- {error:.2g}"
         mark = "  <" if row["rank"] == choice.rank else ""
-        left = "  (given up)" if row["given_up"] else ""
+        left = "  (pruned)" if row["pruned"] else ""
         print(f"{row['rank']:>6}  {row['mean']:.6g}{spread}{left}{mark}")
 
 

@@ -16,19 +16,19 @@ from ._predictions import KINDS
 from ._ratings import DUPLICATES, ROLES
 from ._read import TABLES
 
-CRITERIA = ("held-out", "block", "bound", "stability")
+CRITERIA = ("held-out", "bound", "stability")
 _FIRST = {
     "--ranks RANKS=2:20": "numbers of topics to try, as 5,10,20 or 2:30:2 (from 2 to 30 by twos)",
-    f"--criterion {'|'.join(CRITERIA)}=held-out": "what tells which is best: predictions of hidden "
-    "entries or of a block, the bound of a Bayesian model, or how well many starts agree",
+    f"--criterion {'|'.join(CRITERIA)}=held-out": "how ranks are compared: predictions of held-out "
+    "entries, the bound of a Bayesian model, or how well many starts agree",
     "--loss LOSS": "loss of the data: frobenius, kullback-leibler, itakura-saito, or the beta of a "
     "beta-divergence, from 0 to 2 (default: frobenius; not for bound)",
     "--out DIR": "folder for the results (default: the name of DATA with -ranks)",
 }
 _HOW = {
-    "--rule one-se|best=one-se": "the smallest rank within one standard error of the best (for "
-    "stability the largest that is about as stable), or the best; not for bound",
-    "--splits COUNT=5": "times that entries, or a block, are held out; not for bound, stability",
+    "--rule near-best|best=near-best": "the smallest rank within one standard error of the best "
+    "(for stability the largest that is nearly as stable), or the best; not for bound",
+    "--splits COUNT=5": "number of times that entries are held out; not for bound, stability",
     "--starts COUNT": "starts of every rank in every split (default: 3, for stability 20)",
     "--held-out SHARE=0.1": "share of the entries that are held out; not for bound, stability",
     "--only-nonzeros": "hold out no zeros: for data whose zeros stand for what is not known",

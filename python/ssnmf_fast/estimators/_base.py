@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
 from typing import Any, ClassVar, TypeAlias, TypeVar
@@ -30,14 +31,14 @@ from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, TensorFactorization, factorize
 from .._models.online import Stream
+from .._models.receipts import Claim, claim_of
 from .._models.represent import explained_deviance, represent
 from .._models.variational import VariationalFit
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
-from .._solver.result import RECEIPT
+from .._solver.result import RECEIPT, Receipt
 from .._solver.weights import WeightsLike
 from .._topics import Topics, arrays_for_pyldavis, make_topics, names_of, topic_shares
 from ._docstrings import complete_methods
-from ._receipts import WithReceipt
 
 Result: TypeAlias = Factorization | TensorFactorization | VariationalFit
 DTYPES = (np.float64, np.float32)  # of data; all others become the first
@@ -54,6 +55,9 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     _allow_nan: ClassVar = True
     _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, besides inherited
+    receipt_: Receipt
+    _verifiable: ClassVar[bool] = False
+    _claim_of: Callable[..., Claim]  # for X and y, arguments of fit and a number of threads
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Answer arguments of scikit-learn's NMF."""
@@ -77,6 +81,28 @@ class Estimator(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def _claim(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim | None:
+        """Return what :func:`ssnmf_fast.verify` checks; None without a receipt."""
+        name = type(self).__name__
+        if not self._verifiable:
+            raise TypeError(f"verify is not available for {name}: it keeps no receipt of its fit.")
+        check_is_fitted(self)
+        arguments = signature(self.fit).parameters.keys() - {"X", "y"}
+        parameters = self.get_params(deep=False).keys()
+        unknown = sorted(given.keys() - arguments - parameters)
+        if unknown:
+            raise TypeError(
+                f"{name}.fit has no argument {unknown[0]!r}; valid arguments are "
+                f"{', '.join(sorted(arguments))}, and the parameters of the estimator."
+            )
+        if not hasattr(self, "receipt_"):
+            return None
+        model = copy(self)  # parameters that files do not keep are given again
+        for key in given.keys() & parameters:
+            setattr(model, key, given[key])
+        of_fit = {key: value for key, value in given.items() if key in arguments}
+        return model._claim_of(X, y, of_fit, threads)
+
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         """Return the parameters that a function has too."""
         names = signature(function).parameters
@@ -90,9 +116,6 @@ def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)
-            receipt = vars(self).get("receipt_")
-            if receipt is not None and receipt is not before.get("receipt_"):
-                self._seal()
             numbers = [name for name, saved in self._saved.items() if saved.of_numbers]
             require_finite({name: arrays_of(vars(self).get(name)) for name in numbers})
             return result
@@ -187,7 +210,7 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return values
 
 
-class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
+class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """A dictionary learned from X, over which samples are represented."""
 
     # Learns from checked X and from y, with what else `fit` takes, and sets the attributes.
@@ -206,6 +229,39 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
     }
 
     _takes_files: ClassVar[bool] = True  # whether X may be on disk
+
+    _verifiable = True
+    # Returns the inputs of `factorize` in the fit, for checked X, y and the arguments of `fit`.
+    _fit_inputs: Callable[..., Mapping[str, Any]]
+
+    @property
+    def factorization_(self) -> Factorization:
+        """Result of the last fit, with its receipt; it shares the arrays of the attributes."""
+        receipt = getattr(self, "receipt_", None)
+        if receipt is None:
+            raise AttributeError(
+                f"{type(self).__name__} has a factorization_ after fit only, not after partial_fit "
+                "or on a cluster."
+            )
+        return Factorization(
+            self.representation_,
+            self.components_,
+            self.label_components_ if "B" in receipt.parts else None,
+            self.objective_,
+            self.n_iter_,
+            receipt.converged,
+            receipt.settings["supervision_weight"],
+            feature_weight=receipt.settings.get("feature_weight"),
+            receipt=receipt,
+        )
+
+    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+        X = self._checked(X, reset=False)
+        inputs = self._fit_inputs(X, y, **given)
+        claim = claim_of(self.factorization_, CleanMatrix(X), inputs, threads)
+        # A support that is not reproduced: zeros of the start, which stay, have its effect.
+        support = {k: v for k, v in claim.receipt.inputs.items() if k == "S_support"}
+        return replace(claim, inputs=support | claim.inputs)
 
     @property
     def n_components_(self) -> int:
@@ -293,10 +349,15 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         """Return what of the arguments of fit a representation needs, too."""
         return {"covariates": given["covariates"]} if given.get("covariates") is not None else {}
 
-    def _keep(self, result: Factorization, **attributes: Any) -> None:
-        """Set the attributes of a fit, and warn if it has not converged."""
+    def _keep(
+        self, result: Factorization, inputs: Mapping[str, Any] | None = None, **attributes: Any
+    ) -> None:
+        """Set the attributes of a fit, and warn if it has not converged.
+
+        Fingerprints of further `inputs` are added to the receipt.
+        """
         of_batches = ("_online", "_offset", "_weight_of_labeled")
-        for earlier in (*of_batches, "refitted_label_components_", "topic_names_"):
+        for earlier in (*of_batches, "refitted_label_components_", "topic_names_", "receipt_"):
             self.__dict__.pop(earlier, None)
         if getattr(self, "penalties", None) is not None:
             attributes["sample_penalties_"] = plain_penalties(self.penalties)
@@ -308,7 +369,8 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
             self.label_components_ = result.B
         for name, value in attributes.items():
             setattr(self, name, value)
-        self._note(result.receipt, result.objective)
+        if result.receipt is not None:
+            self.receipt_ = result.receipt.with_inputs(**inputs or {})
         self._warn_unless_converged(result)
 
     def _factorize(self, X: Any, Y: Any = None, **arguments: Any) -> Factorization:

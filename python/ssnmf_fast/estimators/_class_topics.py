@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -20,7 +19,6 @@ from .._models.represent import represent
 from .._solver.build import as_weights
 from .._topics import topic_shares
 from ._base import require
-from ._receipts import Restated
 from ._training_data import TrainingLabels, as_outer, labels_for_training, with_sample_weight
 from ._views import (
     EXACT,
@@ -263,17 +261,28 @@ def targets_of(labels: TrainingLabels, dtype: Any) -> tuple[Any, Any]:
     return Y, as_outer(weights[:, 0]) if equal else weights
 
 
-def restated_by_labels(model: Any, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
-    """Tell the fit of a classifier again; with supports it needs no labels, but compares them."""
+def inputs_of_labels(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    X_weights: Any = None,
+    sample_weight: Any = None,
+    label_weight: Any = None,
+    side: Any = None,
+) -> dict[str, Any]:
+    """Return the inputs of the factorization in the fit of a classifier, but supports."""
+    del side
     require(model, X, y)
-    weights = given.get("label_weight"), given.get("sample_weight")
-    labels = labels_for_training(labels_of(y, model.unlabeled), *weights)
-    told = {"X_weights": with_sample_weight(X, given.get("X_weights"), labels.sample_weight)}
-    others = {"y": labels.members, "label_weight": labels.entry_weights}
-    if model.receipt_.settings["supervision_weight"] is None:
-        return Restated(X, told, others, untold=("S_support",))
-    Y, Y_weights = targets_of(labels, X.dtype)
-    return Restated(X, {**told, "Y": Y, "Y_weights": Y_weights}, others)
+    labels = labels_for_training(labels_of(y, model.unlabeled), label_weight, sample_weight)
+    inputs = {
+        "X_weights": with_sample_weight(X, X_weights, labels.sample_weight),
+        "y": labels.members,
+        "label_weight": labels.entry_weights,
+    }
+    if "Y" in model.receipt_.inputs:
+        inputs["Y"], inputs["Y_weights"] = targets_of(labels, X.dtype)
+    return inputs
 
 
 def support_of(members: Array, known: Array, owner: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -20,21 +20,20 @@ from .._data.tensors import SparseTensor, Tensor, TensorLike, as_type, check_mod
 from .._data.threads import resolve_threads
 from .._models.factorize import TensorStart, factorize_tensor
 from .._models.online import Stream, refuse_changes
-from .._models.receipts import TENSOR_INPUTS, Claim, claim_of_tensor
+from .._models.receipts import Claim, claim_of_tensor
 from .._models.represent import explained_deviance, represent_tensor
 from .._solver.losses import loss_named
-from .._solver.result import RECEIPT, Receipt, TensorFactorization, dense_model, sizes_of
+from .._solver.result import RECEIPT, TensorFactorization, dense_model, sizes_of
 from .._solver.starts import given_factors
 from .._solver.weights import WeightsLike
 from .._topics import Topics, make_topics
 from ._base import IterativeEstimator, keep_stream
 from ._docstrings import complete_docstring
-from ._receipts import WithReceipt
 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
+class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """Nonnegative CP decomposition of a tensor, also of one whose slices arrive one by one.
 
     Minimizes ``sum W .* d(X, M)`` over models ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a
@@ -124,7 +123,7 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
     stream_mode: int = -1
     forget_factor: float = 0.98
 
-    _of_fit: ClassVar = TENSOR_INPUTS
+    _verifiable = True
     _saved: ClassVar[dict[str, Saved]] = {
         "factors_": Saved("?r", container=list),
         "weights_": Saved("r", "finite"),
@@ -197,21 +196,29 @@ class NonnegativeCP(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstim
         check_mode(self.stream_mode, "stream_mode", len(result.factors))
         for name in ("stream_statistics_", "stream_mode_"):
             self.__dict__.pop(name, None)
+        assert result.receipt is not None
+        self.receipt_ = result.receipt
         self.factors_, self.weights_ = result.factors, result.weights
         self.label_components_ = result.label_components
         self.objective_, self.n_iter_, self.loss_ = result.objective, result.n_iter, self.loss
-        self._note(result.receipt)
         self._warn_unless_converged(result)
         return self
 
-    def _claim_of(
-        self, receipt: Receipt, X: Any, y: Any, given: Mapping[str, Any], threads: int
-    ) -> Claim:
-        given = dict(given) if y is None else {"labels": y, **given}
+    @property
+    def factorization_(self) -> TensorFactorization:
+        """Result of the last :meth:`fit`, with its receipt; it shares the arrays of the attributes.
+
+        Not after :meth:`partial_fit`.
+        """
+        receipt = getattr(self, "receipt_", None)
+        if receipt is None:
+            raise AttributeError("NonnegativeCP has a factorization_ after fit only.")
         fitted = self.factors_, self.weights_, self.label_components_, self.objective_
-        result = TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt=receipt)
-        found = claim_of_tensor(result, X, given, threads)
-        return replace(found, parts=self._parts(), settings=self._recorded())
+        return TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt=receipt)
+
+    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+        inputs = given if y is None else {"labels": y, **given}
+        return claim_of_tensor(self.factorization_, X, inputs, threads)
 
     def partial_fit(
         self, X: TensorLike, y: npt.ArrayLike | None = None, *, one_slice: bool | None = None

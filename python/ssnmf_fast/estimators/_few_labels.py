@@ -12,7 +12,7 @@ from .._common.saved import COUNT, Saved
 from .._data.border import require_memory
 from .._labels import labels_of
 from ._base import Self, require
-from ._class_topics import SUPPORTS, LabeledSamples, in_memory, restated_by_labels, with_view
+from ._class_topics import SUPPORTS, LabeledSamples, in_memory, inputs_of_labels, with_view
 from ._classifier_training import (
     calibrated,
     check_threshold,
@@ -146,8 +146,6 @@ class FewLabelsClassifier(ReadoutPredictions):
     self_training: int | str = "auto"
     class_weight: Any = None
 
-    _of_fit: ClassVar = ("X_weights", "sample_weight", "label_weight")
-    _settings: ClassVar = ("loss", "max_iter", "tol")
     _saved: ClassVar = {
         "label_components_": Saved("rk"),
         "n_labeled_": COUNT,
@@ -245,11 +243,11 @@ class FewLabelsClassifier(ReadoutPredictions):
             readout_=readout,
             side_={name: table.shape[1] for name, table in samples.view.tables.items()},
             **validation.attributes(readout, samples),
+            inputs={"y": labels.members, "label_weight": labels.entry_weights},
         )
-        self._note_inputs(y=labels.members, label_weight=labels.entry_weights)
         validation.warn_if_poor()
 
-    _restated = restated_by_labels
+    _fit_inputs = inputs_of_labels
 
     def _limits(self, readout: Readout) -> Array | None:
         given = check_threshold(self.threshold) if self.multilabel_ else None

@@ -19,14 +19,12 @@ from .._data.border import CleanMatrix, check_integer, check_matrix, check_optio
 from .._labels import ClassLabels, Indicators, LabelLists, labels_of
 from .._models.factorize import factorize
 from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
-from .._models.receipts import Claim
+from .._models.receipts import Claim, claim_of
 from .._solver.build import as_weights, collapse
 from .._solver.losses import loss_named
-from .._solver.result import Receipt, fingerprints
 from ._base import require
 from ._docstrings import complete_docstring
 from ._predicting import NamedTopics, ReadoutPredictions
-from ._receipts import Restated, said_by
 
 
 @complete_docstring
@@ -88,13 +86,15 @@ class ConstrainedNMF(ReadoutPredictions):
         "n_labeled_": COUNT,
     }
 
-    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+        X = self._checked(X, reset=False)
         require(self, X, y)
         groups, n_groups = _groups(ClassLabels(y, self.unlabeled))
-        loss = loss_named(self.loss, "loss")
+        loss = loss_named(self.receipt_.settings["loss"], "loss")
         means, weights, constant = collapse(X, given.get("X_weights"), groups, n_groups, loss)
         S = self.representation_[np.unique(groups, return_index=True)[1]]
-        return Restated(means, {"X_weights": weights}, S=S, constant=constant)
+        result = replace(self.factorization_, S=S)
+        return claim_of(result, CleanMatrix(means), {"X_weights": weights}, threads, constant)
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)
@@ -109,8 +109,9 @@ class ConstrainedNMF(ReadoutPredictions):
         result = factorize(means, X_weights=weights, **arguments)
         k = len(labels.classes)
         objective = [(step, value + constant) for step, value in result.objective]
+        receipt = result.receipt and result.receipt.with_objective(objective)
         self._keep(
-            replace(result, S=result.S[groups], objective=objective),
+            replace(result, S=result.S[groups], objective=objective, receipt=receipt),
             class_representation_=result.S[:k].copy(),
             n_labeled_=int(labels.labeled.sum()),
         )
@@ -210,10 +211,10 @@ class TopicSupervisedNMF(NamedTopics):
     topic_names: Any = None
     predicts: bool = True
 
-    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+    def _fit_inputs(self, X: Any, y: Any, *, X_weights: Any = None) -> dict[str, Any]:
         require(self, X, y)
         lists = LabelLists(y, self.topic_names_.tolist(), self.unlabeled)
-        return Restated(X, self._known(X, lists, given.get("X_weights"), self.n_components_))
+        return self._known(X, lists, X_weights, self.n_components_)
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)
@@ -366,15 +367,12 @@ class MarginNMF(ReadoutPredictions):
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, alpha=alpha)
         return self
 
-    def _claim_of(
-        self, receipt: Receipt, X: Any, y: Any, given: Mapping[str, Any], threads: int
-    ) -> Claim:
-        labels = None if y is None else labels_of(y, self.unlabeled)
-        result, weights = self._as_factorization(receipt), given.get("X_weights")
-        clean = CleanMatrix(self._checked(X, reset=False))
-        found = claim_of_preserving(result, clean, self.alpha_, weights, threads)
-        inputs = found.inputs | fingerprints({"y": said_by(labels)})
-        return replace(found, parts=self._parts(), inputs=inputs, settings=self._recorded())
+    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+        targets = None if y is None else labels_of(y, self.unlabeled)
+        inputs = {"X_weights": given.get("X_weights"), "alpha": self.alpha_}
+        inputs["y"] = None if targets is None else targets.matrix(np.float64)
+        X = CleanMatrix(self._checked(X, reset=False))
+        return claim_of_preserving(self.factorization_, X, inputs, threads)
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, alpha: Any = None) -> None:
         check_option(self.features, "features", FEATURES)
@@ -393,8 +391,9 @@ class MarginNMF(ReadoutPredictions):
             alpha = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
             alpha = sp.csr_array(alpha, copy=True)
         result, weight = factorize_preserving(CleanMatrix(X), alpha, X_weights, **self._arguments())
-        self._keep(result, alpha_=alpha, n_directions_=alpha.shape[1], supervision_weight_=weight)
-        self._note_inputs(y=said_by(targets))
+        inputs = {"y": None if targets is None else targets.matrix(np.float64)}
+        learned = {"alpha_": alpha, "n_directions_": alpha.shape[1], "supervision_weight_": weight}
+        self._keep(result, inputs, **learned)
         self._drop_readout()
         if targets is not None:
             self._keep_predictions(X, X_weights, targets)

@@ -37,7 +37,6 @@ from ._docstrings import complete_docstring
 from ._members import Linear, fit_naive_bayes
 from ._predicting import NamedTopics
 from ._readout import LogisticReadout
-from ._receipts import Restated, said_by
 from ._training_data import TrainingLabels, surest
 from ._views import directions_of, row_sums, view_of
 
@@ -408,13 +407,16 @@ class SeededTopics(NamedTopics):
             n_labeled_=int(labeled.sum()),
             seed_weights_=seeds.strengths,
             unknown_seeds_=seeds.unknown,
+            inputs=self._fit_inputs(X, y),
         )
         self._keep_classes(X, likely, labeled)
-        self._note_inputs(y=said_by(None if y is None else ClassLabels(y, self.unlabeled)))
 
-    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
-        labels = None if y is None else ClassLabels(y, self.unlabeled)
-        return Restated(X, {}, {"y": said_by(labels)}, untold=("S_support",))
+    def _fit_inputs(self, X: Any, y: Any, *, X_weights: Any = None) -> dict[str, Any]:
+        self._refuse_weights(X_weights)
+        if y is None:
+            return {}
+        labels = ClassLabels(y, self.unlabeled)
+        return {"y": {"classes": labels.classes, "members": labels.matrix(np.float64)}}
 
     def _known(self, X: Any, y: Any) -> tuple[Seeds, Array]:
         """Return the seeds, and 1 for the topic of each labeled sample, (n, k)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -17,12 +16,11 @@ from .._data.border import check_integer, check_option, check_real, require_fini
 from .._labels import ClassLabels, Indicators, RealTargets, labels_of
 from .._solver.starts import INITS
 from ._base import Self, product, require, score_labeled
-from ._class_topics import SUPPORTS, LabeledSamples, restated_by_labels
+from ._class_topics import SUPPORTS, LabeledSamples, inputs_of_labels
 from ._docstrings import complete_docstring
 from ._nmf import SupervisedBase, batch_classes
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
-from ._receipts import Restated
 from ._training_data import (
     TrainingLabels,
     as_outer,
@@ -115,8 +113,6 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     readout: str = "logistic"
     forget_factor: float = 0.8
 
-    _of_fit: ClassVar = ("X_weights", "sample_weight", "label_weight")
-    _settings: ClassVar = ("loss", "supervision_loss", "solver", "max_iter", "tol")
     _saved: ClassVar = {
         "refitted_label_components_": Saved("rk", optional=True),
         "n_labeled_": COUNT,
@@ -147,8 +143,8 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         require_memory(rank, X.shape, X.dtype)
         fit = samples.fit_topics(rank, weight)
         count = int(labels.known.sum())
-        self._keep(fit, supervision_weight_=fit.supervision_weight, n_labeled_=count)
-        self._note_inputs(y=labels.members, label_weight=labels.entry_weights)
+        inputs = {"y": labels.members, "label_weight": labels.entry_weights}
+        self._keep(fit, inputs, supervision_weight_=fit.supervision_weight, n_labeled_=count)
         self._keep_predictions(samples.of_readout, X_weights, targets, labels=labels)
 
     def _checked_parameters(self, k: int) -> tuple[int, float | str]:
@@ -187,7 +183,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         elif self.readout == "refit":
             self._refit_components(S, labels)
 
-    _restated = restated_by_labels
+    _fit_inputs = inputs_of_labels
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)
@@ -333,22 +329,23 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         tags.target_tags.single_output = True
         return tags
 
-    _of_fit: ClassVar = (
-        *("X_weights", "sample_weight", "label_weight"),
-        *("A_support", "fixed_components", "penalties"),
-    )
-
-    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+    def _fit_inputs(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_weights: Any = None,
+        sample_weight: Any = None,
+        label_weight: Any = None,
+    ) -> dict[str, Any]:
         require(self, X, y)
-        targets, known = RealTargets(y), ("X_weights", "A_support", "fixed_components", "penalties")
-        arguments = {name: self._parameter(name, given) for name in known}
-        sample_weight = checked_weight(given.get("sample_weight"), X.shape[0])
-        weights = label_weights(given.get("label_weight"), sample_weight, targets.labeled)
-        X_weights = with_sample_weight(X, arguments["X_weights"], sample_weight)
-        arguments |= {"X_weights": X_weights, "Y_weights": as_outer(weights)}
-        targets.measure(weights, getattr(self, "offset_", 0.0))
-        arguments["Y"] = targets.matrix(X.dtype)
-        return Restated(X, arguments)
+        targets, sample_weight = RealTargets(y), checked_weight(sample_weight, X.shape[0])
+        weights = label_weights(label_weight, sample_weight, targets.labeled)
+        targets.measure(weights, self.offset_)
+        own = {name: getattr(self, name) for name in ("A_support", "fixed_components", "penalties")}
+        X_weights = with_sample_weight(X, X_weights, sample_weight)
+        Y = {"Y": targets.matrix(X.dtype), "Y_weights": as_outer(weights)}
+        return {"X_weights": X_weights, **Y, **own}
 
     def _learn(
         self,

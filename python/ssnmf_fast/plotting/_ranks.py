@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -29,7 +29,32 @@ from ._style import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..selection import Consensus
+
+class _Consensus(Protocol):
+    """The attributes of a consensus that are drawn."""
+
+    @property
+    def components(self) -> Array: ...
+    @property
+    def stability(self) -> Array: ...
+    @property
+    def spectra(self) -> Array: ...
+    @property
+    def clusters(self) -> Array: ...
+    @property
+    def neighbor_distances(self) -> Array: ...
+    @property
+    def distance_threshold(self) -> float: ...
+    @property
+    def silhouette(self) -> float: ...
+    @property
+    def cophenetic(self) -> float: ...
+    @property
+    def error(self) -> float: ...
+    @property
+    def kept(self) -> float: ...
+
+    def consensus_matrix(self) -> Array: ...
 
 
 _FAR = 10  # a factor between scores, from which on the scale is logarithmic
@@ -91,7 +116,7 @@ _MOST = 2000  # spectra whose distances are drawn
 
 
 @complete_docstring
-def clustergram(consensus: Consensus, *, title: str | None = None) -> Figure:
+def clustergram(consensus: _Consensus, *, title: str | None = None) -> Figure:
     """Draw the distances between the components that were kept, by cluster, and their densities.
 
     The picture of cNMF: dark squares along the diagonal are components that the starts agree on.
@@ -100,7 +125,7 @@ def clustergram(consensus: Consensus, *, title: str | None = None) -> Figure:
 
     Parameters
     ----------
-    consensus : Consensus
+    consensus : _Consensus
         As from :func:`ssnmf_fast.consensus`.
 
     Raises
@@ -119,7 +144,7 @@ def clustergram(consensus: Consensus, *, title: str | None = None) -> Figure:
     >>> import ssnmf_fast as sf
     >>> from ssnmf_fast import plotting
     >>> X = np.random.default_rng(0).poisson(1.0, (50, 20))
-    >>> found = sf.consensus(X, 2, n_starts=10, density_threshold=2, random_state=0)
+    >>> found = sf.consensus(X, 2, n_starts=10, distance_threshold=2, random_state=0)
     >>> drawn = plotting.clustergram(found)
     >>> len(drawn.axes)
     4
@@ -142,13 +167,13 @@ def clustergram(consensus: Consensus, *, title: str | None = None) -> Figure:
     middle.set_yticks([])
     _draw_clusters(side, np.unique(clusters), lengths)
     _draw_stability(drawn.add_subplot(grid[0, 2]), consensus)
-    _draw_densities(drawn.add_subplot(grid[1, 2]), consensus)
+    _draw_distances(drawn.add_subplot(grid[1, 2]), consensus)
     add_title(middle, "distances between the components that were kept" if title is None else title)
     return drawn
 
 
 @complete_docstring
-def consensus_matrix(consensus: Consensus, *, title: str | None = None, ax: Any = None) -> Figure:
+def consensus_matrix(consensus: _Consensus, *, title: str | None = None, ax: Any = None) -> Figure:
     """Draw in which share of the starts two samples have the same main component.
 
     The picture of [1]_: with components that the starts agree on, it is made of dark blocks, and
@@ -156,7 +181,7 @@ def consensus_matrix(consensus: Consensus, *, title: str | None = None, ax: Any 
 
     Parameters
     ----------
-    consensus : Consensus
+    consensus : _Consensus
         As from :func:`ssnmf_fast.consensus`.
 
     Raises
@@ -179,7 +204,7 @@ def consensus_matrix(consensus: Consensus, *, title: str | None = None, ax: Any 
     >>> import ssnmf_fast as sf
     >>> from ssnmf_fast import plotting
     >>> X = np.random.default_rng(0).poisson(1.0, (50, 20))
-    >>> found = sf.consensus(X, 2, n_starts=10, density_threshold=2, random_state=0)
+    >>> found = sf.consensus(X, 2, n_starts=10, distance_threshold=2, random_state=0)
     >>> plotting.consensus_matrix(found).axes[0].get_xlabel()
     'sample'
     """
@@ -205,7 +230,7 @@ def consensus_matrix(consensus: Consensus, *, title: str | None = None, ax: Any 
 
 @complete_docstring
 def stability_by_rank(
-    consensuses: Iterable[Consensus], *, title: str | None = None, ax: Any = None
+    consensuses: Iterable[_Consensus], *, title: str | None = None, ax: Any = None
 ) -> Figure:
     """Draw stability and error against the number of components, of a consensus for each.
 
@@ -230,7 +255,7 @@ def stability_by_rank(
     >>> import ssnmf_fast as sf
     >>> from ssnmf_fast import plotting
     >>> X = np.random.default_rng(0).poisson(1.0, (50, 20))
-    >>> given = {"n_starts": 5, "density_threshold": 2, "random_state": 0}
+    >>> given = {"n_starts": 5, "distance_threshold": 2, "random_state": 0}
     >>> drawn = plotting.stability_by_rank([sf.consensus(X, rank, **given) for rank in (2, 3, 4)])
     >>> [axes.get_ylabel() for axes in drawn.axes]
     ['stability', 'error']
@@ -258,7 +283,7 @@ def stability_by_rank(
     return drawn
 
 
-def _in_order(consensus: Consensus) -> tuple[Array, Array]:
+def _in_order(consensus: _Consensus) -> tuple[Array, Array]:
     """Return spectra that were kept, by cluster and then by likeness, and their clusters."""
     chosen = np.flatnonzero(consensus.clusters >= 0)
     if len(chosen) > _MOST:
@@ -298,7 +323,7 @@ def _draw_clusters(axes: Any, numbers: Array, lengths: Array) -> None:
     axes.set_axis_off()
 
 
-def _draw_stability(axes: Any, consensus: Consensus) -> None:
+def _draw_stability(axes: Any, consensus: _Consensus) -> None:
     """Draw the stability of every component."""
     values = np.nan_to_num(consensus.stability)
     numbers = np.arange(len(values))
@@ -309,11 +334,11 @@ def _draw_stability(axes: Any, consensus: Consensus) -> None:
     label_axes(axes, "stability", "component")
 
 
-def _draw_densities(axes: Any, consensus: Consensus) -> None:
-    """Draw how dense the spectra are, and where they were dropped."""
-    density = consensus.density[np.isfinite(consensus.density)]
-    axes.hist(density, bins=40, color=ACCENT)
-    limit, last = consensus.density_threshold, axes.get_xlim()[1]
+def _draw_distances(axes: Any, consensus: _Consensus) -> None:
+    """Draw the distances to the nearest neighbors, and from where on spectra were dropped."""
+    distances = consensus.neighbor_distances
+    axes.hist(distances[np.isfinite(distances)], bins=40, color=ACCENT)
+    limit, last = consensus.distance_threshold, axes.get_xlim()[1]
     if limit <= max(last, 1.0):
         axes.axvline(limit, color=GRAY, linestyle="--", linewidth=1)
         write_beside(axes, "dropped beyond", limit, left=limit > last / 2)

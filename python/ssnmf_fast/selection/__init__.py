@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ._consensus import consensus
 from ._consensus_result import Consensus
-from ._rank import choose_rank
-from ._rank_choice import RankChoice
+from ._rank import RankChoice, choose_rank
 from ._verify import Verification, verify
 
 __all__ = ["Consensus", "RankChoice", "Verification", "choose_rank", "consensus", "verify"]

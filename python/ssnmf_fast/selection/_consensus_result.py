@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import gen_batches
 
 from .._common.arrays import Array
 from .._common.replacement import Replacement
@@ -23,12 +24,11 @@ from .._models.represent import represent
 from .._topics import Topics, divide_by_sums, make_topics, names_of
 from ..plotting import clustergram
 from ..plotting._style import check_names
-from ._criteria import DROPPED, shares_together
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
+DROPPED = -1  # the cluster of spectra that were dropped
 Names = Sequence[Any]
 Tables = dict[str, tuple[Names, Names, Array]]  # names of rows and of columns, and the values
 
@@ -93,19 +93,18 @@ def _write(path: Path, rows: Names, columns: Names, values: Iterable[Array]) -> 
         lines.writerows([row, *line.tolist()] for row, line in zip(rows, values, strict=True))
 
 
-_LEAST_VARIANCE = 1e-12  # as cNMF has it: features that are constant have scores of 0
+_LEAST_VARIANCE = 1e-12  # as in cNMF: constant features have scores of 0
 _ROWS = 4096  # of dense data at a time
 
 
-def blocks(X: Any) -> Iterator[tuple[slice, Any]]:
+def _blocks(X: Any) -> Iterator[tuple[slice, Any]]:
     """Give a clean matrix as blocks of rows."""
     if isinstance(X, CsrFile):
         yield from X.blocks()
     elif sp.issparse(X):
         yield slice(0, X.shape[0]), X
     else:
-        for begin in range(0, len(X), _ROWS):
-            rows = slice(begin, begin + _ROWS)
+        for rows in gen_batches(len(X), _ROWS):
             yield rows, X[rows]
 
 
@@ -118,7 +117,7 @@ def regression_scores(X: Any, usage: Array) -> Array:
     usage = np.asarray(usage, dtype=np.float64)
     means, variances = _moments(X)
     products = np.zeros((usage.shape[1], X.shape[1]))
-    for rows, block in blocks(X):
+    for rows, block in _blocks(X):
         part = usage[rows]
         if sp.issparse(block):
             products += (block.T @ part).T - part.sum(axis=0)[:, None] * means
@@ -131,7 +130,7 @@ def regression_scores(X: Any, usage: Array) -> Array:
 def _moments(X: Any) -> tuple[Array, Array]:
     """Return means and variances of the columns, of the entries that are not missing, (m,)."""
     counts, sums = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for _, block in blocks(X):
+    for _, block in _blocks(X):
         if sp.issparse(block):
             counts += block.shape[0]
             sums += _by_column(block, block.data)
@@ -140,7 +139,7 @@ def _moments(X: Any) -> tuple[Array, Array]:
             sums += np.nansum(block, axis=0, dtype=np.float64)
     counts = np.maximum(counts, 1)
     means, squares = sums / counts, np.zeros(X.shape[1])
-    for _, block in blocks(X):
+    for _, block in _blocks(X):
         if sp.issparse(block):
             stored = np.square(block.data - means[block.indices])
             zeros = block.shape[0] - np.bincount(block.indices, minlength=X.shape[1])
@@ -152,6 +151,17 @@ def _moments(X: Any) -> tuple[Array, Array]:
 
 def _by_column(block: Any, values: Array) -> Array:
     return np.bincount(block.indices, weights=values, minlength=block.shape[1])
+
+
+def shares_together(assignments: Array) -> Array:
+    """Return the share of starts in which two samples have the same main component, (s, s).
+
+    Assignments are (starts, s).
+    """
+    together = np.zeros((assignments.shape[1],) * 2)
+    for row in assignments:
+        together += row[:, None] == row
+    return np.asarray(together / len(assignments))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,9 +183,9 @@ class Consensus:
         Components of all starts, of Euclidean length 1, in the order of the starts.
     clusters : ndarray of int, shape (p,)
         The component that each spectrum belongs to; -1 for those that were dropped.
-    density : ndarray of float64, shape (p,)
-        Mean distance of each spectrum to its nearest ones; those above `density_threshold` are
-        dropped.
+    neighbor_distances : ndarray of float64, shape (p,)
+        Mean distance of each spectrum to its nearest neighbors; those that reach
+        `distance_threshold` are dropped.
     scores : ndarray of float64, shape (r, m)
         Which features mark a component: coefficients of the least squares of the features, each in
         units of its standard deviation around its mean, on the usages.
@@ -193,8 +203,8 @@ class Consensus:
         Number of starts.
     loss : str or float
         Loss of the fits and of the usages.
-    density_threshold : float
-        Density above which spectra were dropped.
+    distance_threshold : float
+        Mean distance from which on spectra were dropped.
     """
 
     _saved: ClassVar[Table] = {
@@ -203,7 +213,7 @@ class Consensus:
         "stability": Saved("r"),
         "spectra": Saved("pm"),
         "clusters": Saved("p", "whole"),
-        "density": Saved("p"),
+        "neighbor_distances": Saved("p"),
         "scores": Saved("rm", "finite"),
         "samples": Saved("s", "whole"),
         "assignments": Saved("ts", "whole"),
@@ -215,7 +225,7 @@ class Consensus:
     stability: Array
     spectra: Array = field(repr=False)
     clusters: Array = field(repr=False)
-    density: Array = field(repr=False)
+    neighbor_distances: Array = field(repr=False)
     scores: Array = field(repr=False)
     silhouette: float
     cophenetic: float
@@ -224,7 +234,7 @@ class Consensus:
     assignments: Array = field(repr=False)
     n_starts: int
     loss: str | float
-    density_threshold: float
+    distance_threshold: float
 
     @property
     def kept(self) -> float:
@@ -369,7 +379,7 @@ class Consensus:
         name = check_file_name(name, "name")
         names = {"feature_names": feature_names, "sample_names": sample_names}
         tables = tables_of(self, **names, tpm=tpm, tpm_names=tpm_names)
-        return write_tables(Path(folder), name, self.density_threshold, tables)
+        return write_tables(Path(folder), name, self.distance_threshold, tables)
 
     def _of_samples(self, Y: Any, threads: int) -> Any:
         clean = Y if isinstance(Y, CsrFile) else check_matrix(Y, "Y", n_threads=threads)

@@ -1,30 +1,217 @@
-"""Function :func:`choose_rank`."""
+"""Function :func:`choose_rank` and its result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
+from .._common.arrays import Array
+from .._common.optional import TABLES_HINT, require_package
 from .._common.text import short
-from .._data.arrays import refuse_on_disk
-from .._data.border import (
-    check_data,
-    check_integer,
-    check_option,
-    check_random_state,
-    check_real,
-)
+from .._data.border import check_integer, check_option, check_random_state, check_real
+from .._data.tensors import coordinate_parts, depth
 from .._data.threads import resolve_threads
-from ._blocks import block_splits
-from ._criteria import choose_by_bound, choose_by_stability
-from ._held_out import EstimatorFits, PlainFits, fits_of
-from ._rank_choice import CRITERIA, RankChoice
-from ._search import Search, Split, entry_splits
-from ._tensors import choose_for_tensor, is_tensor
+from ..estimators._cp import NonnegativeCP
+from ..plotting import rank_curve
+from ._criteria import (
+    Search,
+    agreements,
+    bounds,
+    core_consistencies,
+    stabilities,
+    standard_errors,
+)
+from ._held_out import Data, Fits, splits
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+Criterion = Literal["held-out", "bound", "stability", "corcondia"]
+Rule = Literal["near-best", "best"]
+# The scores of each criterion, whether larger is better, and whether they have standard errors.
+_CRITERIA = {
+    "held-out": ("held-out error", False, True),
+    "bound": ("bound of the log evidence", True, False),
+    "stability": ("stability", True, False),
+    "corcondia": ("core consistency (%)", True, False),
+}
+# Tolerance of "near-best", where few components have good scores in any case: of a silhouette or
+# a factor match score, and of a core consistency in percent.
+_TOLERANCE = {"stability": 0.1, "corcondia": 10.0}
+_PLATEAU = 0.5  # share of the ranks within a standard error of the best from which a curve is flat
 _STARTS, _STABILITY_STARTS = 3, 20
 MOST_RANKS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class RankChoice:
+    """Result of :func:`choose_rank`.
+
+    Attributes
+    ----------
+    rank : int
+        The chosen rank.
+    ranks : tuple of int
+        The ranks that were tried, in ascending order.
+    scores : ndarray, shape (ranks, splits)
+        The mean loss of held-out entries for every split, smaller is better; NaN after a rank was
+        pruned.  For "bound" a column for each start, for "stability" and "corcondia" one column:
+        larger is better.
+    criterion, rule : str
+        The arguments of :func:`choose_rank`.
+    measures : dict of str to ndarray, shapes (ranks, splits)
+        Other measures: "perplexity" of held-out counts for the Kullback-Leibler loss, and
+        "label_score" of held-out labels.
+    best_model : BayesianNMF, SupervisedBayesianNMF or None
+        For "bound" the fitted model with the largest bound.
+    """
+
+    rank: int
+    ranks: tuple[int, ...]
+    scores: Array
+    criterion: str
+    rule: str
+    measures: Mapping[str, Array] = field(default_factory=dict)
+    best_model: Any = None
+
+    @classmethod
+    def by_rule(
+        cls, ranks: tuple[int, ...], scores: Array, criterion: str, rule: str, **others: Any
+    ) -> RankChoice:
+        """Return the choice that a rule makes."""
+        made = cls(ranks[0], ranks, scores, criterion, rule, **others)
+        near = np.flatnonzero(made._near_best)
+        place = made._best if rule == "best" else near[-1 if criterion in _TOLERANCE else 0]
+        return replace(made, rank=ranks[place])
+
+    def __repr__(self) -> str:
+        tried = f"{self.ranks[0]} to {self.ranks[-1]}" if len(self.ranks) > 1 else "this one"
+        lines = [
+            f"RankChoice(rank={self.rank}, of {len(self.ranks)} tried, {tried}; "
+            f"criterion={self.criterion!r}, rule={self.rule!r})"
+        ]
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+    @property
+    def label(self) -> str:
+        """Name of the scores."""
+        return _CRITERIA[self.criterion][0]
+
+    @property
+    def larger_is_better(self) -> bool:
+        """Whether large scores are good."""
+        return _CRITERIA[self.criterion][1]
+
+    @property
+    def means(self) -> Array:
+        """Mean score of every rank over its splits, or its largest bound."""
+        if self.criterion == "bound":
+            return np.asarray(self.scores.max(axis=1))
+        return np.asarray(np.nanmean(self.scores, axis=1))
+
+    @property
+    def standard_errors(self) -> Array:
+        """Standard errors of the means, (ranks,); NaN if there are none, or only one split."""
+        if not _CRITERIA[self.criterion][2]:
+            return np.full(len(self.ranks), np.nan)
+        seen = [scores[~np.isnan(scores)] for scores in self.scores]
+        return np.concatenate([standard_errors(scores[None]) for scores in seen])
+
+    @property
+    def pruned(self) -> Array:
+        """Whether a rank was dropped before the last split, as clearly worse, (ranks,)."""
+        return np.asarray(np.isnan(self.scores).any(axis=1))
+
+    @property
+    def notes(self) -> list[str]:
+        """Warnings: the curve is flat, or the best rank is at an end."""
+        low, high = self.ranks[0], self.ranks[-1]
+        if low == high:
+            return []
+        best = self.ranks[self._best]
+        notes = []
+        if best == high:
+            notes.append(f"The best is the largest rank tried, {high}: try larger ones.")
+        elif self.rank == low > (2 if self.criterion == "stability" else 1):
+            notes.append(f"The chosen rank is the smallest one tried: try some below {low}.")
+        differences = self.scores - self.scores[self._best]
+        errors = np.nan_to_num(standard_errors(differences))
+        alike = np.flatnonzero(self._losses - self._losses[self._best] <= errors)
+        if _CRITERIA[self.criterion][2] and len(alike) > max(1, _PLATEAU * len(self.ranks)):
+            ends = self.ranks[alike[0]], self.ranks[alike[-1]]
+            notes.append(
+                "The curve is flat: {} of {} ranks, from {} to {}, do not differ significantly "
+                "from the best one.".format(len(alike), len(self.ranks), *ends)
+            )
+        return notes
+
+    @property
+    def _losses(self) -> Array:
+        """Means of which the smallest is best; infinite for pruned ranks."""
+        losses = -self.means if self.larger_is_better else self.means
+        return np.where(self.pruned, np.inf, losses)
+
+    @property
+    def _best(self) -> int:
+        return int(self._losses.argmin())
+
+    @property
+    def _near_best(self) -> Array:
+        error = np.nan_to_num(self.standard_errors[self._best])
+        margin = _TOLERANCE.get(self.criterion, error)
+        return np.asarray(self._losses <= self._losses[self._best] + margin)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a dictionary for each rank.
+
+        They hold the rank, the mean score, its standard error, other measures, whether the rank
+        was pruned, and the score of every split.
+        """
+        part = "start" if self.criterion == "bound" else "split"
+        means, errors, pruned = self.means, self.standard_errors, self.pruned
+        rows = []
+        for place, rank in enumerate(self.ranks):
+            row: dict[str, Any] = {"rank": rank, "mean": float(means[place])}
+            row["standard_error"] = float(errors[place])
+            for name, values in self.measures.items():
+                row[name] = float(np.nanmean(values[place]))
+            row["pruned"] = bool(pruned[place])
+            if self.criterion not in _TOLERANCE:  # whose only score is the mean
+                pairs = enumerate(self.scores[place].tolist(), start=1)
+                row |= {f"{part}_{number}": score for number, score in pairs}
+            rows.append(row)
+        return rows
+
+    def to_frame(self) -> DataFrame:
+        """Return :meth:`to_rows` as a pandas DataFrame.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        with require_package("pandas", TABLES_HINT):
+            from pandas import DataFrame
+        return DataFrame(self.to_rows())
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw the scores against the ranks, by :func:`ssnmf_fast.plotting.rank_curve`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        return rank_curve(self, ax=ax)
 
 
 def choose_rank(
@@ -32,14 +219,14 @@ def choose_rank(
     ranks: Iterable[int],
     *,
     y: Any = None,
-    criterion: str = "held-out",
+    criterion: Criterion = "held-out",
     estimator: Any = None,
     loss: str | float | None = None,
     n_splits: int = 5,
     n_starts: int | None = None,
-    held_out: float = 0.1,
+    validation_fraction: float = 0.1,
     mask_zeros: bool = True,
-    rule: str = "one-se",
+    rule: Rule = "near-best",
     X_weights: Any = None,
     max_iter: int | None = None,
     tol: float | None = None,
@@ -48,7 +235,7 @@ def choose_rank(
     random_state: Any = None,
     verbose: int = 0,
 ) -> RankChoice:
-    """Choose the number of components by what models of several ranks predict.
+    """Choose the number of components.
 
     Parameters
     ----------
@@ -58,11 +245,11 @@ def choose_rank(
     ranks : iterable of int
         Ranks to try, each at least 1, such as ``range(2, 31, 2)``.
     y : array_like, shape (n,) or (n, k), optional
-        Labels or targets, for an `estimator` that takes them.  Some of them are hidden as well, and
-        the table says how well they are predicted; the choice is by X alone.
-    criterion : {"held-out", "block", "bound", "stability", "corcondia"}
-        What tells which rank is best; see Notes.  "block" and "bound" are of matrices, "corcondia"
-        is of tensors.
+        Labels or targets, for an `estimator` that takes them.  Some of them are held out as well,
+        and `label_score` shows how well they are predicted; the choice depends on X alone.
+    criterion : {"held-out", "bound", "stability", "corcondia"}
+        How ranks are compared; see Notes.  "bound" is only available for matrices, "corcondia" only
+        for tensors.
     estimator : optional
         An estimator of this package that takes `X_weights`, such as :class:`NMF`,
         :class:`SSNMFClassifier` or :class:`SSNMFRegressor`, with its parameters; it is not fitted
@@ -70,20 +257,22 @@ def choose_rank(
         "bound" a :class:`BayesianNMF` (the default) or
         :class:`ssnmf_fast.papers.SupervisedBayesianNMF`, for tensors a :class:`NonnegativeCP`.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float, optional
-        Loss of the plain factorizations, and what the errors of predictions are measured by;
-        "frobenius" by default.  An estimator has its own.
+        Loss of the plain factorizations, and of the predictions; "frobenius" by default.  An
+        estimator has its own.
     n_splits : int
-        How many times entries, or a block, are held out, at least 1.
+        Number of times that entries are held out, at least 1.
     n_starts : int, optional
         Number of starts of every rank in every split, at least 1; 3 by default, for "stability" 20.
-        The one counts that fits best what it sees.
-    held_out : float
+        The best one by training loss is used.
+    validation_fraction : float
         Share of the entries that are held out, above 0 and below 1.
     mask_zeros : bool
-        Whether zeros are held out as well as other entries.  Without them nothing is said about
-        predictions for zeros: for data whose zeros stand for what is not known.
-    rule : {"one-se", "best"}
-        Take the smallest rank within one standard error of the best mean, or the best.
+        Whether zeros are held out as well.  False is for data whose zeros stand for unknown values;
+        predictions for zeros are then not tested.
+    rule : {"near-best", "best"}
+        "best" takes the rank with the best score.  "near-best" takes a rank whose score is nearly
+        as good: for "held-out" the smallest within one standard error of the best, for "stability"
+        and "corcondia" the largest within a tolerance (see Notes).  "bound" always takes the best.
     X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
         Nonnegative weights of the loss of every entry; of a tensor as in :func:`factorize_tensor`.
         Entries without weight are not held out.
@@ -109,48 +298,41 @@ def choose_rank(
     Raises
     ------
     ValueError, TypeError
-        For bad input; the message names the argument and how to mend it.
+        For bad input.
 
     Notes
     -----
-    *held-out*: a random share of the entries is hidden from the fits [1]_, and predicted.  Every
-    entry has the same chance.  Of sparse data with very many places fewer are hidden, at most about
-    four million in a split, zeros among them: no array of the size of X is made.
+    *held-out*: a random share of the entries is held out from the fits [1]_, and predicted.  Every
+    entry has the same chance.  For sparse data, zeros included, at most about four million entries
+    are held out in a split: no array of the size of X is made.
 
-    *block*: rows and columns are cut into groups, and a block where one of each meet is held out; a
-    model of what has neither of them predicts it, as its rows and its columns are represented in
-    turn [2]_.  This needs no hidden entries, and takes no `estimator`.
+    *bound*: the largest lower bound of the evidence of a Bayesian model [2]_.  Nothing is held out,
+    `n_splits` is ignored, and the best model is kept.
 
-    *bound*: the largest lower bound of the evidence of a Bayesian model [3]_.  Nothing is held out,
-    `n_splits` and `rule` have no say, and the best model is kept.
-
-    *stability*: components of `n_starts` starts of all data are put into clusters, as
-    :func:`consensus` does, and their mean silhouette tells how well the starts agree.  Few
-    components are stable in any case: instead of the smallest rank "one-se" takes the largest one
-    whose silhouette is at most 0.1 below the best.  For tensors it is the median
-    :func:`~ssnmf_fast.metrics.factor_match_score` of pairs of starts, with the same rule;
-    these are drawn, as `init="auto"` may be the same for all seeds.
+    *stability*: components of `n_starts` starts of all data are clustered, as :func:`consensus`
+    does; their mean silhouette measures how well the starts agree.  Few components are stable in
+    any case: "near-best" takes the largest rank whose silhouette is at most 0.1 below the best.
+    For tensors the score is the median :func:`~ssnmf_fast.metrics.factor_match_score` of pairs of
+    starts, with the same rule; the starts are random, as `init="auto"` may not depend on the seed.
 
     *corcondia*: the :func:`~ssnmf_fast.metrics.core_consistency` of the best of `n_starts` fits to
-    all data [4]_, in percent.  It is about 100 for one component: "one-se" takes the largest
+    all data [3]_, in percent.  It is about 100 for one component: "near-best" takes the largest
     rank that is at most 10 below the best.
 
-    Errors are means of the loss over the entries held out: for "frobenius" mean squared errors, for
-    counts and "kullback-leibler" half of the mean Poisson deviance; for matrices the table has the
-    perplexity then.  Where the loss would be infinite for a prediction of 0, a hundredth of a
-    prediction comes from the sums of its row and its column, or of its slices.
+    Errors are means of the loss over held-out entries: for "frobenius" mean squared errors, for
+    "kullback-leibler" half of the mean Poisson deviance, for matrices with the perplexity.  Where
+    the loss would be infinite for a prediction of 0, a hundredth of a prediction comes from the
+    sums of its row and column, or of its slices.
 
-    After three splits, ranks are given up whose mean is further from the best than five standard
-    errors; they stay in the table.
+    After three splits, ranks are pruned whose mean is more than five standard errors above the
+    best.
 
     References
     ----------
     .. [1] S. Wold, "Cross-validatory estimation of the number of components in factor and principal
        components models", 1978.
-    .. [2] A. B. Owen, P. O. Perry, "Bi-cross-validation of the SVD and the nonnegative matrix
-       factorization", 2009.
-    .. [3] A. T. Cemgil, "Bayesian inference for nonnegative matrix factorisation models", 2009.
-    .. [4] R. Bro, H. A. L. Kiers, "A new efficient method for determining the number of components
+    .. [2] A. T. Cemgil, "Bayesian inference for nonnegative matrix factorisation models", 2009.
+    .. [3] R. Bro, H. A. L. Kiers, "A new efficient method for determining the number of components
        in PARAFAC models", 2003.
 
     Examples
@@ -163,59 +345,83 @@ def choose_rank(
     >>> choice.rank
     3
     """
-    criterion = check_option(criterion, "criterion", tuple(CRITERIA))
-    rule = check_option(rule, "rule", ("one-se", "best"))
-    tried = _ranks(ranks)
+    check_option(criterion, "criterion", tuple(_CRITERIA))
+    check_option(rule, "rule", ("near-best", "best"))
+    tried = _checked_ranks(ranks)
     if n_starts is None:
         n_starts = _STABILITY_STARTS if criterion == "stability" else _STARTS
     n_starts = check_integer(n_starts, "n_starts", 1)
     n_splits = check_integer(n_splits, "n_splits", 1)
-    share = check_real(held_out, "held_out")
+    share = check_real(validation_fraction, "validation_fraction")
     if not 0 < share < 1:
-        raise ValueError(f"held_out must be above 0 and below 1, for example 0.1; got {held_out}.")
+        raise ValueError(
+            f"validation_fraction must be above 0 and below 1, for example 0.1; got {share}."
+        )
     if random_state is None:
         random_state = getattr(estimator, "random_state", None)
-    rng = check_random_state(random_state)
+    rng, threads = check_random_state(random_state), resolve_threads(n_threads)
     search = Search(tried, n_splits, n_starts, n_jobs, n_threads, verbose)
-    if is_tensor(X, estimator):
-        if y is not None:
-            raise ValueError("y is of matrices, and X is a tensor; leave y out.")
-        settings = {"loss": loss, "max_iter": max_iter, "tol": tol}
-        of = X, X_weights, criterion, estimator, settings, (share, bool(mask_zeros))
-        return choose_for_tensor(*of, search, rule, rng)
+    settings = {"loss": loss, "max_iter": max_iter, "tol": tol}
+    tensor = _is_tensor(X, estimator)
+    measures, model = {}, None
+    if tensor:
+        _check_tensor_arguments(y, criterion, estimator)
+    elif criterion == "corcondia":
+        raise ValueError("criterion='corcondia' is only available for tensors.")
     if criterion == "bound":
-        given = {"loss": loss, "max_iter": max_iter, "tol": tol, "X_weights": X_weights}
-        return choose_by_bound(X, y, estimator, given, search, rule, rng)
-    if criterion == "corcondia":
-        raise ValueError(
-            "criterion 'corcondia' is of tensors, and X is a matrix; use criterion='held-out'."
-        )
-    fits = fits_of(estimator, loss, max_iter, tol)
-    if y is not None and not isinstance(fits, EstimatorFits):
+        given = settings | {"X_weights": X_weights}
+        scores, model = bounds(X, y, estimator, given, search, rng)
+        return RankChoice.by_rule(tried, scores, criterion, rule, best_model=model)
+    fits = Fits.checked(estimator, tensor, **settings)
+    if y is not None and estimator is None:
         raise ValueError(
             "y needs an estimator that takes labels, for example estimator=SSNMFClassifier(); give "
             "one, or leave y out."
         )
-    if criterion != "held-out" and not isinstance(fits, PlainFits):
-        raise ValueError(
-            f"criterion {criterion!r} is of plain factorizations and takes no estimator; give "
-            "loss, max_iter and tol instead, or use criterion='held-out'."
-        )
-    if criterion == "stability":
-        assert isinstance(fits, PlainFits)
-        return choose_by_stability(X, X_weights, fits, search, rule, rng)
-    X = _in_memory(X, criterion, n_threads)
-    splits: Iterator[Split]
-    if isinstance(fits, PlainFits) and criterion == "block":
-        splits = block_splits(X, X_weights, fits, share, bool(mask_zeros), rng)
+    if criterion == "stability" and not tensor:
+        if estimator is not None:
+            raise ValueError(
+                "criterion='stability' fits plain factorizations and takes no estimator; give "
+                "loss, max_iter and tol instead, or use criterion='held-out'."
+            )
+        scores = stabilities(X, X_weights, fits, search, rng)
+        return RankChoice.by_rule(tried, scores, criterion, rule)
+    data = (Data.of_tensor if tensor else Data.of_matrix)(X, X_weights, threads)
+    if criterion == "held-out":
+        every = splits(data, y, fits, share, bool(mask_zeros), rng)
+        measures = search.run(islice(every, n_splits), rng)
+        scores = measures.pop("error")
+    elif criterion == "corcondia":
+        scores = core_consistencies(data, X_weights, fits, search, rng)
     else:
-        splits = entry_splits(X, X_weights, y, fits, share, bool(mask_zeros), rng)
-    measures = search.run(islice(splits, n_splits), rng)
-    scores = measures.pop("error")
-    return RankChoice.of(tried, scores, criterion, rule, measures=measures)
+        scores = agreements(data, fits, search, rng)
+    return RankChoice.by_rule(tried, scores, criterion, rule, measures=measures)
 
 
-def _ranks(ranks: Any) -> tuple[int, ...]:
+def _is_tensor(X: Any, estimator: Any) -> bool:
+    """Return whether X has three modes or more, has coordinates, or is for NonnegativeCP."""
+    if isinstance(estimator, NonnegativeCP):
+        return True
+    n_modes = len(X.shape) if hasattr(X, "shape") else depth(X)
+    return n_modes > 2 or (not hasattr(X, "tocoo") and coordinate_parts(X, "X") is not None)
+
+
+def _check_tensor_arguments(y: Any, criterion: str, estimator: Any) -> None:
+    if y is not None:
+        raise ValueError("y is not supported for tensors.")
+    if criterion == "bound":
+        raise ValueError(
+            "criterion='bound' is not available for tensors; use 'held-out', 'corcondia' or "
+            "'stability'."
+        )
+    if estimator is not None and not isinstance(estimator, NonnegativeCP):
+        raise TypeError(
+            "X is a tensor, whose estimator is NonnegativeCP; got "
+            f"{type(estimator).__name__}. Leave estimator out, or give X as a matrix."
+        )
+
+
+def _checked_ranks(ranks: Any) -> tuple[int, ...]:
     """Return ranks, sorted and without repeats."""
     if isinstance(ranks, (str, bytes)) or not isinstance(ranks, Iterable):
         raise TypeError(
@@ -231,12 +437,3 @@ def _ranks(ranks: Any) -> tuple[int, ...]:
     if not tried:
         raise ValueError("ranks is empty; expected at least one rank, for example [5, 10, 20].")
     return tuple(sorted(tried))
-
-
-def _in_memory(X: Any, criterion: str, n_threads: int | None) -> Any:
-    """Return clean data; a file is refused, since weights and parts need data in memory."""
-    X = check_data(X, resolve_threads(n_threads))
-    refuse_on_disk(X, f"criterion {criterion!r} (other than 'stability')")
-    if 0 in X.shape:
-        raise ValueError(f"X has shape {X.shape}; expected at least one sample and one feature.")
-    return X

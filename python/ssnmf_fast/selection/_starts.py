@@ -45,8 +45,8 @@ class Recipe:
     """The settings of a consensus; `fitting` are arguments of :func:`factorize`."""
 
     n_starts: int
-    density_threshold: float
-    n_neighbors: float
+    distance_threshold: float
+    neighborhood_fraction: float
     fitting: dict[str, Any]
     random_state: Any
 
@@ -55,8 +55,8 @@ class Recipe:
         cls,
         n_components: Any,
         n_starts: Any,
-        density_threshold: Any,
-        n_neighbors: Any,
+        distance_threshold: Any,
+        neighborhood_fraction: Any,
         init: Any,
         random_state: Any,
         fitting: dict[str, Any],
@@ -64,11 +64,12 @@ class Recipe:
         """Return settings that a user gave, or raise an error."""
         rank = check_integer(n_components, "n_components", 1)
         init = check_option(init, "init", STARTS)
-        threshold = check_real(density_threshold, "density_threshold")
-        share = check_real(n_neighbors, "n_neighbors")
+        threshold = check_real(distance_threshold, "distance_threshold")
+        share = check_real(neighborhood_fraction, "neighborhood_fraction")
         if not 0 < share <= 1:
             raise ValueError(
-                f"n_neighbors is a share of the starts, above 0 and at most 1; got {n_neighbors!r}."
+                "neighborhood_fraction is a share of the starts, above 0 and at most 1; got "
+                f"{neighborhood_fraction!r}."
             )
         n_starts = check_integer(n_starts, "n_starts", 1)
         fitting = {"n_components": rank, "init": init, **fitting}
@@ -146,8 +147,8 @@ class KeptStarts:
                 start = None if found != key else _start(header, archive.arrays(_PARTS))
         except (LookupError, TypeError, ValueError, RecursionError) as error:
             raise ValueError(
-                f"{path} is no start that was kept, or is damaged: {error}. Remove it, and this "
-                "start is fitted again."
+                f"{path} is not a saved start, or is damaged: {error}. Remove it to fit this start "
+                "again."
             ) from error
         if start is None:
             names = [name for name in {**key, **found} if found.get(name) != key.get(name)]

@@ -34,7 +34,7 @@ def compare(claim: Claim) -> tuple[list[str], list[Compared]]:
     found = [*_of_receipt(receipt), *_of_parts(receipt, claim.parts), *_of_history(claim)]
     if claim.data != receipt.data:
         found.insert(0, "X is not the one of the fit.")
-    found += _of_inputs(claim) + _of_settings(claim)
+    found += _of_inputs(claim)
     try:
         now = claim.recompute()
     except (ValueError, TypeError, ArithmeticError, LookupError) as error:
@@ -95,22 +95,13 @@ def _met(history: History, tol: Any) -> bool:
 
 def _of_inputs(claim: Claim) -> list[str]:
     recorded, found = claim.receipt.inputs, []
-    for name in sorted({*recorded, *claim.inputs} - {*claim.untold}):
+    for name in sorted({*recorded, *claim.inputs}):
         if name not in claim.inputs:
             found.append(f"The fit was given {name}, which are not given here.")
         elif name not in recorded:
             found.append(f"The fit was given no {name}.")
         elif recorded[name] != claim.inputs[name]:
             found.append(f"{name} are not those of the fit.")
-    return found
-
-
-def _of_settings(claim: Claim) -> list[str]:
-    found = []
-    for name, one in claim.settings.items():
-        recorded = claim.receipt.settings.get(name)
-        if recorded != one:
-            found.append(f"{name} is {short(one)}, and was {short(recorded)} in the fit.")
     return found
 
 
@@ -175,42 +166,42 @@ class Verification:
 
 
 def verify(
-    result: Any, X: Any, Y: Any = None, *, n_threads: int | None = None, **given: Any
+    result: Any, X: Any, y: Any = None, *, n_threads: int | None = None, **inputs: Any
 ) -> Verification:
-    """Check a result against its receipt and the data: are they the same, is it where it says.
+    """Check a result against its receipt and its data.
 
-    Fingerprints of the data, of what else the fit was given and of the factors are compared with
-    those of the receipt; the objective and the residuals of the optimality conditions are computed
-    anew, in about the time of an iteration.
+    The fingerprints of the data, of the other inputs of the fit and of the factors are compared
+    with those of the receipt.  The objective and the residuals of the optimality conditions are
+    recomputed, in about the time of an iteration.
 
     Parameters
     ----------
     result : Factorization, TensorFactorization or fitted estimator
-        As a fit returned it, or :func:`load`.
-    X, Y
-        The data and, where the fit had them, labels or targets.
+        As a fit returned it, or :func:`load`.  Of an estimator the `factorization_` is verified.
+    X, y
+        The data and the labels or targets of the fit, if it had some.
     n_threads : int, optional
         Number of threads; it does not change the outcome.
-    **given
-        What else the fit was given, by the names of its arguments: weights, supports, fixed
-        components, penalties, labels of features.  Parameters of an estimator need not be given
-        again, unless they were lost in a file: those that are no text or numbers.
+    **inputs
+        The other arguments of the fit by name: weights, supports, fixed components, penalties,
+        labels of features.  Parameters of an estimator are only needed if its file does not keep
+        them: those that are neither text nor numbers.
 
     Returns
     -------
     Verification
-        True if nothing differs; print it to see what does.
+        True if nothing differs; print it to see the differences.
 
     Raises
     ------
     TypeError
-        For a result that cannot be checked, or arguments that its fit does not have.
+        For a result that cannot be verified, or arguments that its fit does not have.
     ValueError
         For bad data.
 
     Notes
     -----
-    A receipt is no signature: whoever changes a result and knows this library can write another
+    A receipt is not a signature: those who know this library can change a result and write a
     receipt for it, but not for factors that are no optimum of these data.  See the user guide for
     the tolerances.
 
@@ -226,29 +217,31 @@ def verify(
     >>> sf.verify(fit, X).differences[0]
     'X is not the one of the fit.'
     """
-    claim = _claim(result, X, Y, given, resolve_threads(n_threads))
+    claim = _claim(result, X, y, inputs, resolve_threads(n_threads))
     if claim is None:
         return Verification([f"This {type(result).__name__} has no receipt of its fit."], [])
     return Verification(*compare(claim))
 
 
-def _claim(result: Any, X: Any, Y: Any, given: dict[str, Any], threads: int) -> Claim | None:
-    """Return what the receipt of a result claims of these data; None without a receipt."""
+def _claim(result: Any, X: Any, y: Any, inputs: dict[str, Any], threads: int) -> Claim | None:
+    """Return the claim of a result; None without a receipt."""
     if hasattr(result, "_claim"):  # an estimator
-        claim: Claim | None = result._claim(X, Y, given, threads)
+        claim: Claim | None = result._claim(X, y, inputs, threads)
         return claim
     tensor = isinstance(result, TensorFactorization)
     if not tensor and not isinstance(result, Factorization):
         raise TypeError(
-            f"a {type(result).__name__} cannot be verified; expected a Factorization, a "
+            f"verify is not available for {type(result).__name__}; expected a Factorization, a "
             "TensorFactorization or a fitted estimator."
         )
     known = TENSOR_INPUTS if tensor else INPUTS
-    unknown = sorted(set(given) - set(known))
+    unknown = sorted(set(inputs) - set(known))
     if unknown:
-        raise TypeError(f"the fit has no argument {short(unknown[0])}; it has {', '.join(known)}.")
+        raise TypeError(
+            f"the fit has no argument {short(unknown[0])}; valid arguments are {', '.join(known)}."
+        )
     if result.receipt is None:
         return None
     if tensor:
-        return claim_of_tensor(result, X, given if Y is None else {"labels": Y, **given}, threads)
-    return claim_of(result, X, {"Y": Y, **given}, threads)
+        return claim_of_tensor(result, X, inputs if y is None else {"labels": y, **inputs}, threads)
+    return claim_of(result, X, {"Y": y, **inputs}, threads)
