@@ -11,7 +11,7 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.border import require_memory
 from .._labels import labels_of
-from ._base import Self, require
+from ._base import Self
 from ._class_topics import SUPPORTS, LabeledSamples, in_memory, inputs_of_labels, with_view
 from ._classifier_training import (
     calibrated,
@@ -22,6 +22,7 @@ from ._classifier_training import (
     train_members,
     validate,
 )
+from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 from ._readout import Readout

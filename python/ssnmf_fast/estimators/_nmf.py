@@ -24,7 +24,8 @@ from .._models.represent import represent
 from .._solver.losses import loss_named
 from .._solver.weights import WeightsLike
 from .._topics import Topics, topic_shares
-from ._base import FactorizationBase, Self, require
+from ._base import FactorizationBase, Self
+from ._conventions import require
 from ._docstrings import complete_docstring
 from ._training_data import (
     TrainingLabels,

@@ -22,7 +22,7 @@ from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
 from .._models.receipts import Claim, claim_of
 from .._solver.build import as_weights, collapse
 from .._solver.losses import loss_named
-from ._base import require
+from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import NamedTopics, ReadoutPredictions
 
