@@ -129,9 +129,8 @@ def fit(path: Path, case: Case, iterations: int, folder: Path) -> dict[str, floa
         adata,
         PROGRAMS,
         use_highly_variable=chosen,
-        **given,
         temporary_folder=folder,
-        random_state=0,
+        **given,
     )
     done = time.perf_counter()
     about = {"opened": prepared - begin, "fitted": done - prepared, "peak": resident("VmHWM")}
