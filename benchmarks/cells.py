@@ -1,6 +1,6 @@
 """How long do fits of many cells take, and how much memory, from files and in memory?
 
-    python benchmarks/cells.py --folder cells
+    python benchmarks/run.py cells --folder cells
 
 Two cases, each in a process of its own, whose peak of memory is that of the whole process with
 Python and its packages:
@@ -19,17 +19,14 @@ from __future__ import annotations
 import importlib.util
 import json
 import subprocess
-import sys
 import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import load_average, markdown, new_parser, resident, say
+from common import D, F, Options, load_average, markdown, resident, say
+from run import command
 
 BLOCK = 5000  # cells that are drawn at a time
 PROGRAMS = 20
@@ -49,14 +46,13 @@ class Case(NamedTuple):
     in_memory: bool = False
 
 
-KL = "kullback-leibler"
 CASES = [
-    Case("backed, all genes", 200_000, 200_000, 20_000, None, "frobenius", 512),
-    Case("backed, all genes", 200_000, 200_000, 20_000, None, KL, 512),
-    Case("backed, 2000 chosen", 200_000, 200_000, 20_000, 2000, "frobenius", 512),
-    Case("in memory", 100_000, 1_000_000, 2000, None, KL, 8192, True),
-    Case("file, read into memory", 1_000_000, 1_000_000, 2000, None, KL, 2048),
-    Case("file, from disk", 1_000_000, 1_000_000, 2000, None, KL, 512),
+    Case("backed, all genes", 200_000, 200_000, 20_000, None, F, 512),
+    Case("backed, all genes", 200_000, 200_000, 20_000, None, D, 512),
+    Case("backed, 2000 chosen", 200_000, 200_000, 20_000, 2000, F, 512),
+    Case("in memory", 100_000, 1_000_000, 2000, None, D, 8192, True),
+    Case("file, read into memory", 1_000_000, 1_000_000, 2000, None, D, 2048),
+    Case("file, from disk", 1_000_000, 1_000_000, 2000, None, D, 512),
 ]
 
 
@@ -122,40 +118,38 @@ def fit(path: Path, case: Case, iterations: int, folder: Path) -> dict[str, floa
     if case.genes is not None:
         sfa.prepare(adata, case.genes, empty_cells="keep")
     prepared = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few iterations do not converge
-        sfa.nmf(
-            adata,
-            PROGRAMS,
-            use_highly_variable=case.genes is not None,
-            loss=case.loss,
-            max_iter=iterations,
-            memory=case.memory << 20,
-            temporary_folder=folder,
-        )
+    given = {
+        "loss": case.loss,
+        "max_iter": iterations,
+        "memory": case.memory << 20,
+        "random_state": 0,
+    }
+    chosen = case.genes is not None
+    sfa.nmf(
+        adata,
+        PROGRAMS,
+        use_highly_variable=chosen,
+        **given,
+        temporary_folder=folder,
+        random_state=0,
+    )
     done = time.perf_counter()
     about = {"opened": prepared - begin, "fitted": done - prepared, "peak": resident("VmHWM")}
     return {**about, "iterations": int(adata.uns["nmf"]["n_iter"])}
 
 
-def measure(path: Path, case: Case, iterations: int, folder: Path) -> dict[str, float]:
-    """Fit a case in a new process."""
-    order = [sys.executable, __file__, "--one", str(path), "--case", json.dumps(case)]
-    order += ["--iterations", str(iterations), "--folder", str(folder)]
-    done = subprocess.run(order, check=True, stdout=subprocess.PIPE, text=True)
-    return dict(json.loads(done.stdout))
+OPTIONS = {
+    "folder": (Path, "for the files, 5 GB; else a temporary one"),
+    "iterations": (200, "at most, of each fit"),
+    "scale": (1, "divides the numbers of cells"),
+    "cases": list(range(len(CASES))),
+    "one": (Path, None),
+    "case": (str, None),
+}
+QUICK = {"scale": 500, "iterations": 5}
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--folder", type=Path, help="for the files, 5 GB; else a temporary one")
-    parser.add_argument("--iterations", type=int, default=200, help="at most, of each fit")
-    parser.add_argument("--scale", type=int, default=1, help="divides the numbers of cells")
-    parser.add_argument("--cases", type=int, nargs="+", default=range(len(CASES)))
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--one", type=Path, help="file of a case that a process is for")
-    parser.add_argument("--case", help="that case")
-    options = parser.parse_args(argv)
+def main(options: Options) -> Any:
     if importlib.util.find_spec("anndata") is None:
         print("skipped: python -m pip install 'ssnmf-fast[anndata]'")
         return
@@ -163,38 +157,28 @@ def main(argv: list[str] | None = None) -> None:
         case = Case(*json.loads(options.case))
         print(json.dumps(fit(options.one, case, options.iterations, options.folder)))
         return
-    scale = 500 if options.quick else options.scale
-    iterations = 5 if options.quick else options.iterations
     rows, written = [], {}
     with tempfile.TemporaryDirectory(dir=options.folder) as place:
         folder = Path(place)
         for number in options.cases:
             case = CASES[number]
-            case = case._replace(cells=case.cells // scale, of_file=case.of_file // scale)
+            case = case._replace(
+                cells=case.cells // options.scale, of_file=case.of_file // options.scale
+            )
             path = folder / f"{case.of_file}x{case.n_genes}.h5ad"
             if path not in written:
                 for old in written:
                     old.unlink(missing_ok=True)
                 written[path] = write(path, case.of_file, case.n_genes)
                 say(f"{path.name}: {written[path]} entries, {path.stat().st_size / 1e9:.2f} GB")
-            found = measure(path, case, iterations, folder)
-            rows.append(
-                [
-                    case.name,
-                    f"{case.cells:,} x {case.n_genes:,}",
-                    case.loss,
-                    f"{case.memory} MB",
-                    f"{found['opened']:.1f}",
-                    f"{found['fitted']:.1f}",
-                    f"{found['iterations']}",
-                    f"{found['peak'] / 1000:.2f}",
-                    load_average(),
-                ]
-            )
+            # In a new process, for the sake of its peak.
+            order = command("cells", "--one", path, "--case", json.dumps(case))
+            order += ["--iterations", str(options.iterations), "--folder", str(folder)]
+            done = subprocess.run(order, check=True, stdout=subprocess.PIPE, text=True)
+            found = json.loads(done.stdout.splitlines()[-1])
+            rows.append([case.name, f"{case.cells:,} x {case.n_genes:,}", case.loss])
+            rows[-1] += [f"{case.memory} MB", f"{found['opened']:.1f}", f"{found['fitted']:.1f}"]
+            rows[-1] += [f"{found['iterations']}", f"{found['peak'] / 1000:.2f}", load_average()]
             say(" | ".join(rows[-1]))
     header = ["case", "cells x genes", "loss", "memory=", "open, prepare (s)", "fit (s)"]
     print(markdown([*header, "iterations", "peak (GB)", "load"], rows))
-
-
-if __name__ == "__main__":
-    main()

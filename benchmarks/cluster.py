@@ -1,6 +1,6 @@
-"""What does a fit on a Dask cluster cost, beside a fit in memory?  And when would it pay?
+"""What does a fit on a Dask cluster cost, compared with one in memory?  And when would it pay?
 
-    python benchmarks/cluster.py --disk blocks --picture cluster.png
+    python benchmarks/run.py cluster --disk blocks --picture cluster.png
 
 - The time of an iteration on a LocalCluster of 2 processes with one thread each, beside that in
   memory with 2 threads, turn by turn: from memory and, with --disk, from files of blocks.
@@ -15,8 +15,6 @@ It needs ``python -m pip install 'ssnmf-fast[dask]'``.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +22,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import load_average, markdown, new_parser, say
+from common import Options, load_average, markdown, say
 from scale import peak_memory, skewed
 
 import ssnmf_fast as sf
@@ -76,7 +72,7 @@ def per_iteration(fit: Any, X: Any, checks: int, **further: Any) -> float:
     return min(np.diff(times)) / 10
 
 
-def beside_memory(options: argparse.Namespace) -> list[list[str]]:
+def beside_memory(options: Options) -> list[list[str]]:
     """Return rows of a table, of alternating runs."""
     from distributed import Client
 
@@ -130,7 +126,7 @@ class Costs:
         return work + self.iteration + tasks + hops * 8.0 * columns * rank * self.byte
 
 
-def constants(options: argparse.Namespace) -> Costs:
+def constants(options: Options) -> Costs:
     """Measure the constants of the model for the Kullback-Leibler loss."""
     from distributed import Client
 
@@ -197,7 +193,7 @@ def write_block(path: str, seed: int, rows: int, columns: int, per_row: int) -> 
     sp.save_npz(path, X, compressed=False)
 
 
-def large(options: argparse.Namespace) -> None:
+def large(options: Options) -> None:
     """Fit 250 million nonzeros with two workers of 4 GB."""
     from distributed import Client
 
@@ -239,31 +235,26 @@ def large(options: argparse.Namespace) -> None:
             )
 
 
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = new_parser(__doc__)
-    parser.add_argument("--quick", action="store_true", help="small matrices, no picture")
-    parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--columns", type=int, default=20_000)
-    parser.add_argument("--per-row", type=int, default=100)
-    parser.add_argument("--rank", type=int, default=32)
-    parser.add_argument("--blocks", type=int, default=2)
-    parser.add_argument("--checks", type=int, default=3, help="spans of ten iterations in a run")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--disk", type=Path, help="folder for files of blocks")
-    parser.add_argument("--picture", type=Path, help="file of the simulated curves")
-    parser.add_argument("--large", type=Path, help="folder for the files of 3 GB")
-    parser.add_argument("--large-iterations", type=int, default=10)
-    return parser.parse_args(arguments)
+OPTIONS = {
+    "rows": 100_000,
+    "columns": 20_000,
+    "per_row": 100,
+    "rank": 32,
+    "blocks": 2,
+    "checks": (3, "spans of ten iterations in a run"),
+    "rounds": 3,
+    "disk": (Path, "folder for files of blocks"),
+    "picture": (Path, "file of the simulated curves"),
+    "large": (Path, "folder for the files of 3 GB"),
+    "large_iterations": 10,
+}
+QUICK = {"rows": 2000, "columns": 1000, "per_row": 20, "rounds": 1, "checks": 1}
 
 
-def main(arguments: list[str] | None = None) -> None:
-    options = parse(arguments)
+def main(options: Options) -> None:
     if options.large:
         large(options)
         return
-    if options.quick:
-        options.rows, options.columns, options.per_row = 2000, 1000, 20
-        options.rounds = options.checks = 1
     rows = beside_memory(options)
     header = ["loss", "data", "memory, 2 threads, ms", "cluster 2 x 1, ms", "times", "load"]
     print(markdown(header, rows))
@@ -275,7 +266,3 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"the model for the first row above: {expected * 1e3:.0f} ms\n")
     header = ["rows", *(f"{w} workers" for w in WORKERS)]
     print(markdown(header, simulated(costs, options.rank, options.picture)))
-
-
-if __name__ == "__main__":
-    main()

@@ -8,8 +8,7 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from time import perf_counter
@@ -23,6 +22,9 @@ os.environ.setdefault("SSNMF_FAST_DATA", str(ROOT.parent / "shared" / "data"))
 
 Array = np.ndarray[Any, Any]
 Factors = tuple[Array, Array]
+Record = dict[str, Any]
+Options = argparse.Namespace
+F, D = "frobenius", "kullback-leibler"
 
 NEWSGROUPS = "20newsgroups.jsonl.gz"
 # The subset that the papers use: 5 classes of 1796 documents.
@@ -120,6 +122,13 @@ def newsgroups(dtype: Any = np.float64) -> tuple[Any, Array]:
     X, _ = tfidf(texts)
     Y = (names[:, None] == np.array(list(CLASSES))[None, :]).astype(dtype)
     return sp.csr_matrix(X, dtype=dtype), Y
+
+
+def newsgroup_counts() -> Any:
+    """Return the counts of fastTopics' experiments, 18,774 posts x 55,911 words (csr)."""
+    with np.load(data_file("fasttopics_newsgroups.npz")) as file:
+        parts = (file["data"].astype(float), file["indices"].astype(np.int32), file["indptr"])
+        return sp.csr_matrix(parts, shape=tuple(file["shape"]))
 
 
 @cache
@@ -299,13 +308,11 @@ def sklearn_runner(X: Any, init: Factors, loss: str, solver: str) -> Callable[[i
     return run
 
 
-@contextmanager
-def blas_threads(n: int) -> Iterator[None]:
-    """Let BLAS use n threads."""
+def blas_threads(n: int | None) -> Any:
+    """Let BLAS use n threads, as many as it likes for None."""
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(n, user_api="blas"):
-        yield
+    return threadpool_limits(n, user_api="blas")
 
 
 def load_average() -> str:
@@ -329,8 +336,66 @@ def mean_and_deviation(values: list[float], scale: float = 1.0, digits: int = 2)
     return f"{scale * np.mean(values):.{digits}f} ({scale * deviation:.{digits}f})"
 
 
-def read_records(path: Path | None) -> list[dict[str, Any]]:
-    """Return the fits of earlier runs; a last line that was cut off is removed from the file."""
+def mean_of(records: list[Record], name: str, scale: float = 1.0, digits: int = 2) -> str:
+    """Return "mean (standard deviation)" of an entry of records, empty without any."""
+    values = [record[name] for record in records if record.get(name) is not None]
+    return mean_and_deviation(values, scale, digits) if values else ""
+
+
+def grouped(records: Iterable[Record], *names: str) -> dict[Any, list[Record]]:
+    """Return records by the values of some entries (one: by the value), in order of occurrence."""
+    groups: dict[Any, list[Record]] = {}
+    for record in records:
+        place = tuple(record[name] for name in names)
+        groups.setdefault(place if names[1:] else place[0], []).append(record)
+    return groups
+
+
+def tabulate(records: Iterable[Record], **columns: str | Callable[[Record], str]) -> str:
+    """Return a markdown table of records: a column is a format of entries, or a function.
+
+    A cell is empty where the record has no such entry.
+    """
+
+    def cell(record: Record, column: str | Callable[[Record], str]) -> str:
+        try:
+            return column(record) if callable(column) else column.format(**record)
+        except KeyError:
+            return ""
+
+    rows = [[cell(record, column) for column in columns.values()] for record in records]
+    return markdown(list(columns), rows)
+
+
+def pivot(
+    records: list[Record],
+    rows: str | Sequence[str],
+    columns: str,
+    cell: Callable[[list[Record]], str],
+    **more: Any,
+) -> str:
+    """Return a markdown table of cells, each made of the records with the same entries.
+
+    `rows` names the entries that make a row, separated by blanks, and `columns` the one that makes
+    a column; `more` are further columns between them, functions of the records of a row.
+    """
+    names = rows.split() if isinstance(rows, str) else rows
+    places = list(grouped(records, columns))
+    table = []
+    for row, group in grouped([{**r, "": None} for r in records], *names, "").items():
+        cells = grouped(group, columns)
+        table.append([*map(_text, row[:-1]), *(function(group) for function in more.values())])
+        table[-1] += [cell(cells[place]) if place in cells else "" for place in places]
+    titles = [p if isinstance(p, str) else f"{columns} {_text(p)}" for p in places]
+    return markdown([*names, *more, *titles], table)
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def read_records(path: Path | None) -> list[Record]:
+    """Return the records of earlier runs; a last line that was cut off is removed from the file."""
     if path is None or not path.exists():
         return []
     whole, newline, rest = path.read_text().rpartition("\n")
@@ -339,47 +404,45 @@ def read_records(path: Path | None) -> list[dict[str, Any]]:
     return [json.loads(line) for line in whole.splitlines()]
 
 
-def append_records(path: Path | None, records: Iterable[dict[str, Any]]) -> None:
-    """Write records at once, a line each, for :func:`read_records`; nowhere without a path."""
-    if path is not None:
-        with path.open("a") as file:
-            file.writelines(json.dumps(record) + "\n" for record in records)
+class Question(NamedTuple):
+    """A question that measurements answer: `run.py` measures what is missing, and reports.
 
-
-def measure_missing(
-    tasks: Iterable[Any],
-    key: Callable[[dict[str, Any]], Any],
-    measure: Callable[[Any], dict[str, Any]],
-    path: Path | None,
-    name: str = "fits",
-    jobs: int = 1,
-) -> list[dict[str, Any]]:
-    """Return the records of all tasks: those in the file, and others, measured and written now.
-
-    `key` is the task of a record, None for one that does not count; `jobs` are processes.
+    The records of all cases are in DIR/NAME.jsonl, a line each, written at once: a later run goes
+    on where an earlier one was stopped, or adds cases.  Remove the file to measure anew.
     """
-    from joblib import Parallel, delayed
 
-    tasks = list(tasks)
-    done = {key(record): record for record in read_records(path)}
-    todo = [task for task in tasks if task not in done]
-    begin = last = perf_counter()
-    results = Parallel(n_jobs=jobs, return_as="generator")(delayed(measure)(t) for t in todo)
-    for number, (task, record) in enumerate(zip(todo, results, strict=True), 1):
-        done[task] = record
-        append_records(path, [record])
-        if perf_counter() - last > 20 or number == len(todo):
-            last = perf_counter()
-            left = (last - begin) * (len(todo) / number - 1)
-            say(f"{name}: {number} of {len(todo)}, {last - begin:.0f} s, {left:.0f} s left")
-    return [done[task] for task in tasks]
+    key: str  # names of the parts of a case, separated by blanks
+    cases: Callable[[Options], Iterable[tuple[Any, ...]]]
+    measure: Callable[..., Record]  # of the options and the parts of a case
+    report: Callable[[list[Record], Options], str]
+    draw: Callable[[list[Record], Path], None] | None = None  # pictures, whose names begin so
+    threads: int | None = 1  # of BLAS; None leaves it alone
 
+    def ask(self, options: Options, path: Path | None) -> list[Record]:
+        """Return the records of all cases, those that are missing measured now."""
+        from joblib import Parallel, delayed
 
-def new_parser(description: str | None) -> argparse.ArgumentParser:
-    """Return a parser whose help is the docstring of a script, line by line."""
-    return argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+        def frozen(part: Any) -> Any:
+            return tuple(map(frozen, part)) if isinstance(part, (list, tuple)) else part
+
+        names = self.key.split()
+        done = {frozen([r[name] for name in names]): r for r in read_records(path)}
+        cases = list(done) if options.only_report else [frozen(c) for c in self.cases(options)]
+        todo = [case for case in cases if case not in done]
+        begin = last = perf_counter()
+        jobs = Parallel(n_jobs=getattr(options, "jobs", 1), return_as="generator")
+        with blas_threads(self.threads):
+            results = jobs(delayed(self.measure)(options, *case) for case in todo)
+            for number, (case, result) in enumerate(zip(todo, results, strict=True), 1):
+                done[case] = dict(zip(names, case, strict=True)) | result
+                if path is not None:
+                    with path.open("a") as file:
+                        file.write(json.dumps(done[case]) + "\n")
+                if perf_counter() - last > 20 or number == len(todo):
+                    last = perf_counter()
+                    left = (last - begin) * (len(todo) / number - 1)
+                    say(f"{number} of {len(todo)}, {last - begin:.0f} s, {left:.0f} s left")
+        return [done[case] for case in cases]
 
 
 def say(text: str) -> None:

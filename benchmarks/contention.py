@@ -1,6 +1,6 @@
-"""What does a fit lose beside other load, with one thread and with several?
+"""What does a fit lose next to other load, with one thread and with several?
 
-    python benchmarks/contention.py
+    python benchmarks/run.py contention
 
 One table: median and least milliseconds of a Kullback-Leibler fit (rank 10, 50 iterations, 20
 Newsgroups) beside 0, 1, 2... processes that keep a core busy, and of two such fits at once, through
@@ -10,19 +10,15 @@ yardstick for the library's own threads: OpenMP's wait for all of a team.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from statistics import median
 from typing import Any
 
+from common import Options, markdown, newsgroups, say, seconds, zipf_text
 from joblib import Parallel, delayed
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import load_average, markdown, new_parser, newsgroups, say, seconds, zipf_text
 
 from ssnmf_fast._backend.dispatch import kernels
 
@@ -32,15 +28,8 @@ BUSY = "while True: pass"
 def fit(X: Any, threads: int, iterations: int) -> None:
     import ssnmf_fast as sf
 
-    sf.factorize(
-        X,
-        n_components=10,
-        loss="kullback-leibler",
-        random_state=0,
-        max_iter=iterations,
-        tol=0,
-        n_threads=threads,
-    )
+    given = {"n_components": 10, "loss": "kullback-leibler", "random_state": 0, "tol": 0}
+    sf.factorize(X, max_iter=iterations, n_threads=threads, **given)
 
 
 @contextmanager
@@ -55,7 +44,7 @@ def busy(count: int) -> Iterator[None]:
             process.wait()
 
 
-def rows(X: Any, options: argparse.Namespace) -> list[list[str]]:
+def rows(X: Any, options: Options) -> list[list[str]]:
     """Measure every load and number of threads, the threads in turn."""
     cases = [(f"{load} busy", load, 1) for load in options.loads] + [("a second fit", 0, 2)]
     table = []
@@ -74,21 +63,17 @@ def rows(X: Any, options: argparse.Namespace) -> list[list[str]]:
     return table
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--loads", type=int, nargs="+", default=[0, 1, 2, 3, 4])
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--iterations", type=int, default=50)
-    parser.add_argument("--quick", action="store_true", help="small made-up data, one load")
-    options = parser.parse_args(arguments)
-    if options.quick:
-        options.loads, options.repeats, options.iterations = [0, 1], 1, 2
+OPTIONS = {
+    "loads": [0, 1, 2, 3, 4],
+    "threads": [1, 2],
+    "repeats": 9,
+    "iterations": 50,
+}
+QUICK = {"loads": [0, 1], "repeats": 1, "iterations": 2}
+
+
+def main(options: Options) -> Any:
     X = zipf_text(500, 300, 20) if options.quick else newsgroups()[0]
     print(markdown(["beside", "threads", "ms (least)"], rows(X, options)))
     back_end = kernels.build_info()["threads"]
-    print(f"Threads: {back_end}.  Load of the last minute: {load_average()}")
-
-
-if __name__ == "__main__":
-    main()
+    print(f"Threads: {back_end}")

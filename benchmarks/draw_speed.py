@@ -1,24 +1,28 @@
 """Draw how many times faster an iteration is, from the first table of docs/evidence/speed.md.
 
-python benchmarks/draw_speed.py
+python benchmarks/run.py draw_speed
 """
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from common import ROOT
+from common import ROOT, Options
 
 ROW = re.compile(
     r"^\| ([^|]+) \| (\d+) \| [^|]+ \| ([^|]+) \| [^|]+ \| ([\d. /]+) \|$", re.MULTILINE
 )
 
 
-def main() -> None:
+OPTIONS: dict[str, Any] = {}
+
+
+def main(options: Options) -> None:
     """Read the page, and write docs/images/speed.png."""
     page = (ROOT / "docs" / "evidence" / "speed.md").read_text(encoding="utf-8")
     rows = ROW.findall(page)
@@ -33,7 +37,3 @@ def main() -> None:
     axes.set(xscale="log", xlim=(1, 20000), xlabel="times faster than the other package")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(ROOT / "docs" / "images" / "speed.png", dpi=110)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,18 +1,18 @@
 """How much faster are fits in float32, and how far do they end from those in float64?
 
-    python benchmarks/dtypes.py
+    python benchmarks/run.py dtypes
 
 Two tables.  The first has milliseconds of an iteration of the default solver on large data like
 text (100,000 x 20,000, 5 million nonzeros).  The second has the last objectives of fits from the
 same start, both evaluated in float64, on real texts and images.  With a `--tol` of 0 fits
 go on until their paths part.  Do they part by other changes as small?  With `--nudge` both are in
 float64, and the start of the second is changed by one part in 10^7.  Accuracy with few labels
-is measured by `few_labels.py --who ours --parameters '{"dtype": "float32"}'`.
+is measured by `few_labels --who ours --parameters '{"dtype": "float32"}'`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
@@ -20,12 +20,10 @@ import numpy as np
 from common import (
     DATA_SETS,
     Fits,
+    Options,
     iteration_seconds,
-    load_average,
     markdown,
-    new_parser,
     our_runner,
-    say,
     start,
     zipf_text,
 )
@@ -73,34 +71,36 @@ def differences(X: Any, cases: Iterable[tuple[str, int]], options: Any) -> list[
     return table
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--ranks", type=int, nargs="+", default=RANKS)
-    parser.add_argument("--losses", nargs="+", choices=LOSSES, default=LOSSES)
-    parser.add_argument("--parts", nargs="+", default=["times", "objectives"])
-    parser.add_argument("--data", nargs="+", default=["20 Newsgroups", "Reuters", "MNIST"])
-    parser.add_argument("--tol", type=float, default=1e-4, help="of the fits of the second table")
-    parser.add_argument("--max-iter", type=int, default=200, help="of the same")
-    parser.add_argument("--nudge", action="store_true", help="two fits in float64")
-    parser.add_argument("--quick", action="store_true", help="small data, few iterations")
-    options = parser.parse_args(arguments)
-    size, options.iterations, options.rounds = (100_000, 20_000, 50), (2, 12), 3
-    if options.quick:
-        size, options.iterations, options.rounds = (300, 200, 20), (1, 3), 1
-        options.data, options.ranks, options.max_iter = [LARGE], [5], 5
-    large = zipf_text(*size)
+OPTIONS = {
+    "threads": 2,
+    "ranks": list(RANKS),
+    "losses": (list(LOSSES), "", LOSSES),
+    "parts": ["times", "objectives"],
+    "data": ["20 Newsgroups", "Reuters", "MNIST"],
+    "tol": (1e-4, "of the fits of the second table"),
+    "max_iter": (200, "of the same"),
+    "nudge": (False, "two fits in float64"),
+    "size": ([100_000, 20_000, 50], None),
+    "iterations": ([2, 12], None),
+    "rounds": (3, None),
+}
+QUICK: dict[str, Any] = {
+    "size": [300, 200, 20],
+    "iterations": [1, 3],
+    "rounds": 1,
+    "data": [LARGE],
+    "ranks": [5],
+}
+QUICK["max_iter"] = 5
+
+
+def main(options: Options) -> None:
+    large = zipf_text(*options.size)
     cases = list(product(options.losses, options.ranks))
-    say(f"load of the last minute: {load_average()}")
     if "times" in options.parts:
         head = ["loss", "rank", *(f"{dtype}, ms" for dtype in DTYPES), "times as fast"]
         print(markdown(head, times(large, cases, options)))
-    if "objectives" in options.parts:
-        for name in options.data:
-            X = large if name == LARGE else DATA_SETS[name]()
-            head = [name, "rank", "iterations", "then", "objective", "difference"]
-            print(f"\n{markdown(head, differences(X, cases, options))}", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+    for name in options.data if "objectives" in options.parts else []:
+        X = large if name == LARGE else DATA_SETS[name]()
+        head = [name, "rank", "iterations", "then", "objective", "difference"]
+        print(f"\n{markdown(head, differences(X, cases, options))}", flush=True)

@@ -1,49 +1,36 @@
 """How good are predictions from few labels?  `FewLabelsClassifier()`, compared with scikit-learn.
 
-    python benchmarks/few_labels.py --out few_labels
+    python benchmarks/run.py few_labels --out few_labels
 
 Shares of 0.5 to 100 % of the training samples are labeled, or 2 to 64 of each class, five random
-splits and draws each; only these labels are used for any choice.  Results are appended to
-DIR/results.jsonl, line by line: started again, the script goes on where it was.  Tables go to
-standard output, the picture to DIR/few_labels.png.
+splits and draws each; only these labels are used for any choice.
 """
 
 from __future__ import annotations
 
 import json
 import time
-import warnings
-from collections import defaultdict
-from functools import lru_cache, partial
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import (
-    Array,
-    load_average,
-    markdown,
-    measure_missing,
-    new_parser,
-    read_records,
-    say,
-)
-from labeled_sets import (
-    ALL_SETS,
-    CLOSE_SETS,
-    IMAGE_SETS,
-    SEVERAL_SETS,
-    TEXT_SETS,
-    labeled,
-    split,
-)
+from common import Array, Options, Question, Record, grouped, markdown
+from labeled_sets import ALL_SETS, CLOSE_SETS, IMAGE_SETS, SEVERAL_SETS, TEXT_SETS, labeled, split
 
-AMOUNTS = (0.005, 0.01, 0.05, 0.2, 1.0, 2, 4, 8, 16, 32, 64)  # shares, and numbers for each class
+AMOUNTS = [0.005, 0.01, 0.05, 0.2, 1.0, 2, 4, 8, 16, 32, 64]  # shares, and numbers for each class
 OURS = "FewLabelsClassifier()"
 SINGLE_SETS = (*TEXT_SETS, *CLOSE_SETS, *IMAGE_SETS)
-KEY = ("amount", "draw", "data", "who")
-Key = tuple[float, int, str, str]
+OPTIONS = {
+    "data": (list(ALL_SETS), "", ALL_SETS),
+    "amounts": AMOUNTS,
+    "draws": 5,
+    "who": (["ours", "rivals"], "", ("ours", "rivals")),
+    "parameters": (json.loads, "of the classifier, as JSON (default: none)"),
+}
+QUICK = {"data": ["digits"], "amounts": [0.02, 1.0]}
 last_split = lru_cache(1)(split)
 
 
@@ -93,32 +80,26 @@ def f_scores(truth: Array, guess: Array) -> dict[str, float]:
     return {k: float(f1_score(truth, guess, average=k, zero_division=0)) for k in kinds}
 
 
-def rivals_of(data: Any, known: Array, draw: int) -> list[dict[str, Any]]:
-    """Return the accuracy (or F scores) of the methods of scikit-learn."""
+def measure(options: Options, amount: float, draw: int, data: str, who: str) -> Record:
+    """Return the results of ours or of the rivals on a data set with some labels."""
     import rivals
 
-    if data.several:
-        found = rivals.run_several(data, known)
-        return [{"method": name, **f_scores(data.y_test, guess)} for name, guess in found.items()]
-    found = rivals.run(data, known, draw)
-    return [{"method": name, "accuracy": accuracy} for name, accuracy in found.items()]
-
-
-def measure(parameters: dict[str, Any], task: Key) -> dict[str, Any]:
-    """Return the results of ours or of the rivals on a data set with some labels."""
-    amount, draw, name, who = task
-    data = last_split(name, draw)
-    known = labeled(data.y, amount, draw)
+    it = last_split(data, draw)
+    known = labeled(it.y, amount, draw)
     if who == "ours":
-        found = [{"method": OURS, **ours(data, known, draw, parameters)}]
+        found = [{"method": OURS, **ours(it, known, draw, options.parameters or {})}]
+    elif it.several:
+        guesses = rivals.run_several(it, known)
+        found = [{"method": m, **f_scores(it.y_test, guess)} for m, guess in guesses.items()]
     else:
-        found = rivals_of(data, known, draw)
-    return dict(zip(KEY, task, strict=True)) | {"labels": int(known.sum()), "results": found}
+        accuracies = rivals.run(it, known, draw)
+        found = [{"method": m, "accuracy": accuracy} for m, accuracy in accuracies.items()]
+    return {"labels": int(known.sum()), "results": found}
 
 
-def key(record: dict[str, Any]) -> Key:
-    amount, draw, name, who = (record[part] for part in KEY)
-    return amount, draw, name, who
+def cases(options: Options) -> Iterator[tuple[Any, ...]]:
+    """Return all data with few labels first."""
+    return product(options.amounts, range(options.draws), options.data, options.who)
 
 
 def amount_name(amount: float) -> str:
@@ -126,23 +107,29 @@ def amount_name(amount: float) -> str:
     return f"{100 * amount:g} %" if amount <= 1 else f"{amount:g} a class"
 
 
-def means(records: list[dict[str, Any]], measure: str) -> dict[tuple[str, float], dict[str, float]]:
-    """Return the mean of a measure for each data set and amount, by method."""
-    values: Any = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        if measure in record:
-            values[record["data"], record["amount"]][record["method"]].append(record[measure])
+Cells = dict[tuple[str, float], dict[str, float]]
+
+
+def means(records: list[Record], measure: str) -> Cells:
+    """Return the mean of a measure in percent for each data set and amount, by method."""
+    with_it = [record for record in records if measure in record]
     return {
-        cell: {method: 100 * float(np.mean(v)) for method, v in by.items()}
-        for cell, by in values.items()
+        place: {
+            m: 100 * np.mean([r[measure] for r in rs]) for m, rs in grouped(own, "method").items()
+        }
+        for place, own in grouped(with_it, "data", "amount").items()
     }
 
 
-def table(cells: dict[tuple[str, float], dict[str, float]], sets: tuple[str, ...]) -> str:
+def methods_of(cells: Cells) -> list[str]:
+    return [OURS, *dict.fromkeys(m for by in cells.values() for m in by if m != OURS)]
+
+
+def table(cells: Cells, sets: tuple[str, ...]) -> str:
     """Return a table with one row for each data set and amount, the best of a row in bold."""
-    methods = [OURS, *dict.fromkeys(m for by in cells.values() for m in by if m != OURS)]
+    methods = methods_of(cells)
     rows = []
-    for name, amount in product(sets, AMOUNTS):
+    for name, amount in product(sets, sorted({amount for _, amount in cells})):
         by = {m: f"{value:.1f}" for m, value in cells.get((name, amount), {}).items()}
         if by:
             best = f"{max(cells[name, amount].values()):.1f}"
@@ -151,12 +138,12 @@ def table(cells: dict[tuple[str, float], dict[str, float]], sets: tuple[str, ...
     return markdown(["data", "labeled", *methods], rows)
 
 
-def summary(records: list[dict[str, Any]]) -> list[str]:
+def summary(records: list[Record]) -> list[str]:
     """Return the mean over the text sets by amount, and what the intervals are worth."""
     cells = means(records, "accuracy")
     lines = ["", "Mean over the text sets:", ""]
-    pooled: dict[tuple[str, float], dict[str, float]] = {}
-    for amount in AMOUNTS:
+    pooled: Cells = {}
+    for amount in sorted({amount for _, amount in cells}):
         rows = [cells[name, amount] for name in TEXT_SETS if (name, amount) in cells]
         if not rows:
             continue
@@ -186,8 +173,15 @@ def summary(records: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def report(records: list[dict[str, Any]]) -> str:
+def results_of(records: list[Record]) -> list[Record]:
+    """Return a record for each method."""
+    names = ("data", "amount")
+    return [{n: r[n] for n in names} | result for r in records for result in r["results"]]
+
+
+def report(records: list[Record], options: Options) -> str:
     """Return all tables."""
+    records = results_of(records)
     cells = means(records, "accuracy")
     lines = ["Accuracy in percent:", "", table(cells, SINGLE_SETS)]
     lines += summary(records)
@@ -198,11 +192,11 @@ def report(records: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def picture(records: list[dict[str, Any]], path: Path) -> None:
+def draw_curves(records: list[Record], stem: Path) -> None:
     """Draw accuracy against the share of labels, one panel for each data set."""
     from matplotlib.figure import Figure
 
-    cells = means(records, "accuracy")
+    cells = means(results_of(records), "accuracy")
     sets = [n for n in SINGLE_SETS if any(cell[0] == n for cell in cells)]
     if not sets:
         return
@@ -212,7 +206,7 @@ def picture(records: list[dict[str, Any]], path: Path) -> None:
     axes = figure.subplots(rows, columns, squeeze=False)
     for axis in axes.ravel()[len(sets) :]:
         axis.axis("off")
-    methods = [OURS, *dict.fromkeys(m for by in cells.values() for m in by if m != OURS)]
+    methods = methods_of(cells)
     for axis, name in zip(axes.ravel(), sets, strict=False):
         for place, method in enumerate(methods):
             points = [
@@ -236,44 +230,7 @@ def picture(records: list[dict[str, Any]], path: Path) -> None:
         row[0].set_ylabel("test accuracy, %")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(path, dpi=130)
+    figure.savefig(stem.with_suffix(".png"), dpi=130)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the script."""
-    parser = new_parser(__doc__)
-    parser.add_argument("--out", type=Path, default=Path("few_labels"), help="default: %(default)s")
-    parser.add_argument("--data", nargs="+", choices=ALL_SETS, default=list(ALL_SETS))
-    parser.add_argument("--amounts", nargs="+", type=float, default=list(AMOUNTS))
-    parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--who", nargs="+", choices=("ours", "rivals"), default=["ours", "rivals"])
-    parser.add_argument(
-        "--parameters",
-        type=json.loads,
-        default={},
-        help="of the classifier, as JSON (default: none)",
-    )
-    parser.add_argument("--only-report", action="store_true", help="measure nothing more")
-    parser.add_argument("--quick", action="store_true", help="digits, two shares")
-    options = parser.parse_args(arguments)
-    if options.quick:
-        options.data, options.amounts = ["digits"], [0.02, 1.0]
-    warnings.simplefilter("ignore")  # of convergence, of classes with one member
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / "results.jsonl"
-    if not options.only_report:
-        say(f"load of the last minute: {load_average()}")
-        # All data with few labels first.
-        tasks = product(options.amounts, range(options.draws), options.data, options.who)
-        measure_missing(tasks, key, partial(measure, options.parameters), path)
-    records = [
-        {"data": record["data"], "amount": record["amount"], **result}
-        for record in read_records(path)
-        for result in record["results"]
-    ]
-    print(report(records))
-    picture(records, options.out / "few_labels.png")
-
-
-if __name__ == "__main__":
-    main()
+QUESTION = Question("amount draw data who", cases, measure, report, draw_curves, threads=None)

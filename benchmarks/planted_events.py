@@ -1,6 +1,6 @@
 """Do topics over time find events among other topics, and when these were?
 
-    python benchmarks/planted_events.py
+    python benchmarks/run.py planted_events
 
 Real texts of known groups are put into 30 slices of 20 to 60 texts.  Four groups, each of which has
 330 texts or more, are there all the time, in shares that drift (a random walk of their logarithms);
@@ -16,27 +16,33 @@ The defaults were chosen with seeds 0 to 7.
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
+from functools import cache, lru_cache
+from itertools import product
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from common import (
+    Array,
+    D,
+    Options,
+    Question,
+    Record,
+    grouped,
+    markdown,
+    read_lines,
+    read_posts,
+    strip,
+)
 from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import NMF, LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import Array, load_average, markdown, new_parser, read_lines, read_posts, strip
 
 import ssnmf_fast as sf
 
 N_SLICES, SIZES, N_STEADY, N_EVENTS = 30, (20, 60), 4, 4
 FEWEST, FEWEST_STEADY = 90, 330  # texts of a group
-D = "kullback-leibler"
 Fit = Callable[[Any, Any, Any, int], Array]
 
 
@@ -153,39 +159,45 @@ METHODS: dict[str, Fit] = {
 }
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--sets", nargs="+", default=["newsgroups", "reuters"])
-    parser.add_argument("--seeds", nargs="+", type=int, default=list(range(100, 110)))
-    parser.add_argument("--quick", action="store_true", help="one draw of made-up texts")
-    options = parser.parse_args(arguments)
-    if options.quick:
-        options.sets, options.seeds = ["made up"], [0]
-    warnings.simplefilter("ignore")  # of fits that reach max_iter
-    header, rows = ["method"], {name: [f"{name}"] for name in METHODS}
-    for name in options.sets:
+OPTIONS = {"sets": ["newsgroups", "reuters"], "seeds": list(range(100, 110))}
+QUICK = {"sets": ["made up"], "seeds": [0]}
+
+
+@lru_cache(1)
+def data_of(name: str, seed: int) -> tuple[Any, Any, Drawn]:
+    """Return TF-IDF and counts of a draw, and the draw."""
+    drawn = draw(name, seed)
+    counter = CountVectorizer(max_df=0.95, max_features=5000, stop_words="english")
+    counts = counter.fit_transform(drawn.texts).astype(np.float64)
+    return TfidfTransformer().fit_transform(counts), counts, drawn
+
+
+def measure(options: Options, name: str, seed: int, method: str) -> Record:
+    tfidf, counts, drawn = data_of(name, seed)
+    times = np.datetime64("2000-01") + drawn.slices
+    begin = perf_counter()
+    prevalence = METHODS[method](tfidf, counts, times, seed)
+    took = perf_counter() - begin
+    values = correlations(drawn.truth, prevalence)
+    return {"events": values[N_STEADY:].mean(), "all": values.mean(), "seconds": took}
+
+
+def report(records: list[Record], options: Options) -> str:
+    header, rows = ["method"], [[method] for method in grouped(records, "method")]
+    for name, of_set in grouped(records, "data").items():
         header += [f"{name}, events", "all groups", "seconds"]
-        found: dict[str, list[tuple[float, float, float]]] = {method: [] for method in METHODS}
-        for seed in options.seeds:
-            drawn = draw(name, seed)
-            counter = CountVectorizer(max_df=0.95, max_features=5000, stop_words="english")
-            counts = counter.fit_transform(drawn.texts).astype(np.float64)
-            tfidf = TfidfTransformer().fit_transform(counts)
-            times = np.datetime64("2000-01") + drawn.slices
-            for method, fit in METHODS.items():
-                begin = perf_counter()
-                prevalence = fit(tfidf, counts, times, seed)
-                took = perf_counter() - begin
-                values = correlations(drawn.truth, prevalence)
-                found[method].append((values[N_STEADY:].mean(), values.mean(), took))
-        for method, listed in found.items():
-            events, every, took = np.array(listed).T
+        for row, own in zip(rows, grouped(of_set, "method").values(), strict=True):
+            events, every, took = (
+                np.array([r[k] for r in own]) for k in ("events", "all", "seconds")
+            )
             error = events.std(ddof=1) / len(events) ** 0.5 if len(events) > 1 else 0.0
-            rows[method] += [f"{events.mean():.3f} ({error:.3f})", f"{every.mean():.3f}"]
-            rows[method] += [f"{np.median(took):.2f}"]
-    print(f"{len(options.seeds)} draws, load {load_average()}\n")
-    print(markdown(header, list(rows.values())))
+            row += [f"{events.mean():.3f} ({error:.3f})", f"{every.mean():.3f}"]
+            row.append(f"{np.median(took):.2f}")
+    return f"{len(options.seeds)} draws\n\n{markdown(header, rows)}"
 
 
-if __name__ == "__main__":
-    main()
+def cases(options: Options) -> Any:
+    return product(options.sets, options.seeds, METHODS)
+
+
+QUESTION = Question("data seed method", cases, measure, report, threads=None)

@@ -1,6 +1,6 @@
 """Are gene programs found by name from marker genes, of which a fifth are wrong?
 
-    python benchmarks/programs.py
+    python benchmarks/run.py programs
 
 Simulated counts of cells, in which programs are mixed:
 
@@ -21,18 +21,16 @@ of the process so far, with the simulation: methods that need less come first, o
 from __future__ import annotations
 
 import resource
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import lru_cache
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from common import Array, Options, Question, Record, say, tabulate
 from scipy.optimize import linear_sum_assignment
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import Array, load_average, markdown, new_parser, say
 
 import ssnmf_fast as sf
 
@@ -155,54 +153,66 @@ METHODS: dict[str, Callable[[Cells, Settings], Array]] = {
 }
 
 
-def row(cells: Cells, name: str, settings: Settings) -> list[str]:
+OPTIONS = {
+    "cells": 100_000,
+    "genes": 5_000,
+    "programs": 20,
+    "background": (0.5, "share of each program"),
+    "total": (1500.0, "counts of a cell"),
+    "wrong": (0.2, "share of each list"),
+    "methods": ([*METHODS], "", [*METHODS]),
+    "draws": (1, "simulations"),
+    "threads": 2,
+}
+QUICK = {"cells": 300, "genes": 400, "programs": 4}
+
+
+@lru_cache(1)
+def cells_of(rule: Rule, draw: int) -> Cells:
     begin = time.perf_counter()
-    A = METHODS[name](cells, settings)
+    cells = simulate(rule, draw)
+    alike = cosines(cells.programs, cells.programs)[np.triu_indices(len(cells.programs), 1)]
+    took = time.perf_counter() - begin
+    say(f"draw {draw}: {cells.X.nnz:,} counts above 0, simulated in {took:.0f} s")
+    say(f"largest cosine of two programs: {alike.max():.2f}")
+    return cells
+
+
+def measure(options: Options, rule: tuple[Any, ...], draw: int, method: str) -> Record:
+    cells = cells_of(Rule(*rule), draw)
+    settings = {"loss": "kullback-leibler", "n_threads": options.threads, "random_state": draw}
+    begin = time.perf_counter()
+    A = METHODS[method](cells, settings)
     elapsed = time.perf_counter() - begin
     alike, k = cosines(A, cells.programs), len(cells.seeds)
     given, free = np.diag(alike)[:k], alike[k:, k:]
     free = free[linear_sum_assignment(free, maximize=True)]
     lists = zip(cells.right, cells.wrong, strict=True)
     ratios = [A[i, wrong].mean() / A[i, right].mean() for i, (right, wrong) in enumerate(lists)]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    numbers = [f"{given.min():.3f}", f"{(given >= 0.9).sum()} of {k}"]
-    numbers += [f"{free.min():.3f}", f"{(free >= 0.9).sum()} of {len(free)}", f"{max(ratios):.3g}"]
-    return [name, *numbers, f"{elapsed:.1f}", f"{peak:.1f}"]
+    return {
+        "given: least cosine": float(given.min()),
+        "given from .9": f"{(given >= 0.9).sum()} of {k}",
+        "others: least": float(free.min()),
+        "others from .9": f"{(free >= 0.9).sum()} of {len(free)}",
+        "wrong to right": float(max(ratios)),
+        "seconds": elapsed,
+        "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+    }
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--cells", type=int, default=100_000)
-    parser.add_argument("--genes", type=int, default=5_000)
-    parser.add_argument("--programs", type=int, default=20)
-    parser.add_argument("--background", type=float, default=0.5, help="share of each program")
-    parser.add_argument("--total", type=float, default=1500, help="counts of a cell")
-    parser.add_argument("--wrong", type=float, default=0.2, help="share of each list")
-    parser.add_argument("--methods", nargs="+", choices=[*METHODS], default=[*METHODS])
-    parser.add_argument("--draws", type=int, default=1, help="simulations")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--quick", action="store_true", help="300 cells")
-    options = parser.parse_args(argv)
-    if options.quick:
-        options.cells, options.genes, options.programs = 300, 400, 4
+def report(records: list[Record], options: Options) -> str:
+    columns: dict[str, Any] = {"draw": "{draw}", "method": "{method}"}
+    formats = {"given: least cosine": ".3f", "given from .9": "", "others: least": ".3f"}
+    formats |= {"others from .9": "", "wrong to right": ".3g", "seconds": ".1f", "peak GB": ".1f"}
+    for name, how in formats.items():
+        columns[name] = lambda record, name=name, how=how: format(record[name], how)
+    return tabulate(records, **columns)
+
+
+def cases(options: Options) -> Any:
     sizes = options.cells, options.genes, options.programs
     rule = Rule(*sizes, options.background, options.total, options.wrong)
-    settings = {"loss": "kullback-leibler", "n_threads": options.threads}
-    lines = []
-    for draw in range(options.draws):
-        begin = time.perf_counter()
-        cells = simulate(rule, draw)
-        alike = cosines(cells.programs, cells.programs)[np.triu_indices(options.programs, 1)]
-        took = time.perf_counter() - begin
-        say(f"draw {draw}: {cells.X.nnz:,} counts above 0, simulated in {took:.0f} s")
-        say(f"largest cosine of two programs: {alike.max():.2f}")
-        for name in options.methods:
-            lines.append([str(draw), *row(cells, name, settings | {"random_state": draw})])
-            say(" ".join(lines[-1]))
-    header = ["draw", "method", "given: least cosine", "from .9", "others: least", "from .9"]
-    print(markdown([*header, "wrong to right", "seconds", "peak GB"], lines))
-    print(f"\nload average {load_average()}")
+    return product([tuple(rule)], range(options.draws), options.methods)
 
 
-if __name__ == "__main__":
-    main()
+QUESTION = Question("rule draw method", cases, measure, report, threads=None)

@@ -1,8 +1,8 @@
-"""How often is a planted number of components found, and how soon, beside cvanmf?
+"""How often is a planted number of components found, and how soon, by us and by cvanmf?
 
-    python benchmarks/ranks.py --out ranks.jsonl
-    python benchmarks/ranks.py --criteria held-out --rivals cvanmf --rival-matrices 4
-    python benchmarks/ranks.py --parts tensors --out tensors.jsonl
+    python benchmarks/run.py ranks --out ranks
+    python benchmarks/run.py ranks --criteria held-out --rivals cvanmf --rival-matrices 4
+    python benchmarks/run.py ranks --parts tensors --out ranks
 
 40 matrices: ten of each kind, with 3, 4, ..., 12 components, of which 1 to 16 are tried.
 
@@ -20,7 +20,7 @@ tried:
   the standard deviation;
 - "Poisson tensor": 80 x 60 x 40, sparse; shape 0.1, 0.2 or 0.3, counts of mean 0.02, 0.05 or 0.1.
 
-Shapes, noise and means take turns.  Noise is small beside most of what it is added to: where much
+Shapes, noise and means take turns.  Noise is small compared with what it is added to: where much
 falls below 0, the cut gives the data a structure of its own, beyond the planted components.
   `cvanmf` (bi-cross-validation in 3 x 3 blocks, 100 shuffles,
 its defaults, and the elbow of its R^2) gets the same ranks and, for counts, the same loss; it takes
@@ -32,23 +32,13 @@ hours for all matrices, and needs Python 3.12 and a statsmodels below 0.15.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import (
-    append_records,
-    data_file,
-    load_average,
-    markdown,
-    new_parser,
-    read_records,
-    say,
-)
+from common import Options, Question, Record, grouped, markdown, newsgroup_counts, say, tabulate
 
 import ssnmf_fast as sf
 
@@ -56,7 +46,7 @@ KINDS = ("Gaussian", "Poisson", "sparse Gaussian", "sparse Poisson")
 TENSORS = ("Gaussian tensor", "Poisson tensor")
 CRITERIA = ("held-out", "bound", "stability")
 OF_TENSORS = ("held-out", "corcondia", "stability")
-RANKS, TRIED = range(3, 13), range(1, 17)
+RANKS, TRIED = tuple(range(3, 13)), range(1, 17)
 RANKS_OF_TENSORS, TRIED_OF_TENSORS = (*range(3, 9), *range(3, 9)), range(1, 12)
 SHAPES = {
     "Gaussian": (0.5, 1.0, 2.0),
@@ -127,17 +117,6 @@ def planted_tensor(kind: str, rank: int, number: int, quick: bool = False) -> Pl
     return Planted(kind, rank, (coords, X[tuple(coords)], X.shape), "kullback-leibler")
 
 
-def problems(per_kind: int, kinds: Sequence[str], quick: bool) -> Iterator[tuple[int, Planted]]:
-    """Give so many problems of each kind, with their numbers; a few of all are evenly chosen."""
-    for kind in kinds:
-        make, ranks = (
-            (planted_tensor, RANKS_OF_TENSORS) if kind in TENSORS else (planted, tuple(RANKS))
-        )
-        ends = np.linspace(0, len(ranks), per_kind + 1)
-        for number in ((ends[:-1] + ends[1:]) / 2).astype(int).tolist():
-            yield number, make(kind, ranks[number], number, quick)
-
-
 def ours(data: Planted, criterion: str, quick: bool) -> sf.results.RankChoice:
     """Return our choice, at the defaults but for the loss."""
     given: dict[str, Any] = {"criterion": criterion, "random_state": 0}
@@ -167,64 +146,54 @@ def cvanmf(data: Planted, criterion: str, quick: bool) -> Any:
     return denovo.suggest_rank(found)["r_squared"] or 0
 
 
-def measure(options: Any) -> Iterator[dict[str, Any]]:
-    """Give a record for each matrix and method."""
-    done = {
-        (one["method"], one["kind"], one["number"])
-        for one in read_records(options.out)
-        if "kind" in one
-    }
-    methods: list[tuple[str, Any, Sequence[str], int]] = []
+def cases(options: Options) -> Iterator[tuple[str, str, int]]:
+    """Yield method, kind and number; a few problems of all are evenly chosen."""
+    methods: list[tuple[str, Sequence[str], int]] = []
     if "matrices" in options.parts:
-        each = -(-options.matrices // len(options.kinds))
-        criteria = [name for name in options.criteria if name in CRITERIA]
-        methods += [(name, ours, options.kinds, each) for name in criteria]
-        each = -(-options.rival_matrices // len(options.kinds))
-        methods += [(name, cvanmf, options.kinds, each) for name in options.rivals]
+        methods += [(c, options.kinds, options.matrices) for c in options.criteria if c in CRITERIA]
+        methods += [(name, options.kinds, options.rival_matrices) for name in options.rivals]
     if "tensors" in options.parts:
-        each = -(-options.tensors // len(TENSORS))
-        criteria = [name for name in options.criteria if name in OF_TENSORS]
-        methods += [(name, ours, TENSORS, each) for name in criteria]
-    for name, method, kinds, each in methods:
-        for number, data in problems(each, kinds, options.quick):
-            if (name, data.kind, number) in done:
-                continue
-            begin = perf_counter()
-            found = method(data, name, options.quick)
-            seconds = perf_counter() - begin
-            record = {"method": name, "kind": data.kind, "number": number, "rank": data.rank}
-            record |= {"seconds": seconds, "load": load_average()}
-            if isinstance(found, sf.results.RankChoice):
-                record |= {"scores": found.scores.tolist()}
-                found = found.rank
-            say(f"{name}, {data.kind}, rank {data.rank}: {found} in {seconds:.1f} s")
-            yield record | {"found": int(found)}
+        methods += [(c, TENSORS, options.tensors) for c in options.criteria if c in OF_TENSORS]
+    for method, kinds, count in methods:
+        for kind in kinds:
+            ranks = RANKS_OF_TENSORS if kind in TENSORS else RANKS
+            ends = np.linspace(0, len(ranks), -(-count // len(kinds)) + 1)
+            for number in ((ends[:-1] + ends[1:]) / 2).astype(int).tolist():
+                yield method, kind, number
 
 
-def table(records: Sequence[dict[str, Any]]) -> str:
+def measure(options: Options, method: str, kind: str, number: int) -> Record:
+    of_tensor = kind in TENSORS
+    rank = (RANKS_OF_TENSORS if of_tensor else RANKS)[number]
+    data = (planted_tensor if of_tensor else planted)(kind, rank, number, options.quick)
+    begin = perf_counter()
+    found: Any = (cvanmf if method == "cvanmf" else ours)(data, method, options.quick)
+    record: Record = {"rank": rank, "seconds": perf_counter() - begin}
+    if isinstance(found, sf.results.RankChoice):
+        record["scores"] = found.scores.tolist()
+        found = found.rank
+    say(f"{method}, {kind}, rank {rank}: {found} in {record['seconds']:.1f} s")
+    return record | {"found": int(found)}
+
+
+def report(records: list[Record], options: Options) -> str:
     """Return how often each method was right, and within one, by the kind of the data."""
-    groups = defaultdict(list)
-    for one in records:
-        groups[one["method"], one["kind"]].append(one)
-        groups[one["method"], "all"].append(one)
     rows = []
-    for (method, kind), some in groups.items():
-        off = np.array([one["found"] - one["rank"] for one in some])
-        mean = np.mean([one["seconds"] for one in some])
-        right, near = ((np.abs(off) <= most).mean() for most in (0, 1))
+    every = [{**r, "kind": kind} for r in records for kind in (r["kind"], "all")]
+    for (method, kind), own in grouped(every, "method", "kind").items():
+        off = np.array([one["found"] - one["rank"] for one in own])
+        right, near = (f"{(np.abs(off) <= most).mean():.0%}" for most in (0, 1))
+        seconds = f"{np.mean([one['seconds'] for one in own]):.1f}"
         wrong = ", ".join(f"{d:+d}" for d in off[off != 0])
-        rows.append(
-            [method, kind, str(len(some)), f"{right:.0%}", f"{near:.0%}", f"{mean:.1f}", wrong]
-        )
+        rows.append([method, kind, str(len(own)), right, near, seconds, wrong])
     header = ["method", "data", "problems", "right", "within one", "seconds", "errors"]
-    return markdown(header, rows)
+    table = markdown(header, rows)
+    return f"{table}\n\n{newsgroups(options.quick)}" if options.newsgroups else table
 
 
 def newsgroups(quick: bool) -> str:
     """Return the curve of real counts."""
-    file = np.load(data_file("fasttopics_newsgroups.npz"))
-    parts = file["data"].astype(float), file["indices"].astype(np.int32), file["indptr"]
-    X = sp.csr_array(parts, shape=tuple(file["shape"]))
+    X = sp.csr_array(newsgroup_counts())
     X = X[:200] if quick else X
     begin = perf_counter()
     choice = sf.choose_rank(
@@ -237,36 +206,21 @@ def newsgroups(quick: bool) -> str:
         random_state=0,
         verbose=1,
     )
-    names = "mean", "standard_error", "perplexity"
-    rows = [[str(row["rank"]), *(f"{row[name]:.5g}" for name in names)] for row in choice.to_rows()]
-    curve = markdown(["rank", "error", "standard error", "perplexity"], rows)
-    return f"{curve}\n\n{choice}\n{perf_counter() - begin:.0f} s\n"
+    columns = {"rank": "{rank}", "error": "{mean:.5g}"}
+    columns |= {"standard error": "{standard_error:.5g}", "perplexity": "{perplexity:.5g}"}
+    curve = tabulate(choice.to_rows(), **columns)
+    return f"{curve}\n\n{choice}\n{perf_counter() - begin:.0f} s"
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--parts", nargs="+", default=["matrices"], choices=["matrices", "tensors"])
-    parser.add_argument("--tensors", type=int, default=24, help="of both kinds together")
-    parser.add_argument("--criteria", nargs="*", default=(*CRITERIA, "corcondia"))
-    parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
-    parser.add_argument("--matrices", type=int, default=40, help="of all kinds together")
-    parser.add_argument("--rivals", nargs="*", default=[], choices=["cvanmf"])
-    parser.add_argument("--rival-matrices", type=int, default=4, help="for the rivals")
-    parser.add_argument("--newsgroups", action="store_true", help="try real counts too")
-    parser.add_argument("--out", type=Path, help="file of JSON lines; goes on where it was stopped")
-    parser.add_argument("--quick", action="store_true", help="small: does it run?")
-    options = parser.parse_args(argv)
-    if options.quick:
-        options.matrices, options.tensors = 4, 2
-    records = []
-    for record in measure(options):
-        append_records(options.out, [record])
-        records.append(record)
-    records = read_records(options.out) or records
-    print(f"load {load_average()}\n\n{table(records)}\n")
-    if options.newsgroups:
-        print(newsgroups(options.quick))
-
-
-if __name__ == "__main__":
-    main()
+OPTIONS = {
+    "parts": (["matrices"], "", ["matrices", "tensors"]),
+    "tensors": (24, "of both kinds together"),
+    "criteria": [*CRITERIA, "corcondia"],
+    "kinds": (list(KINDS), "", KINDS),
+    "matrices": (40, "of all kinds together"),
+    "rivals": ([], "", ["cvanmf"]),
+    "rival_matrices": (4, "for the rivals"),
+    "newsgroups": (False, "try real counts too"),
+}
+QUICK = {"matrices": 4, "tensors": 2}
+QUESTION = Question("method kind number", cases, measure, report, threads=None)

@@ -1,6 +1,6 @@
 """What does a receipt cost a fit, and how long does it take to verify one?
 
-    python benchmarks/receipts.py
+    python benchmarks/run.py receipts
 
 One table: the time of a fit, what of it the residuals and the rest of the receipt take (mostly the
 fingerprint of the data), and the time of `verify`.  Fits have the default stopping rule.
@@ -8,17 +8,13 @@ fingerprint of the data), and the time of `verify`.  Fits have the default stopp
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import best, load_average, markdown, new_parser, zipf_text
+from common import Options, best, markdown, zipf_text
 
 import ssnmf_fast as sf
 from ssnmf_fast._models import fits
@@ -66,7 +62,7 @@ def row(name: str, X: Any, loss: str) -> list[str]:
     with (
         timed(Optimality, "residuals", residuals),
         timed(fits, "data_fingerprint", of_data),
-        timed(fits.Fits, "_with_receipt", receipts),
+        timed(fits, "receipt_of", receipts),
     ):
         whole = best(lambda: sf.factorize(X, **settings))
     fit = sf.factorize(X, **settings)
@@ -77,15 +73,12 @@ def row(name: str, X: Any, loss: str) -> list[str]:
     return [name, loss, str(fit.n_iter), *figures, f"{fit.receipt.residual:.0e}"]
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--quick", action="store_true", help="small data only")
-    options = parser.parse_args(arguments)
+OPTIONS: dict[str, Any] = {}
+QUICK: dict[str, Any] = {}
+
+
+def main(options: Options) -> Any:
     table = [row(name, X, loss) for name, X in matrices(options.quick).items() for loss in LOSSES]
     header = ["data", "loss", "iterations", "fit, ms", "residuals, %", "receipt, %"]
     header += ["verify, ms", "residual"]
-    print(f"one thread, load {load_average()}\n\n{markdown(header, table)}")
-
-
-if __name__ == "__main__":
-    main()
+    print(f"one thread\n\n{markdown(header, table)}")

@@ -7,19 +7,15 @@ With --disk the input is in files of that directory, and is never in memory as a
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import resource
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import load_average, markdown, say, seconds
+from common import Options, markdown, say, seconds
 
 import ssnmf_fast as sf
 
@@ -42,11 +38,11 @@ def skewed(n: int, m: int, per_row: int, dtype: Any, seed: int = 0) -> Any:
     return sp.csr_matrix((data, indices, indptr), shape=(n, m), copy=False)
 
 
-def input_matrix(options: argparse.Namespace) -> Any:
+def input_matrix(options: Options) -> Any:
     return skewed(options.rows, options.columns, options.per_row, np.dtype(options.dtype))
 
 
-def store(options: argparse.Namespace) -> None:
+def store(options: Options) -> None:
     """Write the matrix to files."""
     options.disk.mkdir(parents=True, exist_ok=True)
     X = input_matrix(options)
@@ -54,7 +50,7 @@ def store(options: argparse.Namespace) -> None:
         np.save(options.disk / f"{name}.npy", getattr(X, name))
 
 
-def opened(options: argparse.Namespace) -> sf.io.CsrFile:
+def opened(options: Options) -> sf.io.CsrFile:
     """Write the matrix in a process of its own, whose memory is not ours, and open it."""
     writer = multiprocessing.get_context("spawn").Process(target=store, args=(options,))
     writer.start()
@@ -65,16 +61,8 @@ def opened(options: argparse.Namespace) -> sf.io.CsrFile:
 
 def plain_fit(X: Any, rank: int, loss: str, threads: int, max_iter: int) -> None:
     """Fit plain NMF from a random start, without a stopping rule."""
-    sf.factorize(
-        X,
-        n_components=rank,
-        loss=loss,
-        init="random",
-        random_state=0,
-        max_iter=max_iter,
-        tol=0,
-        n_threads=threads,
-    )
+    given = {"n_components": rank, "loss": loss, "init": "random", "random_state": 0, "tol": 0}
+    sf.factorize(X, max_iter=max_iter, n_threads=threads, **given)
 
 
 def peak_memory() -> float:
@@ -82,42 +70,30 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--columns", type=int, default=100_000)
-    parser.add_argument("--per-row", type=int, default=100)
-    parser.add_argument("--rank", type=int, default=32)
-    parser.add_argument("--dtype", default="float64", choices=["float32", "float64"])
-    parser.add_argument("--loss", default="kullback-leibler")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--iterations", type=int, default=5)
-    parser.add_argument("--disk", type=Path, help="directory for the input, some GB")
-    parser.add_argument("--memory", type=int, default=256, help="MB for rows of an input on disk")
-    options = parser.parse_args()
+OPTIONS = {
+    "rows": 1_000_000,
+    "columns": 100_000,
+    "per_row": 100,
+    "rank": 32,
+    "dtype": ("float64", "", ["float32", "float64"]),
+    "loss": "kullback-leibler",
+    "threads": 2,
+    "iterations": 5,
+    "disk": (Path, "directory for the input, some GB"),
+    "memory": (256, "MB for rows of an input on disk"),
+}
+
+
+def main(options: Options) -> Any:
     X = opened(options) if options.disk else input_matrix(options)
     input_size = X.nnz * (X.dtype.itemsize + 4) / 1e9
     say(f"{X.shape}, {X.nnz} nonzeros, {input_size:.2f} GB; peak so far {peak_memory():.2f} GB")
     run = partial(plain_fit, X, options.rank, options.loss, options.threads)
     times = {k: seconds(lambda k=k: run(k)) for k in (0, options.iterations)}
     per_iteration = (times[options.iterations] - times[0]) / options.iterations
-    row = [
-        f"{options.rows} x {options.columns}",
-        str(X.nnz),
-        str(options.rank),
-        options.dtype,
-        options.loss[0].upper(),
-        str(options.threads),
-        f"{per_iteration:.2f}",
-        f"{times[0] / per_iteration:.1f}",
-        f"{input_size:.2f}",
-        f"{peak_memory():.2f}",
-        load_average(),
-    ]
+    row = [f"{options.rows} x {options.columns}", str(X.nnz), str(options.rank), options.dtype]
+    row += [options.loss[0].upper(), str(options.threads), f"{per_iteration:.2f}"]
+    row += [f"{times[0] / per_iteration:.1f}", f"{input_size:.2f}", f"{peak_memory():.2f}"]
     header = ["matrix", "nonzeros", "rank", "dtype", "loss", "threads", "s/iteration"]
-    header += ["set-up, iterations", "input, GB", "peak, GB", "load"]
+    header += ["set-up, iterations", "input, GB", "peak, GB"]
     print(markdown(header, [row]))
-
-
-if __name__ == "__main__":
-    main()

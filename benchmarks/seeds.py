@@ -1,6 +1,6 @@
-"""How good are topics and classes from a few words each, without labels, beside other packages?
+"""How good are topics and classes from a few words each, without labels, by us and by others?
 
-    python benchmarks/seeds.py --rivals tomotopy corextopic seededpf
+    python benchmarks/run.py seeds --rivals tomotopy corextopic seededpf
 
 20 Newsgroups, counts of at most 25,000 words (scikit-learn's stop words).  Three sets of seeds:
 
@@ -12,20 +12,34 @@
 - "5 names": the same posts, the name of each of the five and four words that go with it.
 
 Accuracy is that of the posts that are not empty; NPMI is that of the named topics in these posts,
-beside `sf.NMF` with as many.  `--labels 3` labels posts of each class besides, several draws.
+and of `sf.NMF` with as many.  `--labels 3` labels posts of each class too, several draws.
 Rivals that are not installed are left out: `python -m pip install tomotopy corextopic seededpf`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array, load_average, markdown, new_parser, read_lines, say, strip
+from common import (
+    Array,
+    D,
+    F,
+    Options,
+    Question,
+    Record,
+    grouped,
+    markdown,
+    read_lines,
+    say,
+    strip,
+    tabulate,
+)
 
 N_TERMS = 25_000
 N_SEEDS = 5
@@ -131,8 +145,7 @@ def _plain(data: Texts, loss: str) -> Answer:
 def _weighed(X: Any, loss: str) -> Any:
     from sklearn.feature_extraction.text import TfidfTransformer
 
-    counts = loss == "kullback-leibler"
-    return X if counts else TfidfTransformer(sublinear_tf=True).fit_transform(X)
+    return X if loss == D else TfidfTransformer(sublinear_tf=True).fit_transform(X)
 
 
 def _tomotopy(data: Texts) -> Answer:
@@ -174,88 +187,79 @@ def _seededpf(data: Texts) -> Answer:
     model = SPF(keywords={c: set(seeds) for c, seeds in data.seeds.items()}, residual_topics=0)
     model.read_docs(data.texts, count_vectorizer=vectorizer, batch_size=1024)
     model.model_train(lr=0.1, epochs=150, print_information=False)
-    words = (
-        model.calculate_topic_word_distributions()
-    )  # ties at the end of the list are cut otherwise
+    words = model.calculate_topic_word_distributions()  # in place of a list, whose ties are cut
     A = words.reindex(columns=data.words.tolist()).fillna(0).to_numpy()
     return np.array(model.return_topics()[0]), A
 
 
 METHODS: dict[str, Callable[[Texts], Answer]] = {
-    "SeededTopics, counts": lambda data: _ours(data, "kullback-leibler"),
-    "and 5 free topics": lambda data: _ours(data, "kullback-leibler", 5),
-    "SeededTopics, TF-IDF": lambda data: _ours(data, "frobenius"),
-    "NMF, counts": lambda data: _plain(data, "kullback-leibler"),
-    "NMF, TF-IDF": lambda data: _plain(data, "frobenius"),
+    "SeededTopics, counts": lambda data: _ours(data, D),
+    "and 5 free topics": lambda data: _ours(data, D, 5),
+    "SeededTopics, TF-IDF": lambda data: _ours(data, F),
+    "NMF, counts": lambda data: _plain(data, D),
+    "NMF, TF-IDF": lambda data: _plain(data, F),
     "tomotopy": _tomotopy,
     "corextopic": _corextopic,
     "seededpf": _seededpf,
 }
 
 
-def row(data: Texts, name: str) -> list[str]:
-    """Return the line of a method: accuracy, micro and macro F, coherence, seconds."""
+LABELS = "labels besides"
+OPTIONS = {
+    "sets": (list(SETS), "", SETS),
+    "rivals": ([], "slow", RIVALS),
+    "labels": (3, "labels of each class"),
+    "draws": (10, "of these labels"),
+}
+QUICK = {"draws": 1}
+
+
+def cases(options: Options) -> Iterator[tuple[str, str, int]]:
+    rivals = [name for name in options.rivals if find_spec(name) is not None]
+    methods = [*(name for name in METHODS if name not in RIVALS), *rivals]
+    for name in options.sets:
+        yield from ((name, method, 0) for method in methods)
+        yield from ((name, LABELS, draw) for draw in range(options.draws))
+
+
+def measure(options: Options, name: str, method: str, draw: int) -> Record:
+    """Return accuracy, macro F, coherence and seconds, or the accuracy with some labels."""
     from sklearn.metrics import f1_score
 
     import ssnmf_fast as sf
 
-    begin = time.perf_counter()
-    predicted, A = METHODS[name](data)
-    seconds = time.perf_counter() - begin
-    classes = np.unique(data.y)
-    right = f"{100 * np.mean(predicted == data.y):.1f}"
-    macro = f1_score(data.y, predicted, average="macro", labels=classes)
-    coherence = "" if A is None else f"{sf.metrics.topic_coherence(data.X, A).score:.3f}"
-    if not predicted[0]:
-        return ["", "", coherence, f"{seconds:.1f}"]
-    return [right, f"{100 * macro:.1f}", coherence, f"{seconds:.1f}"]
-
-
-def with_labels(data: Texts, count: int, draws: int) -> list[str]:
-    """Return accuracy on the other texts with some labels of each class, mean and range."""
-    found = []
-    for draw in range(draws):
+    data = texts_of(name, 1000 if options.quick else None)
+    if method == LABELS:
         rng = np.random.default_rng(draw)
         y = np.full(len(data.y), None, dtype=object)
         for c in data.seeds:
-            rows = rng.permutation(np.flatnonzero(data.y == c))[:count]
-            y[rows] = c
+            y[rng.permutation(np.flatnonzero(data.y == c))[: options.labels]] = c
         hidden = np.array([one is None for one in y])
-        predicted, _ = _ours(data, "kullback-leibler", y=y)
-        found.append(100 * np.mean(predicted[hidden] == data.y[hidden]))
-    return [f"{np.mean(found):.1f}", f"{min(found):.1f} to {max(found):.1f}"]
+        predicted, _ = _ours(data, D, y=y)
+        return {"right": 100 * float(np.mean(predicted[hidden] == data.y[hidden]))}
+    begin = time.perf_counter()
+    predicted, A = METHODS[method](data)
+    record: Record = {"seconds": time.perf_counter() - begin}
+    if A is not None:
+        record["coherence"] = sf.metrics.topic_coherence(data.X, A).score
+    if predicted[0]:
+        classes = np.unique(data.y)
+        record["right"] = 100 * float(np.mean(predicted == data.y))
+        record["macro"] = 100 * f1_score(data.y, predicted, average="macro", labels=classes)
+    say(f"{name}, {method}: {record}")
+    return record
 
 
-def installed(name: str) -> bool:
-    """Return whether a package can be imported, without doing so."""
-    from importlib.util import find_spec
-
-    return find_spec(name) is not None
-
-
-def main(argv: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
-    parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=[], help="slow")
-    parser.add_argument("--labels", type=int, default=3, help="labels of each class")
-    parser.add_argument("--draws", type=int, default=10, help="of these labels")
-    parser.add_argument("--quick", action="store_true", help="some posts, one draw")
-    options = parser.parse_args(argv)
-    most, draws = (1000, 1) if options.quick else (None, options.draws)
-    rivals = [name for name in options.rivals if installed(name)]
-    ours = [name for name in METHODS if name not in RIVALS]
-    lines, labeled = [], []
-    for name in options.sets:
-        data = texts_of(name, most)
-        for method in [*ours, *rivals]:
-            lines.append([name, method, *row(data, method)])
-            say(" ".join(lines[-1]))
-        labeled.append([name, *with_labels(data, options.labels, draws)])
-    print(markdown(["seeds", "method", "accuracy", "macro F", "NPMI", "seconds"], lines))
-    print(f"\n{options.labels} labels of each class besides, {draws} draws:\n")
-    print(markdown(["seeds", "accuracy", "least to most"], labeled))
-    print(f"\nload average {load_average()}")
+def report(records: list[Record], options: Options) -> str:
+    columns = {"seeds": "{data}", "method": "{method}", "accuracy": "{right:.1f}"}
+    columns |= {"macro F": "{macro:.1f}", "NPMI": "{coherence:.3f}", "seconds": "{seconds:.1f}"}
+    table = tabulate([r for r in records if r["method"] != LABELS], **columns)
+    labeled = []
+    for name, own in grouped([r for r in records if r["method"] == LABELS], "data").items():
+        found = [r["right"] for r in own]
+        labeled.append([name, f"{np.mean(found):.1f}", f"{min(found):.1f} to {max(found):.1f}"])
+    title = f"{options.labels} labels of each class too, {options.draws} draws:"
+    return f"{table}\n\n{title}\n\n{markdown(['seeds', 'accuracy', 'least to most'], labeled)}"
 
 
-if __name__ == "__main__":
-    main()
+QUESTION = Question("data method draw", cases, measure, report, threads=None)

@@ -1,40 +1,32 @@
 """What does side information add to predictions from few labels?
 
-    python benchmarks/side.py --out side
+    python benchmarks/run.py side --out side
 
 `FewLabelsClassifier()` as it comes, without tables and with one of three: "vectors", means of word
 vectors that are learned from the training texts alone (PPMI of the words within a window, and its
-randomized SVD); "planted", noisy points around one center for each class; and "noise".  Results are
-appended to DIR/results.jsonl: started again, the script goes on where it was.
+randomized SVD); "planted", noisy points around one center for each class; and "noise".
 """
 
 from __future__ import annotations
 
-import warnings
-from collections import defaultdict
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import (
-    Array,
-    load_average,
-    markdown,
-    measure_missing,
-    new_parser,
-    read_records,
-    say,
-)
+from common import Array, Options, Question, Record, pivot
 from labeled_sets import ALL_SETS, labeled, split, texts_of
 
-AMOUNTS = (4, 16, 64)  # labels of each class
-SETS = ("5 newsgroups", "BBC", "Reuters 10")
-TABLES = ("none", "vectors", "planted", "noise")
-KEY = ("amount", "draw", "data", "table")
-Key = tuple[float, int, str, str]
+TABLES = ["none", "vectors", "planted", "noise"]
+OPTIONS = {
+    "data": (["5 newsgroups", "BBC", "Reuters 10"], "", ALL_SETS),
+    "amounts": ([4.0, 16.0, 64.0], "labels of each class"),
+    "tables": (TABLES, "", TABLES),
+    "draws": 3,
+}
+QUICK = {"data": ["digits"], "amounts": [4.0], "draws": 1, "tables": ["none", "planted", "noise"]}
 _WINDOW, _DIMENSIONS, _LEAST_TEXTS = 5, 100, 3
 _SMOOTHING = 0.75  # of how often a word is met (Levy, Goldberg and Dagan 2015)
 _STRENGTH, _PLANTED_DIMENSIONS = 0.6, 50  # of the centers, beside noise of 1
@@ -96,65 +88,33 @@ def tables_of(name: str, draw: int, table: str) -> list[Any]:
     return [{table: centers[y] + rng.standard_normal((len(y), len(centers[0])))} for y in classes]
 
 
-def measure(task: Key) -> dict[str, Any]:
+def measure(options: Options, amount: float, draw: int, data: str, table: str) -> Record:
     """Return the accuracy with one table or none."""
     import ssnmf_fast as sf
 
-    amount, draw, name, table = task
-    data = last_split(name, draw)
-    y = data.y.astype(float)
-    y[~labeled(data.y, amount, draw)] = np.nan
-    side, side_test = tables_of(name, draw, table)
-    model = sf.FewLabelsClassifier(random_state=draw).fit(data.X, y, side=side)
-    return dict(zip(KEY, task, strict=True)) | {
-        "accuracy": float(model.score(data.X_test, data.y_test, side=side_test)),
-        "committee": model.committee_,
-    }
+    it = last_split(data, draw)
+    y = it.y.astype(float)
+    y[~labeled(it.y, amount, draw)] = np.nan
+    side, side_test = tables_of(data, draw, table)
+    model = sf.FewLabelsClassifier(random_state=draw).fit(it.X, y, side=side)
+    accuracy = float(model.score(it.X_test, it.y_test, side=side_test))
+    return {"accuracy": accuracy, "committee": model.committee_}
 
 
-def key(record: dict[str, Any]) -> Key:
-    amount, draw, name, table = (record[part] for part in KEY)
-    return amount, draw, name, table
+def cases(options: Options) -> Iterator[tuple[Any, ...]]:
+    grid = product(range(options.draws), options.data, options.amounts, options.tables)
+    return ((amount, draw, name, table) for draw, name, amount, table in grid)
 
 
-def report(records: list[dict[str, Any]]) -> str:
+def report(records: list[Record], options: Options) -> str:
     """Return the table of means over the draws, in percent."""
-    values: Any = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        values[record["data"], record["amount"]][record["table"]].append(record["accuracy"])
-    rows = [
-        [name, f"{amount:g}", *(f"{100 * np.mean(by[t]):.1f}" if t in by else "" for t in TABLES)]
-        for (name, amount), by in sorted(values.items())
-    ]
-    return markdown(["data", "labels a class", *TABLES], rows)
+    named = [{**r, "labels a class": r["amount"]} for r in records]
+    named.sort(key=lambda r: (r["data"], r["amount"]))
+
+    def mean(own: list[Record]) -> str:
+        return f"{100 * np.mean([r['accuracy'] for r in own]):.1f}"
+
+    return pivot(named, ("data", "labels a class"), "table", mean)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the script."""
-    parser = new_parser(__doc__)
-    parser.add_argument("--out", type=Path, default=Path("side"), help="default: %(default)s")
-    parser.add_argument("--data", nargs="+", choices=ALL_SETS, default=list(SETS))
-    parser.add_argument("--amounts", nargs="+", type=float, default=list(AMOUNTS))
-    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
-    parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="digits, without vectors")
-    options = parser.parse_args(arguments)
-    if options.quick:
-        options.data, options.amounts, options.draws = ["digits"], [4], 1
-        options.tables = ["none", "planted", "noise"]
-    warnings.simplefilter("ignore")  # of convergence
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / "results.jsonl"
-    say(f"load of the last minute: {load_average()}")
-    tasks = [
-        (amount, draw, name, table)
-        for draw, name, amount, table in product(
-            range(options.draws), options.data, options.amounts, options.tables
-        )
-    ]
-    measure_missing(tasks, key, measure, path)
-    print(report(read_records(path)))
-
-
-if __name__ == "__main__":
-    main()
+QUESTION = Question("amount draw data table", cases, measure, report, threads=None)

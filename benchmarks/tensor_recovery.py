@@ -19,25 +19,22 @@ and HALS for squared errors, on the dense tensor; pyttb's cp_apr for the diverge
 from __future__ import annotations
 
 import importlib.util
-import sys
-import warnings
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
-from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import Array, load_average, markdown, measure_missing, new_parser, say
+from common import Array, D, Options, Question, Record, grouped, markdown, say
 
 import ssnmf_fast as sf
 
-D = "kullback-leibler"
-SHAPES = ((80, 60, 40), (150, 80, 30), (120, 100, 60))
-RANKS = (5, 8)
+SHAPES = {
+    "80 x 60 x 40": (80, 60, 40),
+    "150 x 80 x 30": (150, 80, 30),
+    "120 x 100 x 60": (120, 100, 60),
+    "tiny": (30, 20, 10),
+}
 NOISES = ("poisson", "gaussian")
 FORMS = ("blocks", "tails", "scattered")
 SHARE = 0.12
@@ -50,27 +47,18 @@ RECOVERED = 0.95
 Sparse = tuple[Array, Array, tuple[int, ...]]
 
 
-class Planted(NamedTuple):
-    """What a tensor is drawn from."""
-
-    noise: str
-    shape: tuple[int, ...]
-    rank: int
-    seed: int
-
-    @property
-    def form(self) -> str:
-        return FORMS[self.seed % len(FORMS)]
+def form_of(seed: int) -> str:
+    return FORMS[seed % len(FORMS)]
 
 
-def draw(planted: Planted) -> tuple[Sparse, list[Array]]:
+def draw(noise: str, shape: tuple[int, ...], rank: int, seed: int) -> tuple[Sparse, list[Array]]:
     """Return a sparse tensor and the factors that it is made of."""
-    rng = np.random.default_rng([planted.seed, planted.rank, *planted.shape])
-    factors = [draw_factor(planted.form, n, planted.rank, rng) for n in planted.shape]
+    rng = np.random.default_rng([seed, rank, *shape])
+    factors = [draw_factor(form_of(seed), n, rank, rng) for n in shape]
     model = np.einsum("ir,jr,kr->ijk", *factors, optimize=True)
     level = level_of(model)
     model, factors[0] = level * model, level * factors[0]
-    if planted.noise == "poisson":
+    if noise == "poisson":
         X = rng.poisson(model).astype(float)
     else:
         X = np.maximum(model * (1 + NOISE * rng.standard_normal(model.shape)), 0)
@@ -131,9 +119,7 @@ def tensorly(name: str) -> Method:
         dense = np.zeros(shape)
         dense[tuple(places)] = values
         given = {"random_state": seed} if name == "non_negative_parafac" else {}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return getattr(decomposition, name)(dense, rank, init="svd", **given)
+        return getattr(decomposition, name)(dense, rank, init="svd", **given)
 
     return run
 
@@ -174,72 +160,59 @@ def installed(method: str) -> bool:
 # ------------------------------------------------------------------------------- measuring
 
 
-def measure(task: tuple[str, Planted]) -> dict[str, Any]:
-    """Return the score and the seconds of a fit."""
-    method, planted = task
-    X, truth = draw(planted)
-    begin = perf_counter()
-    found = METHODS[method](X, planted.rank, planted.seed)
-    took = perf_counter() - begin
-    score = sf.metrics.factor_match_score(found, truth, consider_weights=False)
-    filled = len(X[1]) / float(np.prod(X[2]))
-    more = {"score": score, "seconds": took, "filled": filled}
-    return {"method": method, **planted._asdict(), **more}
+OPTIONS = {
+    "methods": ([str], "some of them", METHODS),
+    "shapes": (list(SHAPES)[:3], "", SHAPES),
+    "ranks": [5, 8],
+    "seeds": list(range(100, 106)),
+}
+QUICK = {
+    "methods": ["ssnmf_fast F", "ssnmf_fast D"],
+    "ranks": [3],
+    "seeds": [0],
+    "shapes": ["tiny"],
+}
 
 
-def key(record: dict[str, Any]) -> tuple[str, Planted]:
-    """Return the task of a record."""
-    shape = tuple(record["shape"])
-    return record["method"], Planted(record["noise"], shape, record["rank"], record["seed"])
-
-
-def recovered(records: list[dict[str, Any]]) -> str:
-    """Return how many of the fits found the components."""
-    if not records:
-        return "-"
-    return f"{np.mean([one['score'] > RECOVERED for one in records]):.0%}"
-
-
-def table(records: list[dict[str, Any]], shapes: Any) -> str:
-    """Return a row for each method: recovered by noise, form and shape, of all, and the time."""
-    by_method = defaultdict(list)
-    for record in records:
-        by_method[record["method"]].append(record)
-    rows = []
-    for method, own in by_method.items():
-        parts = [[one for one in own if one["noise"] == noise] for noise in NOISES]
-        parts += [[one for one in own if key(one)[1].form == form] for form in FORMS]
-        parts += [[one for one in own if tuple(one["shape"]) == shape] for shape in shapes]
-        mean = np.mean([one["seconds"] for one in own])
-        rows.append([method, *map(recovered, [*parts, own]), f"{1e3 * mean:.0f}"])
-    names = [*NOISES, *FORMS, *(" x ".join(map(str, shape)) for shape in shapes)]
-    return markdown(["", *names, "all", "ms a fit"], rows)
-
-
-def main(arguments: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--methods", nargs="+", choices=METHODS, help="some of them")
-    parser.add_argument("--seeds", nargs="+", type=int, default=list(range(100, 106)))
-    parser.add_argument("--out", type=Path, help="file of records; goes on where it was stopped")
-    parser.add_argument("--quick", action="store_true", help="two small tensors, our defaults")
-    options = parser.parse_args(arguments)
-    methods, shapes, ranks, seeds = options.methods, SHAPES, RANKS, options.seeds
-    if options.quick:
-        methods, shapes, ranks, seeds = ["ssnmf_fast F", "ssnmf_fast D"], ((30, 20, 10),), (3,), [0]
-    methods = methods or [name for name in METHODS if installed(name)]
+def cases(options: Options) -> Iterator[tuple[Any, ...]]:
+    methods = options.methods or [name for name in METHODS if installed(name)]
     for name in METHODS.keys() - methods:
         if not installed(name):
             say(f"{name}: not installed")
-    problems = [Planted(*one) for one in product(NOISES, shapes, ranks, seeds)]
-    tasks = [(method, one) for one in problems for method in methods]
-    records = measure_missing(tasks, key, measure, options.out)
+    for noise, shape, rank, seed in product(NOISES, options.shapes, options.ranks, options.seeds):
+        for method in methods:
+            yield method, noise, shape, rank, seed
+
+
+def measure(options: Options, method: str, noise: str, shape: str, rank: int, seed: int) -> Record:
+    """Return the score and the seconds of a fit."""
+    X, truth = draw(noise, SHAPES[shape], rank, seed)
+    begin = perf_counter()
+    found = METHODS[method](X, rank, seed)
+    took = perf_counter() - begin
+    score = sf.metrics.factor_match_score(found, truth, consider_weights=False)
+    filled = len(X[1]) / float(np.prod(X[2]))
+    return {"score": score, "seconds": took, "filled": filled, "form": form_of(seed)}
+
+
+def report(records: list[Record], options: Options) -> str:
+    """Return a row for each method: recovered by noise, form and shape, of all, and the time."""
+
+    def recovered(own: list[Record]) -> str:
+        return f"{np.mean([one['score'] > RECOVERED for one in own]):.0%}" if own else "-"
+
+    records = sorted(records, key=lambda record: [*METHODS].index(record["method"]))
     filled = [record["filled"] for record in records]
-    print(f"{len(problems)} tensors, {min(filled):.2%} to {max(filled):.2%} filled", end="; ")
-    print(f"one thread, load {load_average()}\n")
-    order = {method: place for place, method in enumerate(METHODS)}
-    records.sort(key=lambda record: order[record["method"]])
-    print(table(records, shapes))
+    parts = [("noise", NOISES), ("form", FORMS), ("shape", grouped(records, "shape"))]
+    names = [(part, value) for part, values in parts for value in values]
+    rows = []
+    for method, own in grouped(records, "method").items():
+        cells = [recovered([r for r in own if r[part] == value]) for part, value in names]
+        mean = np.mean([one["seconds"] for one in own])
+        rows.append([method, *cells, recovered(own), f"{1e3 * mean:.0f}"])
+    title = f"{len(records) // len(rows)} tensors"
+    title += f", {min(filled):.2%} to {max(filled):.2%} filled; one thread"
+    return f"{title}\n\n{markdown(['', *(value for _, value in names), 'all', 'ms a fit'], rows)}"
 
 
-if __name__ == "__main__":
-    main()
+QUESTION = Question("method noise shape rank seed", cases, measure, report)

@@ -8,24 +8,20 @@ its slices and factors in a call, early and late in the stream.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import tracemalloc
 from collections import defaultdict
 from datetime import datetime
-from pathlib import Path
+from functools import lru_cache
+from itertools import product
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import load_average, markdown, read_lines, say
+from common import D, F, Options, Question, Record, read_lines, tabulate
 
 import ssnmf_fast as sf
 
-D = "kullback-leibler"
 FIRST = 24  # slices of the first call, but at most a quarter of all
 PER_MONTH = 500
 
@@ -113,8 +109,9 @@ CASES = {
     "headlines": headlines,
     "pairs": pairs,
     "reuters": reuters,
-    "synthetic, frobenius": lambda seed: synthetic(seed, "frobenius"),
-    "synthetic, kullback-leibler": lambda seed: synthetic(seed, "kullback-leibler"),
+    "synthetic, frobenius": lambda seed: synthetic(seed, F),
+    "synthetic, kullback-leibler": lambda seed: synthetic(seed, D),
+    "quick": lambda seed: synthetic(0, D, (30, 20, 24)),
 }
 
 
@@ -154,7 +151,17 @@ def objective(X: Any, model: Any) -> float:
     return float(fixed.objective[0][1])
 
 
-def row(name: str, case: Case, seed: int, factor: float) -> list[str]:
+CASE = lru_cache(1)(lambda name, seed: CASES[name](seed))
+OPTIONS = {
+    "cases": (list(CASES)[:-1], "", CASES),
+    "forget_factors": [0.9, 0.98, 1.0],
+    "seed": 0,
+}
+QUICK = {"cases": ["quick"], "forget_factors": [0.98]}
+
+
+def measure(options: Options, name: str, seed: int, factor: float) -> Record:
+    case = CASE(name, seed)
     X = tensor(case.slices)
     settings: dict[str, Any] = {"loss": case.loss, "random_state": seed, "n_threads": 1}
     begin = perf_counter()
@@ -166,41 +173,35 @@ def row(name: str, case: Case, seed: int, factor: float) -> list[str]:
     of_stream = perf_counter() - begin
     _, peaks = streamed(case, seed, factor, traced=True)
     fitted, found = batch.objective[-1][1], objective(X, model)
-    early, late = max(peaks[1:11]), max(peaks[-10:])
-    return [
-        name,
-        " x ".join(map(str, X[2])),
-        f"{len(X[1]):,}",
-        str(case.rank),
-        f"{factor:g}",
-        f"{fitted:.5g}",
-        f"{found:.5g}",
-        f"{found / fitted - 1:+.2%}",
-        f"{(single - found) / (single - fitted):.0%}",
-        f"{of_batch:.1f} s",
-        f"{of_stream:.1f} s",
-        f"{early / 1e6:.1f} / {late / 1e6:.1f} MB",
-    ]
+    record: Record = {"shape": " x ".join(map(str, X[2])), "nonzeros": len(X[1])}
+    record |= {"rank": case.rank, "fitted": fitted, "found": found, "above": found / fitted - 1}
+    record |= {"gain": (single - found) / (single - fitted), "batch": of_batch}
+    record |= {"early": max(peaks[1:11]) / 1e6, "late": max(peaks[-10:]) / 1e6}
+    return record | {"stream": of_stream}
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
-    parser.add_argument("--forget-factors", nargs="+", type=float, default=[0.9, 0.98, 1.0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="a small synthetic tensor")
-    options = parser.parse_args(arguments)
-    say(load_average())
-    rows = []
-    for name in ["quick"] if options.quick else options.cases:
-        case = synthetic(0, D, (30, 20, 24)) if options.quick else CASES[name](options.seed)
-        for factor in options.forget_factors:
-            rows.append(row(name, case, options.seed, factor))
-            say(" | ".join(rows[-1]))
-    header = ["tensor", "shape", "nonzeros", "rank", "forget factor", "fit", "stream", "above"]
-    header += ["gain", "time of the fit", "of the stream", "memory of a call, early / late"]
-    print(markdown(header, rows))
+COLUMNS = {
+    "tensor": "{name}",
+    "shape": "{shape}",
+    "nonzeros": "{nonzeros:,}",
+    "rank": "{rank}",
+    "forget factor": "{factor:g}",
+    "fit": "{fitted:.5g}",
+    "stream": "{found:.5g}",
+    "above": "{above:+.2%}",
+    "gain": "{gain:.0%}",
+    "time of the fit": "{batch:.1f} s",
+    "of the stream": "{stream:.1f} s",
+    "memory of a call, early / late": "{early:.1f} / {late:.1f} MB",
+}
 
 
-if __name__ == "__main__":
-    main()
+def report(records: list[Record], options: Options) -> str:
+    return tabulate(records, **COLUMNS)
+
+
+def cases(options: Options) -> Any:
+    return product(options.cases, [options.seed], options.forget_factors)
+
+
+QUESTION = Question("name seed factor", cases, measure, report, threads=None)

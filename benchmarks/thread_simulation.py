@@ -1,6 +1,6 @@
 """How would an iteration scale on many cores?  A simulation from times that were measured on one.
 
-    python benchmarks/thread_simulation.py --picture threads.png
+    python benchmarks/run.py thread_simulation --picture threads.png
 
 Every kernel call of some iterations is timed with one thread and cut into the blocks that its loop
 hands out, in the same order, by the work in each.  The simulation gives each block to the first
@@ -15,18 +15,14 @@ this.  It shows what the cut into blocks allows.
 from __future__ import annotations
 
 import heapq
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import load_average, markdown, new_parser, say
+from common import Options, markdown, say
 from scale import plain_fit, skewed
 
 from ssnmf_fast._backend.dispatch import kernels
@@ -222,14 +218,16 @@ def picture(path: str, curves: dict[str, list[float]]) -> None:
     figure.savefig(path, dpi=150)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--rank", type=int, default=32)
-    parser.add_argument("--iterations", type=int, default=5)
-    parser.add_argument("--wake", type=float, default=2.0, help="microseconds to wake a thread")
-    parser.add_argument("--picture", help="file of the picture")
-    parser.add_argument("--quick", action="store_true", help="small matrices")
-    options = parser.parse_args(arguments)
+OPTIONS = {
+    "rank": 32,
+    "iterations": 5,
+    "wake": (2.0, "microseconds to wake a thread"),
+    "picture": (str, "file of the picture"),
+}
+QUICK = {"rank": 5, "iterations": 2}
+
+
+def main(options: Options) -> Any:
     wake = options.wake * 1e-6
     curves, table, passes = {}, [], []
     for name, (X, loss) in cases(options.quick).items():
@@ -247,13 +245,9 @@ def main(arguments: list[str] | None = None) -> None:
             if alone > 0.01 * totals[0]:
                 faster = alone / sum(simulated(c, 64, wake) for c in some)
                 passes.append([name, kernel, f"{alone / totals[0]:.1%}", f"{faster:.0f}"])
-    print(f"float64, rank {options.rank}, load {load_average()}\n")
+    print(f"float64, rank {options.rank}\n")
     header = ["fit", "1 thread, ms", *(f"{number} threads" for number in THREADS[1:])]
     print(markdown(header, table), end="\n\n")
     print(markdown(["fit", "pass", "share of the time", "faster with 64 threads"], passes))
     if options.picture:
         picture(options.picture, curves)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """How does an iteration scale with threads, for matrices of several sizes and several ranks?
 
-    python benchmarks/threads.py
+    python benchmarks/run.py threads
 
 One table: milliseconds of an iteration with one thread, and how many times faster it is with more.
 The matrices are those of scale.py; the fits are plain NMF with the default solver of each loss.
@@ -8,14 +8,11 @@ The matrices are those of scale.py; the fits are plain NMF with the default solv
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import Fits, iteration_seconds, load_average, markdown, new_parser, say
+from common import Fits, Options, iteration_seconds, markdown, say
 from scale import plain_fit, skewed
 
 # Rows, columns, entries of a row.
@@ -38,18 +35,16 @@ def rows(sizes: Any, ranks: list[int], threads: list[int]) -> list[list[str]]:
     return table
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--ranks", type=int, nargs="+", default=[10, 32, 64])
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="the first is 1")
-    parser.add_argument("--quick", action="store_true", help="the smallest matrix and rank only")
-    options = parser.parse_args(arguments)
+OPTIONS = {
+    "ranks": [10, 32, 64],
+    "threads": ([1, 2], "the first is 1"),
+}
+QUICK = {"ranks": [10]}
+
+
+def main(options: Options) -> Any:
     sizes = ((1000, 500, 20),) if options.quick else SIZES
-    table = rows(sizes, options.ranks[:1] if options.quick else options.ranks, options.threads)
+    table = rows(sizes, options.ranks, options.threads)
     header = ["nonzeros", "loss", "rank", "1 thread, ms"]
     header += [f"{number} threads, times faster" for number in options.threads[1:]]
-    print(f"float64, load {load_average()}\n\n{markdown(header, table)}")
-
-
-if __name__ == "__main__":
-    main()
+    print(f"float64\n\n{markdown(header, table)}")

@@ -1,29 +1,26 @@
 """How good are predictions of labels that are parts of others, at every level?
 
-    python benchmarks/trees.py --out trees
+    python benchmarks/run.py trees --out trees
 
 `HierarchicalClassifier()` as it comes ("tree"), `FewLabelsClassifier()` on the labels without
 parts, whose probabilities are summed ("flat"); a classifier of the top with one for the parts of
 each of its labels ("top-down"); and the mean of the logarithms of these two ("mixture").
 Newsgroups are parts of the six usual groups, topics of Reuters of its own sets of codes.  With "5
 %" all labels are without parts; with "2 %, top 10 %" 2 % are, and of others only the top is known.
-Then topics without labels: `topic_tree` next to `NMF` with as many topics as there are groups and
-classes; loss of the last level, and mutual information of the largest topic with both.  Results are
-appended to files in DIR: started again, the script goes on where it was.
+Then topics without labels: `topic_tree`, and `NMF` with as many topics as there are groups and
+classes; loss of the last level, and mutual information of the largest topic with both.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections import defaultdict
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import Array, load_average, markdown, measure_missing, new_parser, read_records, say
+from common import Array, Options, Question, Record, grouped, markdown
 from labeled_sets import TREE_SETS, class_names, labeled, split
 
 GROUPS = {
@@ -43,9 +40,14 @@ GROUPS = {
 GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}
 LABELS = {"5 %": (0.05, 0.05), "2 %, top 10 %": (0.02, 0.1)}  # shares: without parts, at all
 WAYS = ("flat", "top-down", "mixture", "tree")
-KEY = ("draw", "data", "labels")
+TOPICS = "none: topics"
+OPTIONS = {
+    "data": (list(TREE_SETS), "", TREE_SETS),
+    "labels": ([*LABELS, TOPICS], "", (*LABELS, TOPICS)),
+    "draws": 5,
+}
+QUICK = {"data": ["digits"], "draws": 1}
 MEASURED = ("loss", "groups", "classes", "seconds")  # of topics
-Key = tuple[int, str, str]
 _LEAST = 1e-12
 last_split = lru_cache(1)(split)
 
@@ -76,11 +78,12 @@ def top_down(X: Any, X_test: Any, y: Array, top: Any, draw: int, n_classes: int)
     return chances
 
 
-def measure(task: Key) -> dict[str, Any]:
+def measure(options: Options, draw: int, name: str, labels: str) -> Record:
     """Return the accuracy of every way among the classes and among their groups."""
     import ssnmf_fast as sf
 
-    draw, name, labels = task
+    if labels == TOPICS:
+        return measure_topics(draw, name)
     data, names = last_split(name, draw), np.array(class_names(name))
     paths = np.array([f"{group_of(one)}/{one}" for one in names])
     least, most = LABELS[labels]
@@ -90,7 +93,7 @@ def measure(task: Key) -> dict[str, Any]:
         upper = labeled(data.y, most, draw)
         given[upper] = [group_of(one) for one in names[data.y[upper]]]
     given[whole] = paths[data.y[whole]]
-    model = sf.HierarchicalClassifier(random_state=draw).fit(data.X, given)
+    model = sf.HierarchicalClassifier(sf.FewLabelsClassifier(random_state=draw)).fit(data.X, given)
     groups, classes = model.levels_
     sums = np.array([[path.startswith(f"{g}/") for g in groups] for path in classes], dtype=float)
     above, last = model.classifiers_
@@ -112,16 +115,15 @@ def measure(task: Key) -> dict[str, Any]:
         ]
         for way, chances in found.items()
     }
-    return dict(zip(KEY, task, strict=True)) | {"accuracies": accuracies}
+    return {"accuracies": accuracies}
 
 
-def measure_topics(task: tuple[int, str]) -> dict[str, Any]:
+def measure_topics(draw: int, name: str) -> Record:
     """Return what a tree of topics explains and finds, beside topics of the same numbers."""
     from sklearn.metrics import normalized_mutual_info_score as agreement
 
     import ssnmf_fast as sf
 
-    draw, name = task
     data, names = last_split(name, draw), class_names(name)
     groups = np.unique([group_of(one) for one in names], return_inverse=True)[1]
     truths = groups[data.y], data.y
@@ -136,66 +138,34 @@ def measure_topics(task: tuple[int, str]) -> dict[str, Any]:
     for level, (truth, kind) in enumerate(zip(truths, ("groups", "classes"), strict=True)):
         shares = tree.topic_proportions(data.X, level), flat[level].topic_proportions(data.X)
         found[kind] = [float(agreement(truth, each.argmax(axis=1))) for each in shares]
-    return {"draw": draw, "data": name} | found
+    return found
 
 
-def report_topics(records: list[dict[str, Any]]) -> str:
-    """Return the table of means over the draws: of the tree and, behind a slash, of NMF."""
-    rows = []
-    for name in dict.fromkeys(record["data"] for record in records):
-        own = [record for record in records if record["data"] == name]
-        means = {part: np.mean([one[part] for one in own], axis=0) for part in MEASURED}
-        cells = [" / ".join(f"{value:.3f}" for value in means[part]) for part in MEASURED]
-        rows.append([name, str(len(own)), *cells])
-    return markdown(["data", "draws", *MEASURED], rows)
+def report(records: list[Record], options: Options) -> str:
+    """Return the means over the draws: accuracies in percent, and what a tree of topics finds.
 
+    Topics of the tree and, behind a slash, of NMF.
+    """
 
-def key(record: dict[str, Any]) -> Key:
-    draw, name, labels = (record[part] for part in KEY)
-    return draw, name, labels
+    def mean(own: list[Record], way: str, level: int) -> str:
+        pairs = [r["accuracies"][way][level] for r in own if way in r["accuracies"]]
+        return f"{100 * np.mean(pairs):.1f}" if pairs else ""
 
-
-def report(records: list[dict[str, Any]]) -> str:
-    """Return the table of means over the draws, in percent: classes, then groups."""
-    values: Any = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        for way, pair in record["accuracies"].items():
-            values[record["labels"], record["data"]][way].append(pair)
-    rows = [
-        [name, labels, str(len(by["flat"]))]
-        + [
-            f"{100 * np.mean([pair[level] for pair in by[way]]):.1f}" if way in by else ""
-            for level in (0, 1)
-            for way in WAYS
-        ]
-        for (labels, name), by in values.items()
-    ]
+    rows, topics = [], []
+    for (labels, name), own in grouped(records, "labels", "data").items():
+        if labels == TOPICS:
+            means = [np.mean([r[part] for r in own], axis=0) for part in MEASURED]
+            pairs = [" / ".join(f"{value:.3f}" for value in pair) for pair in means]
+            topics.append([name, str(len(own)), *pairs])
+        else:
+            cells = [mean(own, way, level) for level, way in product((0, 1), WAYS)]
+            rows.append([name, labels, str(len(own)), *cells])
     header = ["data", "labels", "draws", *WAYS, *(f"groups: {way}" for way in WAYS)]
-    return markdown(header, rows)
+    return f"{markdown(header, rows)}\n\n{markdown(['data', 'draws', *MEASURED], topics)}"
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the script."""
-    parser = new_parser(__doc__)
-    parser.add_argument("--out", type=Path, default=Path("trees"), help="default: %(default)s")
-    parser.add_argument("--data", nargs="+", choices=TREE_SETS, default=list(TREE_SETS))
-    parser.add_argument("--labels", nargs="+", choices=LABELS, default=list(LABELS))
-    parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="digits, one draw")
-    options = parser.parse_args(arguments)
-    if options.quick:
-        options.data, options.draws = ["digits"], 1
-    warnings.simplefilter("ignore")  # of convergence, of classes with one member
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / "results.jsonl"
-    say(f"load of the last minute: {load_average()}")
-    tasks = list(product(range(options.draws), options.data, options.labels))
-    measure_missing(tasks, key, measure, path)
-    print(report(read_records(path)), end="\n\n")
-    path, topics = options.out / "topics.jsonl", list(product(range(options.draws), options.data))
-    measure_missing(topics, lambda r: (r["draw"], r["data"]), measure_topics, path, "trees")
-    print(report_topics(read_records(path)))
+def cases(options: Options) -> Iterator[tuple[Any, ...]]:
+    return product(range(options.draws), options.data, options.labels)
 
 
-if __name__ == "__main__":
-    main()
+QUESTION = Question("draw data labels", cases, measure, report, threads=None)

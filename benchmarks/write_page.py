@@ -1,6 +1,6 @@
 """Write the page of benchmarks, docs/evidence/benchmarks.md, from measurements on this machine.
 
-    python benchmarks/write_page.py --records records
+    python benchmarks/run.py write_page --records records
 
 Every part is a script of this folder, run in a process of its own; its results stay in the folder
 `records`, and a part that is there is not measured again (remove its results to do so).  A package
@@ -9,28 +9,24 @@ that is missing is left out: `benchmarks/README.md` says how to install all.  Ab
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import json
 import os
 import platform
 import shlex
 import subprocess
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 from cases import OURS, WITHIN, Point, first_within, readable, time_cell
-from common import ROOT, load_average, markdown, new_parser, read_records, say
+from common import ROOT, Options, Record, load_average, markdown, read_records, say
 from count_likelihood import PUBLISHED
 from few_labels import amount_name
+from run import command
 
-HERE = Path(__file__).resolve().parent
 PAGE = ROOT / "docs" / "evidence" / "benchmarks.md"
 PACKAGES = (
     "ssnmf-fast numpy scipy scikit-learn ssnmf tsnmf nmf-torch torchnmf torch gensim tensorly "
@@ -56,7 +52,6 @@ class Part(NamedTuple):
     script: str
     arguments: str
     quick: str | None  # None: it has no quick form
-    results: str
     text: Callable[[Any], tuple[str, list[Loss]]]
 
 
@@ -74,7 +69,7 @@ def several(count: int, what: str) -> str:
     return f"{count} {what}" + ("s" if count > 1 else "")
 
 
-def iterations(records: list[dict[str, Any]]) -> tuple[str, list[Loss]]:
+def iterations(records: list[Record]) -> tuple[str, list[Loss]]:
     """One iteration of the same updates."""
     rows, lost = [], []
     for r in records:
@@ -133,7 +128,7 @@ def convergence(found: dict[str, Any]) -> tuple[str, list[Loss]]:
     return "\n\n".join([text, *tables]), lost
 
 
-def likelihood(records: list[dict[str, Any]]) -> tuple[str, list[Loss]]:
+def likelihood(records: list[Record]) -> tuple[str, list[Loss]]:
     """Poisson log-likelihood of counts, beside what fastTopics publishes."""
     ours = [r for r in records if r["solver"] == OURS]
     top = max(r["log_likelihood"] for r in records if r["solver"].startswith(OURS))
@@ -172,12 +167,11 @@ def likelihood(records: list[dict[str, Any]]) -> tuple[str, list[Loss]]:
     return f"{text}\n\n{markdown(['fit', 'iterations', 'log-likelihood', 'seconds'], rows)}", lost
 
 
-def tensors(found: dict[str, Any]) -> tuple[str, list[Loss]]:
+def tensors(found: list[Record]) -> tuple[str, list[Loss]]:
     """Time of a sweep over a tensor."""
     by_case: dict[str, dict[str, Any]] = defaultdict(dict)
-    for name, result in found.items():
-        case, _, peer = name.partition(": ")
-        by_case[case][peer] = result
+    for record in found:
+        by_case[record["case"]][record["peer"]] = record if "seconds" in record else None
     peers = list(dict.fromkeys(peer for results in by_case.values() for peer in results))
     rows, lost = [[peer] for peer in peers], []
     for case, results in by_case.items():
@@ -204,9 +198,9 @@ def tensors(found: dict[str, Any]) -> tuple[str, list[Loss]]:
     return f"{text}\n\n{markdown(['solver', *by_case], rows)}", lost
 
 
-def completion(found: dict[str, Any]) -> tuple[str, list[Loss]]:
+def completion(found: list[Record]) -> tuple[str, list[Loss]]:
     """A matrix of rank 10 from 30 % of its entries."""
-    records = found["Beside dense NumPy and SoftImpute"]
+    records = next(record["tables"][0] for record in found if record["part"] == "a")
     own = [r for r in records if r["solver"].startswith("ours")]
     lost = []
     for r in records:
@@ -228,7 +222,7 @@ def completion(found: dict[str, Any]) -> tuple[str, list[Loss]]:
     return f"{text}\n\n{markdown(['solver', 'seconds', 'error at missing entries'], rows)}", lost
 
 
-def labels(records: list[dict[str, Any]]) -> tuple[str, list[Loss]]:
+def labels(records: list[Record]) -> tuple[str, list[Loss]]:
     """Accuracy from few labels."""
     values: dict[tuple[str, float], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
@@ -262,36 +256,32 @@ def labels(records: list[dict[str, Any]]) -> tuple[str, list[Loss]]:
 PARTS = [
     Part(
         "An iteration",
-        "peers/iterations.py",
+        "iterations",
         "--peers ssnmf sklearn",
         "--peers sklearn --synthetic 500 --iterations 5",
-        "iterations.json",
         iterations,
     ),
     Part(
         "To the best loss",
-        "peers/convergence.py",
+        "convergence",
         "--cap 3 --rounds 1 --ranks 20",
         "--peers scikit-learn --data text signatures --solvers mu hals",
-        "convergence/convergence.json",
         convergence,
     ),
-    Part("Counts", "peers/count_likelihood.py", "", "", "counts.json", likelihood),
-    Part("Tensors", "peers/tensors.py", "--patience 90", "--rounds 1", "tensors.json", tensors),
+    Part("Counts", "count_likelihood", "", "", likelihood),
+    Part("Tensors", "tensors", "--patience 90", "--rounds 1", tensors),
     Part(
         "Completion",
-        "peers/completion_speed.py",
+        "completion_speed",
         "--parts a",
         None,
-        "completion/completion.json",
         completion,
     ),
     Part(
         "Few labels",
-        "few_labels.py",
+        "few_labels",
         "--draws 2 --amounts 0.01 0.05 0.2 --data digits BBC",
         "--draws 1",
-        "labels/results.jsonl",
         labels,
     ),
 ]
@@ -322,39 +312,38 @@ def machine() -> dict[str, Any]:
     }
 
 
-def measure(part: Part, folder: Path, options: argparse.Namespace) -> None:
-    """Run the script of a part; what it prints stays beside its results."""
-    path = folder / part.results
-    out = path.parent if path.parent != folder else path
+def results_of(part: Part, folder: Path) -> Path | None:
+    """Return the file of the results of a part, None where there is none."""
+    return next((folder / part.script).glob(f"{part.script}*.json*"), None)
+
+
+def measure(part: Part, folder: Path, options: Options) -> None:
+    """Run the script of a part; what it prints stays with its results."""
+    out = folder / part.script
     given = f"--quick {part.quick}" if options.quick else part.arguments
-    command = [sys.executable, str(HERE / part.script), *shlex.split(given), "--out", str(out)]
-    if part.script != "few_labels.py":
-        command += ["--threads", str(options.threads)]
-    load, begin = load_average(), time.perf_counter()
+    order = command(part.script, *shlex.split(given), "--out", out)
+    if part.script != "few_labels":
+        order += ["--threads", str(options.threads)]
+    load = load_average()
     say(f"{part.title}: {part.script} (load {load})")
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    (folder / f"{part.title}.txt").write_text(done.stdout, encoding="utf-8")
+    subprocess.run(order, stdout=subprocess.DEVNULL, check=True)
     facts = machine() | {"arguments": given, "threads": options.threads, "load": load}
-    facts["seconds"] = time.perf_counter() - begin
     (folder / f"{part.title}.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
-
-
-def read(path: Path) -> Any:
-    """Return the results of a part."""
-    return read_records(path) if path.suffix == ".jsonl" else json.loads(path.read_text())
 
 
 def page(folder: Path) -> str:
     """Return the page of all parts that have results."""
     sections, lost, machines = [], [], []
     for part in PARTS:
-        if not (folder / part.results).exists():
+        path = results_of(part, folder)
+        if path is None:
             continue
         facts = json.loads((folder / f"{part.title}.json").read_text(encoding="utf-8"))
         machines.append(facts)
-        text, ahead = part.text(read(folder / part.results))
+        found = read_records(path) if path.suffix == ".jsonl" else json.loads(path.read_text())
+        text, ahead = part.text(found)
         lost += ahead
-        command = f"python benchmarks/{part.script} {facts['arguments']}".rstrip()
+        command = f"python benchmarks/run.py {part.script} {facts['arguments']}".rstrip()
         note = f"`{command}`, {facts['threads']} threads; load before it {facts['load']}."
         sections.append(f"## {part.title}\n\n{text}\n\n{note}")
     versions = {name: v for facts in machines for name, v in facts["versions"].items()}
@@ -364,7 +353,7 @@ def page(folder: Path) -> str:
     introduction = (
         "Everybody side by side, in one run, on one machine: the least of several times, "
         "float64. This page is written by a program from what it measured (`python "
-        "benchmarks/write_page.py --records records`); nothing is left out of its tables, and "
+        "benchmarks/run.py write_page --records records`); nothing is left out of its tables, and "
         f"the best figure of a row or column stands in bold, whosever it is.\n\n{where}; Python "
         f"{machines[0]['python']}; {dates}. "
         + ", ".join(f"{name} {version}" for name, version in versions.items())
@@ -391,27 +380,21 @@ def page(folder: Path) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the script."""
-    parser = new_parser(__doc__)
-    titles = [part.title for part in PARTS]
-    parser.add_argument("--records", type=Path, required=True, help="folder of the results")
-    parser.add_argument("--parts", nargs="+", choices=titles, default=titles)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument(
-        "--out", type=Path, default=PAGE, help="default: the page of this repository"
-    )
-    parser.add_argument("--quick", action="store_true", help="small data, no other packages")
-    options = parser.parse_args(arguments)
+OPTIONS = {
+    "records": (Path("records"), "folder of the results"),
+    "page": (PAGE, "file; default: the page of this repository"),
+    "parts": ([part.title for part in PARTS], "", [part.title for part in PARTS]),
+    "threads": 2,
+}
+QUICK: dict[str, Any] = {}
+
+
+def main(options: Options) -> None:
     options.records.mkdir(parents=True, exist_ok=True)
     for part in PARTS:
         facts = options.records / f"{part.title}.json"
         possible = part.quick is not None or not options.quick
         if part.title in options.parts and possible and not facts.exists():
             measure(part, options.records, options)
-    options.out.write_text(page(options.records), encoding="utf-8")
-    print(f"written: {options.out}")
-
-
-if __name__ == "__main__":
-    main()
+    options.page.write_text(page(options.records), encoding="utf-8")
+    print(f"written: {options.page}")

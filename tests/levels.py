@@ -7,13 +7,28 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ssnmf_fast._backend import dispatch, reference
 
-__all__ = ["AVAILABLE", "IS_REFERENCE", "environment", "kernels_in_use", "kernels_of", "reference"]
+__all__ = [
+    "AVAILABLE",
+    "IS_REFERENCE",
+    "bits_of",
+    "environment",
+    "kernels_in_use",
+    "kernels_of",
+    "reference",
+]
 
 AVAILABLE = dispatch.available_levels()
 IS_REFERENCE = dispatch.level == "reference"
 kernels_in_use: Any = dispatch.kernels
+
+
+def bits_of(mask: Any) -> Any:
+    """Return the bits of a mask, uint8, (n x ceil(r / 8)), as the kernels take them."""
+    return np.packbits(mask, axis=1, bitorder="little")
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -6,7 +6,8 @@ import contextlib
 from unittest import mock
 
 import numpy as np
-from internals import problem
+
+from ssnmf_fast._solver import problem
 
 
 def revived(name, F, rank):

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
-from internals import _parser
+from command_parser import build_parser
 from optional_packages import need_anndata
 
 import ssnmf_fast as sf
@@ -133,7 +133,7 @@ def command_lines() -> list[str]:
 
 @pytest.mark.parametrize("line", command_lines())
 def test_command_parses(line: str) -> None:
-    arguments = _parser.build_parser().parse_args(shlex.split(line, comments=True)[1:])
+    arguments = build_parser().parse_args(shlex.split(line, comments=True)[1:])
     assert callable(arguments.run)
 
 
@@ -157,6 +157,8 @@ def test_scripts_exist() -> None:
     scripts = set(re.findall(r"python ((?:benchmarks|examples)/\S+?\.py)", text))
     assert scripts
     assert [script for script in sorted(scripts) if not (ROOT / script).is_file()] == []
+    benchmarks = {path.stem for path in (ROOT / "benchmarks").rglob("*.py")}
+    assert set(re.findall(r"benchmarks/run\.py (\w+)", text)) <= benchmarks
 
 
 def modules_with_examples() -> list[str]:

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from absent_packages import hide
 from each import each
-from topic_tables import Topics, amounts, class_means, make_topics, topic_shares
+from topic_tables import make_topics
 
-import ssnmf_fast as sf
 from ssnmf_fast.cli import main
 from ssnmf_fast.report import Example, Judged, Report, _page, confusion, render
+from ssnmf_fast.results import Topics
 
 EVIL = "<script>alert('x')</script>"
 
@@ -37,35 +37,6 @@ class TestNaturalOrder:
         wanted = ["", "9 b", "10", "1" * 5000, "nan", "Part 1", "part 2", "part 10"]
         assert in_order(names) == wanted
         assert in_order(["b", "B", "a"]) == ["a", "B", "b"]
-
-
-class TestClassMeans:
-    def test_every_sample_and_every_class_counts_alike(self) -> None:
-        # Two short samples and a long one; class b has one sample only.
-        explained = np.array([[1.0, 1.0], [0.0, 2.0], [300.0, 100.0], [9.0, 9.0]])
-        shares = topic_shares(explained, np.eye(2))
-        indicators = np.array([[1, 0], [1, 0], [0, 1], [0, 0]])
-        means = class_means(shares, indicators)
-        np.testing.assert_allclose(means, [[0.25, 0.75], [0.75, 0.25]])
-        np.testing.assert_array_equal(indicators, [[1, 0], [1, 0], [0, 1], [0, 0]])
-
-    def test_several_labels_in_equal_parts(self) -> None:
-        explained = np.array([[1.0, 0.0], [0.0, 1.0]])
-        means = class_means(explained, np.array([[1, 1], [0, 1]]))
-        np.testing.assert_allclose(means, [[1, 1 / 3], [0, 2 / 3]])
-
-    def test_zeros(self) -> None:
-        means = class_means(np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([[1, 0, 0], [1, 0, 1]]))
-        np.testing.assert_allclose(means, [[1 / 3, 0, 1], [0, 0, 0]])
-
-    def test_amounts_do_not_depend_on_scales(self) -> None:
-        X = np.random.default_rng(0).random((12, 7))
-        model = sf.NMF(n_components=3, random_state=0).fit(X)
-        once = amounts(model.representation_, model.components_)
-        factors = np.array([1e-3, 1.0, 50.0])
-        model.components_ = model.components_ * factors[:, None]
-        again = amounts(model.representation_ / factors, model.components_)
-        np.testing.assert_allclose(again, once)
 
 
 class TestTopics:

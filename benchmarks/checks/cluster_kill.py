@@ -1,6 +1,6 @@
 """Lose a worker at a random moment of a fit or a prediction, again and again; all must end.
 
-python benchmarks/checks/cluster_kill.py [--trials 60] [--retire] [--phases start,fit]
+    python benchmarks/run.py cluster_kill [--trials 60] [--retire] [--phases start fit]
 
 Phases are start, fit, represent and predict.  Two other clusters work on the same machine
 meanwhile (``--others 0`` for none).  One of two workers is killed (SIGKILL), or retired by
@@ -12,23 +12,22 @@ that changes the result in any bit counts as one that cost something.
 
 from __future__ import annotations
 
-import argparse
 import faulthandler
 import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
-import warnings
 from contextlib import suppress
 
 import dask
 import dask.array as da
 import numpy as np
+from common import Options
 from distributed import Client, LocalCluster, wait
 from distributed.utils import get_mp_context
+from run import command
 
 import ssnmf_fast.dask as sfd
 
@@ -166,30 +165,29 @@ def other() -> None:
             sfd.factorize(X, n_components=RANK, max_iter=200, tol=0)
 
 
-def report(arguments: argparse.Namespace) -> int:
+def report(options: Options) -> int:
     """Run all trials, each batch in its own process; return how many went wrong."""
-    command = [sys.executable, __file__]
-    others = [subprocess.Popen([*command, "--other"]) for _ in range(arguments.others)]
+    others = [subprocess.Popen(command("cluster_kill", "--other")) for _ in range(options.others)]
     wrong = 0
     try:
-        for phase in arguments.phases.split(","):
-            wrong += _phase(arguments, command, phase)
+        for phase in options.phases:
+            wrong += _phase(options, phase)
     finally:
         for process in others:
             process.terminate()
     return wrong
 
 
-def _phase(arguments: argparse.Namespace, command: list[str], phase: str) -> int:
+def _phase(options: Options, phase: str) -> int:
     done = hung = differ = failed = 0
     slowest = 0.0
-    while done < arguments.trials:
-        batch = [*command, "--batch", phase, str(done), str(arguments.trials)]
-        batch += ["--limit", str(arguments.limit), "--seed", str(arguments.seed)]
-        batch += ["--retire"] * arguments.retire
+    while done < options.trials:
+        batch = command("cluster_kill", "--batch", phase, done, options.trials)
+        batch += ["--limit", str(options.limit), "--seed", str(options.seed)]
+        batch += ["--retire"] * options.retire
         process = subprocess.Popen(batch, stdout=subprocess.PIPE, text=True)
         limit = START
-        while done < arguments.trials:
+        while done < options.trials:
             timer = threading.Timer(limit, process.kill)
             timer.start()
             line = process.stdout.readline() if process.stdout else ""
@@ -206,14 +204,14 @@ def _phase(arguments: argparse.Namespace, command: list[str], phase: str) -> int
             print(phase, line.strip(), flush=True)
             *_, took, same = line.split()
             slowest = max(slowest, float(took))
-            differ += arguments.retire and same != "True"
+            differ += options.retire and same != "True"
             done += 1
             limit = START
-        if failed > arguments.trials:
+        if failed > options.trials:
             break
         process.kill()
         process.wait()
-    how = "retired" if arguments.retire else "killed"
+    how = "retired" if options.retire else "killed"
     print(
         f"{phase}: {done} {how}, {hung} without end, "
         f"{failed} without a cluster, {differ} with another result; slowest {slowest:.1f} s",
@@ -222,29 +220,24 @@ def _phase(arguments: argparse.Namespace, command: list[str], phase: str) -> int
     return hung + failed + differ
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--trials", type=int, default=60, help="of each phase")
-    parser.add_argument("--phases", default=",".join(PHASES))
-    parser.add_argument("--retire", action="store_true")
-    parser.add_argument("--others", type=int, default=2, help="clusters that work meanwhile")
-    parser.add_argument("--limit", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--batch", nargs=3, help=argparse.SUPPRESS)
-    parser.add_argument("--other", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if arguments.other:
+OPTIONS = {
+    "trials": (60, "of each phase"),
+    "phases": list(PHASES),
+    "retire": False,
+    "others": (2, "clusters that work meanwhile"),
+    "limit": 60.0,
+    "seed": 0,
+    "batch": ([str], None),
+    "other": (False, None),
+}
+
+
+def main(options: Options) -> int:
+    if options.other:
         other()
-    elif arguments.batch:
-        phase, first, last = arguments.batch
-        trials(phase, int(first), int(last), arguments.seed, arguments.retire, arguments.limit)
+    elif options.batch:
+        phase, first, last = options.batch
+        trials(phase, int(first), int(last), options.seed, options.retire, options.limit)
     else:
-        return report(arguments)
+        return report(options)
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -4,21 +4,16 @@ For several counts of the median entry: accuracy of nearest neighbors on the rep
 SupervisedBayesianNMF with few and with all labels, coherence (NPMI) of the topics of BayesianNMF
 and how many of them are neither idle nor copies.  The last line of a collection has its raw counts.
 
-    python benchmarks/checks/count_scale.py
+    python benchmarks/run.py count_scale
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-import warnings
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, blas_threads, markdown, new_parser, say
+from common import Array, Options, Question, Record, grouped, markdown
 from text_sets import documents
 
 import ssnmf_fast as sf
@@ -57,38 +52,39 @@ def topics(X: Any, rank: int, seed: int) -> tuple[float, int]:
     return coherence, len(A) - int(copies)
 
 
-def row(name: str, median: float | None, options: argparse.Namespace) -> list[str]:
-    """Measure one collection at one scale."""
-    X, y = documents(name, "counts" if median is None else "tfidf")
-    assert y is not None
+OPTIONS = {
+    "data": (list(SETS), "", SETS),
+    "medians": [0.1, 0.5, 1.0, 2.0, 4.0, 16.0],
+    "shares": [0.05, 0.2, 1.0],
+    "rank": 20,
+    "seeds": 2,
+}
+
+
+def cases(options: Options) -> Any:
+    return product(options.data, [*options.medians, None], [options.rank], range(options.seeds))
+
+
+def measure(options: Options, data: str, median: float | None, rank: int, seed: int) -> Record:
+    """Measure one collection at one scale; without a median, its raw counts."""
+    X, y = documents(data, "counts" if median is None else "tfidf")
     if median is not None:
         X = X * (median / np.median(X.data))
-    cells = [name, "raw counts" if median is None else f"{median:g}"]
-    for share in options.shares:
-        scores = [accuracy(X, y, share, options.rank, seed) for seed in range(options.seeds)]
-        cells.append(f"{np.mean(scores):.1f}")
-    found = np.mean([topics(X, options.rank, seed) for seed in range(options.seeds)], axis=0)
-    say(f"{cells} {found}")
-    return [*cells, f"{found[0]:.3f}", f"{found[1]:.1f}"]
+    coherence, distinct = topics(X, rank, seed)
+    scores = {f"{100 * s:g} %": accuracy(X, y, s, rank, seed) for s in options.shares}
+    return {"accuracy": scores, "coherence": coherence, "distinct": distinct}
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--data", nargs="+", default=list(SETS), choices=SETS)
-    parser.add_argument("--medians", nargs="+", type=float, default=[0.1, 0.5, 1, 2, 4, 16])
-    parser.add_argument("--shares", nargs="+", type=float, default=[0.05, 0.2, 1.0])
-    parser.add_argument("--rank", type=int, default=20)
-    parser.add_argument("--seeds", type=int, default=2)
-    options = parser.parse_args(arguments)
-    warnings.simplefilter("ignore", UserWarning)
+def report(records: list[Record], options: Options) -> str:
     rows = []
-    with blas_threads(1):
-        for name in options.data:
-            for median in [*options.medians, None]:
-                rows.append(row(name, median, options))
-    shares = [f"accuracy, {100 * share:g} % labeled" for share in options.shares]
-    print(markdown(["data", "median entry", *shares, "NPMI", "distinct topics"], rows))
+    for (data, median), own in grouped(records, "data", "median").items():
+        rows.append([data, "raw counts" if median is None else f"{median:g}"])
+        for share in own[0]["accuracy"]:
+            rows[-1].append(f"{np.mean([r['accuracy'][share] for r in own]):.1f}")
+        rows[-1].append(f"{np.mean([r['coherence'] for r in own]):.3f}")
+        rows[-1].append(f"{np.mean([r['distinct'] for r in own]):.1f}")
+    shares = [f"accuracy, {share} labeled" for share in records[0]["accuracy"]]
+    return markdown(["data", "median entry", *shares, "NPMI", "distinct topics"], rows)
 
 
-if __name__ == "__main__":
-    main()
+QUESTION = Question("data median rank seed", cases, measure, report)

@@ -1,6 +1,6 @@
-"""What does an iteration of other models cost, beside one of Kullback-Leibler NMF ("mm")?
+"""What does an iteration of other models cost, in units of one of Kullback-Leibler NMF ("mm")?
 
-    python benchmarks/checks/family_speed.py
+    python benchmarks/run.py family_speed
 
 Text-like data of the size of 20 Newsgroups (11314 x 10000, about 80 nonzeros a row), float64;
 target: at most 1.6 times for variational Bayes, 1.3 times for NMF-alpha with ten machines (2p = 20)
@@ -12,18 +12,14 @@ are evaluated every ten, as always.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from common import Fits, iteration_seconds, load_average, markdown, new_parser, say, zipf_text
+from common import Fits, Options, Question, Record, iteration_seconds, markdown, zipf_text
 
 import ssnmf_fast as sf
 
@@ -68,27 +64,28 @@ def dual_coefficients(n: int, labeled: float, machines: int = 10) -> Any:
     return sp.csr_array((rng.random(len(rows)), place), shape=(n, 2 * machines))
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--ranks", type=int, nargs="+", default=[20, 50, 100])
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--iterations", type=int, default=10)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="small data, the first rank only")
-    options = parser.parse_args(arguments)
+OPTIONS = {"ranks": [20, 50, 100], "threads": [1, 2], "iterations": 10, "repeats": 5}
+QUICK = {"ranks": [20], "threads": [1], "iterations": 2, "repeats": 1}
+
+
+def measure(options: Options, threads: int, rank: int) -> Record:
     X = zipf_text(1000, 500, 20) if options.quick else zipf_text(11_314, 10_000, 80)
-    ranks = options.ranks[:1] if options.quick else options.ranks
-    table, header = [], []
-    for threads, rank in product(options.threads, ranks):
-        runs = {n: Fits(f, 0, options.iterations) for n, f in fits(X, rank, threads).items()}
-        times = iteration_seconds(runs, options.repeats)
-        base, *others = times.values()
-        say(f"{threads} threads, rank {rank}: {base * 1e3:.1f} ms")
-        times_as_long = [f"{other / base:.2f}" for other in others]
-        table.append([str(threads), str(rank), f"{base * 1e3:.1f}", *times_as_long])
-        header = ["threads", "rank", "NMF, ms", *(f"{name}, times" for name in list(times)[1:])]
-    print(f"float64, load {load_average()}\n\n{markdown(header, table)}")
+    runs = {n: Fits(f, 0, options.iterations) for n, f in fits(X, rank, threads).items()}
+    base, *others = iteration_seconds(runs, options.repeats).values()
+    times = {f"{n}, times": other / base for n, other in zip(list(runs)[1:], others, strict=True)}
+    return {"times": {"NMF, ms": base * 1e3} | times}
 
 
-if __name__ == "__main__":
-    main()
+def report(records: list[Record], options: Options) -> str:
+    rows = [
+        [str(r["threads"]), str(r["rank"]), *(f"{t:.2f}" for t in r["times"].values())]
+        for r in records
+    ]
+    return f"float64\n\n{markdown(['threads', 'rank', *records[0]['times']], rows)}"
+
+
+def cases(options: Options) -> Any:
+    return product(options.threads, options.ranks)
+
+
+QUESTION = Question("threads rank", cases, measure, report, threads=None)

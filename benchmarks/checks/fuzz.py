@@ -1,8 +1,8 @@
 """Random calls of functions and estimators: nothing may crash, hang or be silently wrong.
 
-    python benchmarks/checks/fuzz.py --cases 100000 --workers 2
-    python benchmarks/checks/fuzz.py --seconds 60
-    python benchmarks/checks/fuzz.py --seed 0 --case 1234
+    python benchmarks/run.py fuzz --cases 100000 --workers 2
+    python benchmarks/run.py fuzz --seconds 60
+    python benchmarks/run.py fuzz --seed 0 --case 1234
 
 It needs ``python -m pip install 'ssnmf-fast[test,dask]'``.  Legal calls are checked against dense
 NumPy and SciPy, and forms of labels against plain ones; illegal calls must raise ValueError or
@@ -12,19 +12,18 @@ failure of the case it was at.  The exit status is 1 if there is any failure.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import itertools
 import os
 import subprocess
-import sys
 import time
 import traceback
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import Options
+from run import command
 
 BATCH = 250
 PATIENCE = 300.0  # seconds for a batch that takes a few
@@ -77,10 +76,6 @@ def watch_padding() -> list[str]:
 
 def child(seed: int, first: int, last: int) -> None:
     """Judge some cases; the number of each is printed before it begins."""
-    from random_models import quiet
-
-    quiet()
-    np.seterr(all="ignore")
     for case in range(first, last):
         print(f"case {case}", flush=True)
         outcome, text = judge(seed, case)
@@ -89,11 +84,11 @@ def child(seed: int, first: int, last: int) -> None:
 
 def batch(seed: int, first: int, last: int) -> subprocess.Popen[str]:
     """Start a process for some cases."""
-    command = [sys.executable, __file__, "--seed", str(seed), "--child", str(first), str(last)]
+    order = command("fuzz", "--seed", seed, "--child", first, last)
     # Small problems gain nothing by threads of BLAS, which would fight with those of other batches.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        order, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
 
 
@@ -110,8 +105,9 @@ def finish(process: subprocess.Popen[str], seed: int, left: float) -> Counter[st
     for line in out.splitlines():
         if line.startswith("case "):
             case = line
+        outcome, _, text = line.partition(" ")
+        if outcome not in ("right", "refused", "FAILED"):
             continue
-        outcome, text = line.split(" ", 1)
         counts[outcome] += 1
         if outcome == "FAILED":
             print(f"seed {seed}, {case}: {text}", flush=True)
@@ -140,29 +136,26 @@ def run(seed: int, cases: int | None, seconds: float, workers: int) -> Counter[s
         counts += finish(process, seed, PATIENCE - (time.monotonic() - started))
 
 
-def main() -> None:
-    """Run the script."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=int, help="how many (default: until the time is over)")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="when to begin no more")
-    parser.add_argument("--workers", type=int, default=2, help="default: %(default)s")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--case", type=int, help="only this one, with what it says")
-    parser.add_argument("--child", type=int, nargs=2, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    sys.path.insert(0, str(Path(__file__).resolve().parent))
+OPTIONS = {
+    "cases": (int, "how many (default: until the time is over)"),
+    "seconds": (float("inf"), "when to begin no more"),
+    "workers": (2, "default: %(default)s"),
+    "seed": 0,
+    "case": (int, "only this one, with what it says"),
+    "child": ([int], None),
+}
+
+
+def main(options: Options) -> int:
+    np.seterr(all="ignore")
     if options.child:
         child(options.seed, *options.child)
-        return
+        return 0
     if options.case is not None:
         print(*judge(options.seed, options.case))
-        return
+        return 0
     if options.cases is None and options.seconds == float("inf"):
-        parser.error("give --cases or --seconds")
+        raise SystemExit("give --cases or --seconds")
     counts = run(options.seed, options.cases, options.seconds, options.workers)
     print(", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())))
-    sys.exit(counts["FAILED"] > 0)
-
-
-if __name__ == "__main__":
-    main()
+    return int(counts["FAILED"] > 0)

@@ -4,20 +4,18 @@ Damages sparse matrices of all formats at random and passes them to random argum
 functions, estimators, metrics and commands, in child processes of some hundred cases each.  Prints
 how the calls ended; a signal or a hang is named with its case and makes the exit status 1.
 
-    python benchmarks/checks/malformed.py --cases 5000 --seed 0
+    python benchmarks/run.py malformed --cases 5000 --seed 0
 """
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import say
+from common import Options, say
 
 PROGRAM = Path(__file__).resolve().parents[2] / "tests" / "data" / "broken_matrices.py"
 PER_CHILD = 500
@@ -37,11 +35,13 @@ def run(folder: str, seed: int, first: int, last: int) -> tuple[list[str], str]:
         return output.read().splitlines(), ended
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--cases", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+OPTIONS = {
+    "cases": 5000,
+    "seed": 0,
+}
+
+
+def main(options: Options) -> int:
     outcomes: Counter[str] = Counter()
     first = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +56,3 @@ def main() -> int:
     say(", ".join(f"{count} {name or 'not ended'}" for name, count in outcomes.most_common()))
     kinds = {"ok", "ValueError", "TypeError", "MemoryError"}
     return 0 if set(outcomes) <= kinds else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,72 +5,27 @@ Case number k of a seed is always the same call.  :mod:`fuzz` and :mod:`same_bit
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import outside
 import scipy.sparse as sp
-from random_data import LOSSES, SOLVERS, Call, Results, any_loss, data_for, floats, matrix, sizes
-from random_problems import differences, draw_penalties, inputs_of, problem
+from random_data import LOSSES, Call, Results, any_loss, data_for, floats, matrix, sizes
+from random_models import LABEL_FORMS, MODELS, spoiled_labels
+from random_problems import (
+    differences,
+    draw_penalties,
+    inputs_of,
+    may_rise,
+    problem,
+    results_of,
+    settings,
+)
+from random_tensors import CLUSTERS, TENSORS, spoiled_blocks, spoiled_tensor
 
 import ssnmf_fast as sf
 from ssnmf_fast.penalties import L2, Graph, Orthogonal
-
-
-def make(seed: int, case: int, illegal: bool | None = None) -> Call:
-    """Return case number `case`; `illegal` says whether an argument is to be refused."""
-    rng = np.random.default_rng([seed, case])
-    groups = _groups()
-    makers = groups[rng.choice(len(groups), p=_SHARES)]
-    call = makers[rng.integers(len(makers))](rng)
-    if illegal is None:
-        illegal = bool(rng.random() < 0.15)
-    if illegal:
-        spoil(call, rng)
-    return call
-
-
-# How often what is called: functions, estimators, forms of labels, tensors, blocks on a cluster.
-_SHARES = (0.43, 0.22, 0.1, 0.2, 0.05)
-
-
-@functools.cache
-def _groups() -> tuple[list[Callable[[Any], Call]], ...]:
-    from random_clusters import CLUSTERS
-    from random_labels import LABEL_FORMS
-    from random_models import MODELS
-    from random_tensors import TENSORS
-
-    return FUNCTIONS, MODELS, LABEL_FORMS, TENSORS, CLUSTERS
-
-
-# ---------------------------------------------------------------- functions
-
-
-def results_of(fit: Any) -> Results:
-    """Return what a problem's objective is computed of, and the objectives."""
-    found = {name: getattr(fit, name) for name in "SABC" if getattr(fit, name) is not None}
-    found |= {"weight": fit.supervision_weight, "feature_weight": fit.feature_weight}
-    found["objective"] = [value for _, value in fit.objective]
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def settings(rng: Any) -> dict[str, Any]:
-    """Return how a problem is solved."""
-    return {
-        "max_iter": int(rng.integers(0, 25)),
-        "tol": float(rng.choice([0, 1e-4])),
-        "random_state": int(rng.integers(1000)),
-        "solver": str(rng.choice(SOLVERS)),
-    }
-
-
-def may_rise(given: dict[str, Any]) -> bool:
-    """Whether the rule of the papers, with two losses or penalties, may raise the objective."""
-    others = {"Y", "labels", "feature_labels", "penalties"}
-    return given["solver"] == "mu" and bool(others & set(given))
 
 
 def factorize(rng: Any) -> Call:
@@ -267,15 +222,28 @@ def measures(rng: Any) -> Call:
     return Call("metrics", arguments, compute, complaints)
 
 
-FUNCTIONS = [
-    *[factorize] * 6,
-    represent,
-    represent_more,
-    objective,
-    randomized_svd,
-    complete,
-    measures,
-]
+MORE = [represent, represent_more, objective, randomized_svd, complete, measures]
+# What is called, and how often: functions, estimators, forms of labels, tensors, blocks on a
+# cluster.
+GROUPS = {
+    0.43: [*[factorize] * 6, *MORE],
+    0.22: MODELS,
+    0.1: LABEL_FORMS,
+    0.2: TENSORS,
+    0.05: CLUSTERS,
+}
+
+
+def make(seed: int, case: int, illegal: bool | None = None) -> Call:
+    """Return case number `case`; `illegal` says whether an argument is to be refused."""
+    rng = np.random.default_rng([seed, case])
+    makers = [*GROUPS.values()][rng.choice(len(GROUPS), p=[*GROUPS])]
+    call = makers[rng.integers(len(makers))](rng)
+    if illegal is None:
+        illegal = bool(rng.random() < 0.15)
+    if illegal:
+        spoil(call, rng)
+    return call
 
 
 # ---------------------------------------------------------------- what must be refused
@@ -312,24 +280,12 @@ def _data(X: Any, rng: Any) -> Any:
     return dense
 
 
+def one_of(*values: Any) -> Callable[[Any, Any], Any]:
+    return lambda value, rng: values[rng.integers(len(values))]
+
+
 def _option(value: Any, rng: Any) -> Any:
     return [value + "x" if isinstance(value, str) else "no", 3.5, ["a"]][rng.integers(3)]
-
-
-def _count(value: Any, rng: Any) -> Any:
-    return [-1, 1.5, "many", np.nan, None, [2]][rng.integers(6)]
-
-
-def _size(value: Any, rng: Any) -> Any:
-    return [0, -2, 2.5, "many", [2]][rng.integers(5)]
-
-
-def _tolerance(value: Any, rng: Any) -> Any:
-    return [-1.0, np.nan, "small", [1e-3]][rng.integers(4)]
-
-
-def _entry_weights(value: Any, rng: Any) -> Any:
-    return [np.array([[-1.0]]), np.ones((1, 1, 1)), "heavy"][rng.integers(3)]
 
 
 def _dictionary(value: Any, rng: Any) -> Any:
@@ -338,28 +294,6 @@ def _dictionary(value: Any, rng: Any) -> Any:
         return np.hstack([spoiled, spoiled])
     spoiled[0, 0] = [-1.0, np.nan, np.inf][rng.integers(3)]
     return spoiled
-
-
-def _loss(value: Any, rng: Any) -> Any:
-    return ["frobeniusx", -0.1, 2.5, np.nan, True, ["frobenius"], None, 1j][rng.integers(8)]
-
-
-def _labels(value: Any, rng: Any) -> Any:
-    from random_labels import spoiled_labels
-
-    return spoiled_labels(value, rng)
-
-
-def _blocks(value: Any, rng: Any) -> Any:
-    from random_clusters import spoiled_blocks
-
-    return spoiled_blocks(value, rng)
-
-
-def _tensor(value: Any, rng: Any) -> Any:
-    from random_tensors import spoiled_tensor
-
-    return spoiled_tensor(value, rng)
 
 
 def _penalties(value: Any, rng: Any) -> Any:
@@ -373,18 +307,18 @@ def _penalties(value: Any, rng: Any) -> Any:
 
 _SPOILED: dict[str, Callable[[Any, Any], Any]] = {
     "X": _data,
-    "tensor": _tensor,
-    "y": _labels,
-    "blocks": _blocks,
+    "tensor": spoiled_tensor,
+    "y": spoiled_labels,
+    "blocks": spoiled_blocks,
     "A": _dictionary,
-    "n_components": _size,
-    "max_iter": _count,
-    "tol": _tolerance,
-    "loss": _loss,
+    "n_components": one_of(0, -2, 2.5, "many", [2]),
+    "max_iter": one_of(-1, 1.5, "many", np.nan, None, [2]),
+    "tol": one_of(-1.0, np.nan, "small", [1e-3]),
+    "loss": one_of("frobeniusx", -0.1, 2.5, np.nan, True, ["frobenius"], None, 1j),
     "solver": _option,
     "init": _option,
     "method": _option,
-    "rank": _size,
-    "X_weights": _entry_weights,
+    "rank": one_of(0, -2, 2.5, "many", [2]),
+    "X_weights": one_of(np.array([[-1.0]]), np.ones((1, 1, 1)), "heavy"),
     "penalties": _penalties,
 }

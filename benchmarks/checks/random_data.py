@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import itertools
 import shutil
 import tempfile
@@ -82,12 +83,7 @@ def matrix(
     scales: tuple[float, ...] = SCALES,
 ) -> tuple[Any, Any]:
     """Return X in a random format, and its dense float64 array with NaN for what is missing."""
-    density = rng.choice([0.1, 0.4, 1.0])
-    kind = rng.integers(3)
-    dense = [rng.random(shape), rng.poisson(2, shape), rng.gamma(0.3, 1, shape)][kind]
-    dense = dense * (rng.random(shape) < density)
-    largest = np.inf if dtype == np.float64 else 1e6  # float32 data are refused from 1e9 on
-    dense = (dense * min(rng.choice(scales), largest)).astype(dtype)
+    dense = dense_data(rng, shape, dtype, scales)
     if rng.random() < 0.1:
         dense[rng.integers(shape[0])] = 0
     if rng.random() < 0.1:
@@ -112,8 +108,12 @@ def layout(rng: Any, X: Array) -> Array:
     return X
 
 
-def weights(rng: Any, shape: tuple[int, int], X: Array) -> tuple[Any, Array]:
-    """Return weights in a random form, and as a dense array; none where X says what is missing."""
+def weights(rng: Any, X: Array, sparse: Callable[[Array], Any] = sp.csr_array) -> tuple[Any, Array]:
+    """Return weights in a random form, and as a dense array; none where X says what is missing.
+
+    Tensors have a `sparse` form of their own, and vectors in place of an outer product.
+    """
+    shape = X.shape
     if np.isnan(X).any():
         return None, np.ones(shape)
     pattern = rng.random(shape) < rng.choice([0.2, 0.7])
@@ -123,13 +123,25 @@ def weights(rng: Any, shape: tuple[int, int], X: Array) -> tuple[Any, Array]:
         return W, W
     if way == 1:
         W = np.round(rng.random(shape), 3) * pattern
-        return sf.weights.observed(sp.csr_array(W)), W
+        return sf.weights.observed(sparse(W)), W
     if way == 2:
-        return sf.weights.missing(sp.csc_array(pattern)), 1.0 - pattern
+        return sf.weights.missing(sparse(pattern)), 1.0 - pattern
     if way == 3:
-        a, b = rng.random(shape[0]), rng.random(shape[1])
-        return sf.weights.outer(a, b), np.outer(a, b)
+        vectors = [rng.random(n) for n in shape]
+        W = functools.reduce(np.multiply.outer, vectors)
+        return sf.weights.outer(*vectors) if sparse is sp.csr_array else vectors, W
     return None, np.ones(shape)
+
+
+def dense_data(rng: Any, shape: tuple[int, ...], dtype: Any, scales: tuple[float, ...]) -> Array:
+    """Return random data of some kind, density and scale."""
+    density = rng.choice([0.1, 0.4, 1.0])
+    dense = [rng.random, lambda s: rng.poisson(2, s), lambda s: rng.gamma(0.3, 1, s)][
+        rng.integers(3)
+    ](shape)
+    dense = dense * (rng.random(shape) < density)
+    largest = np.inf if dtype == np.float64 else 1e6  # float32 data are refused from 1e9 on
+    return np.asarray(dense * min(rng.choice(scales), largest), dtype)
 
 
 def sizes(rng: Any) -> tuple[int, int]:
@@ -169,7 +181,7 @@ def data_for(
         typical = np.nanmean(np.where(dense > 0, dense, np.nan)) if (dense > 0).any() else 1.0
         X = (dense + 0.1 * typical).astype(dtype)
         dense = X.astype(np.float64)
-    given, W = weights(rng, shape, dense)
+    given, W = weights(rng, dense)
     plain = given is None and not np.isnan(dense).any() and scales == ORDINARY_SCALES
     if files and plain and str(loss) in LOSSES and rng.random() < 0.2:
         X = on_disk(rng, dense.astype(dtype))

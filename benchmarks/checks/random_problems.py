@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import outside
-from random_data import Array, Results, any_loss, data_for, floats, of_positive
+from random_data import SOLVERS, Array, Results, any_loss, data_for, floats, of_positive
 
 import ssnmf_fast as sf
 from ssnmf_fast.penalties import L1, L2, Graph, Orthogonal, Temporal
@@ -158,6 +158,30 @@ def _penalize(rng: Any, found: Problem, rows: dict[str, int], cluster: bool) -> 
         drawn = {name: draw_penalties(rng, size) for name, size in rows.items()}
         found.penalized = {name: possible(listed, name) for name, listed in drawn.items()}
         given["penalties"] = dict(found.penalized)
+
+
+def results_of(fit: Any) -> Results:
+    """Return what a problem's objective is computed of, and the objectives."""
+    found = {name: getattr(fit, name) for name in "SABC" if getattr(fit, name) is not None}
+    found |= {"weight": fit.supervision_weight, "feature_weight": fit.feature_weight}
+    found["objective"] = [value for _, value in fit.objective]
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def settings(rng: Any) -> dict[str, Any]:
+    """Return how a problem is solved."""
+    return {
+        "max_iter": int(rng.integers(0, 25)),
+        "tol": float(rng.choice([0, 1e-4])),
+        "random_state": int(rng.integers(1000)),
+        "solver": str(rng.choice(SOLVERS)),
+    }
+
+
+def may_rise(given: dict[str, Any]) -> bool:
+    """Whether the rule of the papers, with two losses or penalties, may raise the objective."""
+    others = {"Y", "labels", "feature_labels", "penalties"}
+    return given["solver"] == "mu" and bool(others & set(given))
 
 
 def inputs_of(given: dict[str, Any]) -> dict[str, Any]:

@@ -1,20 +1,46 @@
-"""Random decompositions of tensors, for :mod:`random_calls`."""
+"""Random decompositions of tensors, and fits of Dask blocks, for :mod:`random_calls`.
+
+The cluster of the blocks is within the process.
+"""
 
 from __future__ import annotations
 
+import atexit
+import functools
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import outside
-from random_calls import may_rise
-from random_data import SOLVERS, Call, Results, any_loss, floats, of_positive, scales_of
-from random_problems import differences, draw_penalties, inputs_of
+import scipy.sparse as sp
+from random_data import (
+    LOSSES,
+    ORDINARY_SCALES,
+    SOLVERS,
+    Array,
+    Call,
+    Results,
+    any_loss,
+    dense_data,
+    floats,
+    matrix,
+    of_positive,
+    scales_of,
+    weights,
+)
+from random_problems import (
+    differences,
+    draw_penalties,
+    inputs_of,
+    may_rise,
+    problem,
+    results_of,
+    settings,
+)
+from scipy.linalg import khatri_rao
 
 import ssnmf_fast as sf
-
-Array = npt.NDArray[Any]
 
 
 @dataclass
@@ -39,46 +65,13 @@ def _sparse(rng: Any, dense: Array) -> Any:
     return places, values[order], dense.shape
 
 
-def _weights(rng: Any, dense: Array) -> tuple[Any, Array]:
-    shape = dense.shape
-    if np.isnan(dense).any():
-        return None, np.ones(shape)
-    pattern = rng.random(shape) < rng.choice([0.3, 0.8])
-    way = rng.integers(6)
-    if way == 0:
-        W = rng.random(shape) * pattern
-        return W, W
-    if way == 1:
-        return sf.weights.observed(_sparse(rng, pattern.astype(float))), pattern.astype(float)
-    if way == 2:
-        return sf.weights.missing(pattern), 1.0 - pattern
-    if way == 3:
-        vectors = [None if rng.random() < 0.3 else rng.random(n) for n in shape]
-        W = np.ones(shape)
-        for mode, vector in enumerate(vectors):
-            if vector is not None:
-                W *= vector.reshape([-1 if k == mode else 1 for k in range(len(shape))])
-        return vectors, W
-    return None, np.ones(shape)
-
-
-def _far_side(factors: list[Array]) -> Array:
-    made = factors[0]
-    for F in factors[1:]:
-        made = (made[:, None] * F).reshape(-1, F.shape[1])
-    return made
-
-
 def factorize_tensor(rng: Any) -> Call:
     shape = tuple(int(rng.integers(1, 9)) for _ in range(rng.integers(2, 6)))
     dtype = floats(rng)
-    largest = np.inf if dtype == np.float64 else 1e6
-    dense = [rng.random(shape), rng.poisson(2, shape)][rng.integers(2)]
-    dense = dense * (rng.random(shape) < rng.choice([0.1, 0.4, 1.0]))
     loss, of_labels = (any_loss(rng) for _ in range(2))
     penalized = bool(rng.random() < 0.4)
     scales = scales_of(loss, of_labels, ordinary=penalized)
-    dense = (dense * min(rng.choice(scales), largest)).astype(dtype)
+    dense = dense_data(rng, shape, dtype, scales)
     positive = of_positive(loss)
     if positive:
         dense += dtype(0.1) * (dense.mean() or dtype(1))
@@ -92,7 +85,7 @@ def factorize_tensor(rng: Any) -> Call:
         dense[rng.random(shape) < 0.2] = np.nan
         X = np.asfortranarray(dense) if rng.random() < 0.5 else dense
     rank = int(rng.integers(1, 6 if rng.random() < 0.7 else 20))
-    given_weights, W = _weights(rng, dense)
+    given_weights, W = weights(rng, dense, lambda Z: _sparse(rng, Z.astype(float)))
     arguments: dict[str, Any] = {
         "tensor": X,
         "n_components": rank,
@@ -140,9 +133,11 @@ def factorize_tensor(rng: Any) -> Call:
         found += [f"not verified: {sentence}" for sentence in results.get("differences", [])]
         factors = [results[f"F{mode}"].astype(np.longdouble) for mode in range(len(shape))]
         matrix = dense.reshape(shape[0], -1).astype(np.float64)
-        weights = W.reshape(shape[0], -1)
-        S, A = factors[0] * (1.0 if penalized else results["weights"]), _far_side(factors[1:]).T
-        parts = [outside.divergence_of(matrix, weights, S, A.astype(dtype), loss)]
+        S, A = (
+            factors[0] * (1.0 if penalized else results["weights"]),
+            functools.reduce(khatri_rao, factors[1:]).T,
+        )
+        parts = [outside.divergence_of(matrix, W.reshape(shape[0], -1), S, A.astype(dtype), loss)]
         for mode, Y in labels.items():
             F, B = factors[mode], results[f"B{mode}"]
             of_mode = outside.divergence_of(Y, np.ones(Y.shape), F, B, of_labels)
@@ -190,3 +185,131 @@ def spoiled_tensor(X: Any, rng: Any) -> Any:
 
 
 TENSORS = [factorize_tensor, factorize_tensor]
+
+
+@functools.cache
+def _client() -> Any:
+    """Return a client of workers that are threads of this process."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    # The heap of a process that does other things besides is none of the cluster's business.
+    dask.config.set({"distributed.worker.memory.terminate": False})
+    cluster = LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=False,
+        dashboard_address=None,
+        memory_limit=0,
+        silence_logs=50,
+    )
+    client = Client(cluster, set_as_default=False)
+    atexit.register(cluster.close)
+    atexit.register(client.close)
+    return client
+
+
+def _cut(rng: Any, X: Any) -> Any:
+    """Return rows of X in blocks: as a Dask array, or delayed objects."""
+    import dask
+    import dask.array as da
+
+    n, X = X.shape[0], sp.csr_array(X) if sp.issparse(X) else X
+    inner = rng.choice(np.arange(1, n), rng.integers(0, min(4, n)), replace=False)
+    cuts = [0, *sorted(inner.tolist()), n]
+    if rng.integers(3) == 0 and not sp.issparse(X):
+        return da.from_array(X, chunks=(tuple(np.diff(cuts).tolist()), (X.shape[1],)))
+    return [dask.delayed(X[begin:end]) for begin, end in itertools.pairwise(cuts)]
+
+
+def factorize_blocks(rng: Any) -> Call:
+    """Return a fit on the cluster, which begins where one in memory does."""
+    found = problem(rng, cluster=True)
+    arguments = found.arguments
+    inits = ["auto", "random", "random-acol"]
+    arguments |= {"n_components": found.rank, **settings(rng), "init": str(rng.choice(inits))}
+    arguments["max_iter"] = min(arguments["max_iter"], 12)
+    in_memory = {**arguments, "max_iter": 0}
+    X = arguments.pop("X")
+    arguments["blocks"] = _cut(rng, X)
+
+    def compute(given: dict[str, Any], n_threads: int) -> Results:
+        import ssnmf_fast.dask as sfd
+
+        client = _client()
+        rest = {name: value for name, value in given.items() if name != "blocks"}
+        with client.as_current():
+            fit = sfd.factorize(given["blocks"], **rest, n_threads=n_threads)
+            S = client.compute(fit.S, sync=True)
+        return {**results_of(fit), "S": S}
+
+    def complaints(results: Results) -> list[str]:
+        complaints = found.complaints(results, may_rise(arguments))
+        # Least squares for weights of single entries begin elsewhere, as the documentation says;
+        # with more components than the data have, the last ones are what rounding makes them.
+        plain = arguments["X_weights"] is None and not np.isnan(found.dense).any()
+        if (plain and found.rank <= min(found.dense.shape)) or arguments["init"] != "auto":
+            begin, there = sf.factorize(**in_memory).objective[0][1], results["objective"][0]
+            if abs(begin - there) > (1e-9 if found.dtype == np.float64 else 1e-3) * begin:
+                complaints.append(f"begins at {there!r}, in memory at {begin!r}")
+        return complaints
+
+    return Call("dask.factorize", arguments, compute, complaints)
+
+
+def nmf_of_blocks(rng: Any) -> Call:
+    shape, dtype = (int(rng.integers(2, 60)), int(rng.integers(1, 20))), floats(rng)
+    X, dense = matrix(rng, shape, dtype, scales=ORDINARY_SCALES)
+    blocks = _cut(rng, X)
+    arguments: dict[str, Any] = {
+        "blocks": blocks,
+        "n_components": int(rng.integers(1, 5)),
+        "loss": str(rng.choice(LOSSES)),
+        "max_iter": int(rng.integers(1, 12)),
+        "random_state": 0,
+    }
+
+    def compute(given: dict[str, Any], n_threads: int) -> Results:
+        import ssnmf_fast.dask as sfd
+
+        client = _client()
+        rest = {name: value for name, value in given.items() if name != "blocks"}
+        with client.as_current():
+            model = sfd.NMF(**rest, n_threads=n_threads).fit(given["blocks"])
+            S = client.compute(model.transform(given["blocks"]), sync=True)
+        return {"A": model.components_, "S": S}
+
+    def complaints(results: Results) -> list[str]:
+        found = outside.factors(results, ("A", "S"))
+        if found:
+            return found
+        loss, W = arguments["loss"], np.ones(dense.shape)
+        slack = 1e-3 if dtype == np.float64 else 2e-2
+        return outside.optimality(dense, W, results["S"], results["A"], loss, slack)
+
+    return Call("dask.NMF", arguments, compute, complaints)
+
+
+def spoiled_blocks(blocks: Any, rng: Any) -> Any:
+    """Return blocks that must be refused."""
+    import dask
+
+    n = len(blocks) if isinstance(blocks, list) else blocks.numblocks[0]
+    parts = [b.compute() if isinstance(blocks, list) else b for b in blocks]
+    if not isinstance(blocks, list):
+        parts = [np.asarray(blocks.blocks[k].compute()) for k in range(n)]
+    parts = [np.array(p.toarray() if sp.issparse(p) else p, dtype=float) for p in parts]
+    k = int(rng.integers(n))
+    way = rng.integers(4)
+    if way == 0:
+        parts[k][0, 0] = rng.choice([-1.0, np.inf])
+    elif way == 1 and n > 1:
+        parts[k] = np.hstack([parts[k], parts[k]])
+    elif way == 2:
+        parts[k] = parts[k].astype(complex)
+    else:
+        return [parts[k].ravel(), 3.0, "x"][rng.integers(3)]
+    return [dask.delayed(part) for part in parts]
+
+
+CLUSTERS = [factorize_blocks, factorize_blocks, nmf_of_blocks]

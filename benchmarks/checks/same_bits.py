@@ -1,6 +1,6 @@
 """Do random calls give the same bits for any number of threads, and wherever the arrays lie?
 
-    python benchmarks/checks/same_bits.py --cases 200
+    python benchmarks/run.py same_bits --cases 200
 
 Every legal call of :mod:`random_calls` is made with 1, 2, 3 and 8 threads, each time with copies of
 its arrays that begin at another distance from a whole line of the caches.
@@ -8,15 +8,14 @@ its arrays that begin at another distance from a whole line of the caches.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import random_calls
 import scipy.sparse as sp
+from common import Options
 
 THREADS = (1, 2, 3, 8)
 SHIFTS = (0, 1, 3, 5)  # elements
@@ -54,8 +53,6 @@ def _moved(array: npt.NDArray[Any], shift: int) -> npt.NDArray[Any]:
 
 def differences(seed: int, case: int) -> list[str]:
     """Return what differs between the calls of one case."""
-    import random_calls
-
     call = random_calls.make(seed, case, illegal=False)
     found = []
     first: dict[str, Any] | None = None
@@ -73,16 +70,13 @@ def differences(seed: int, case: int) -> list[str]:
     return found
 
 
-def main() -> None:
-    """Run the script."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    sys.path.insert(0, str(Path(__file__).resolve().parent))
-    from random_models import quiet
+OPTIONS = {
+    "cases": 200,
+    "seed": 0,
+}
 
-    quiet()
+
+def main(options: Options) -> int:
     failed = 0
     for case in range(options.cases):
         found = differences(options.seed, case)
@@ -90,8 +84,4 @@ def main() -> None:
         for line in found:
             print(f"seed {options.seed}, case {case}: {line}")
     print(f"{options.cases - failed} of {options.cases} calls give the same bits")
-    sys.exit(failed > 0)
-
-
-if __name__ == "__main__":
-    main()
+    return int(failed > 0)

@@ -2,50 +2,80 @@
 
 Matrices of known rank are products of sparse nonnegative factors.  A share of their zeros and a
 share of their nonzeros is observed; every pair of shares is a cell of a map (figures 2.1 to 2.7).
-The error is ||X - M||_F / ||M||_F with observed entries exact.  Beside sIRLS and Structured sIRLS
-("structured-sirls") run Structured sIRLS without its sparsity step (c = 0), which tells what that
-step does, and our default "auto"; Structured NNM takes the best of four alphas for every matrix.
+The error is ||X - M||_F / ||M||_F with observed entries exact.  sIRLS and Structured sIRLS
+("structured-sirls") are compared with Structured sIRLS without its sparsity step (c = 0), which
+shows what that step does, and with our default "auto"; Structured NNM takes the best of four alphas
+for every matrix.
 
-    python benchmarks/papers/completion.py --figure 2.3 2.5 --out results
+    python benchmarks/run.py completion --figure 2.3 2.5 --out results
 
 Figures: 2.1 (1000 x 1000) and 2.2 (500 x 500) on a coarse grid, 2.3 (rank 10), 2.4 (unknown rank),
 2.5 (rank 20), 2.6 (30 x 30, Structured NNM), 2.7 and 2.7b (noise 1e-4, 1e-3, where the thesis
-compares with the noisy matrix).  The thesis has 20 matrices.  Every fit is written at once to
-completion-<figure>.jsonl; a later run goes on where an earlier one was interrupted, or adds
-matrices, methods and cells.  Remove that file to measure anew.
+compares with the noisy matrix).  The thesis has 20 matrices.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
+from common import Array, Options, Question, Record, grouped, markdown
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, blas_threads, load_average, markdown, measure_missing, new_parser
-from completion_cases import (
-    AUTO,
-    EXPERIMENTS,
-    METHODS,
-    SIRLS,
-    STRUCTURED,
-    WITHOUT,
-    Experiment,
-    measure,
-    rates,
-)
-from completion_maps import pictures
+import ssnmf_fast as sf
+from ssnmf_fast.completion import StructuredNNM, StructuredSIRLS
 
-Record = dict[str, Any]
-QUICK = ["2.3", "2.6", "2.7"]
+# Drawn with replacement, so that collisions thin them: about 74 % and 61 % of zeros.
+DENSITIES = (0.3, 0.5)
+ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1)  # of Structured NNM, the best for every matrix
+SIRLS, STRUCTURED, WITHOUT, AUTO = "sirls", "structured-sirls", "structured-sirls c=0", "auto"
+NNM, VALIDATED = "structured-nnm", "auto validated"
+METHODS: dict[str, dict[str, Any]] = {
+    SIRLS: {"method": "sirls"},
+    STRUCTURED: {"method": "structured-sirls"},
+    WITHOUT: {"method": StructuredSIRLS(sparsity=0.0)},
+    AUTO: {"method": "auto"},
+    NNM: {"method": "structured-nnm"},
+    VALIDATED: {"method": "auto", "gamma_min": "validate"},
+}
+FOUR = (SIRLS, STRUCTURED, WITHOUT, AUTO)
 SAME = 1 - 1e-9  # a ratio has to be below it: rounding is no win
+HARD = 0.4  # degrees of freedom for every observed entry, above which a problem counts as hard
+
+
+class Experiment(NamedTuple):
+    """One figure of the thesis."""
+
+    size: int
+    rank: int
+    step: float = 0.05
+    knows_rank: bool = True
+    noise: float = 0.0
+    methods: tuple[str, ...] = FOUR
+    rival: str = SIRLS  # Structured sIRLS is compared with it
+
+
+EXPERIMENTS = {
+    "2.1": Experiment(1000, 10, step=0.2),
+    "2.2": Experiment(500, 10, step=0.2),
+    "2.3": Experiment(100, 10),
+    "2.4": Experiment(100, 8, knows_rank=False),
+    "2.5": Experiment(100, 20),
+    "2.6": Experiment(30, 7, methods=(*FOUR, NNM), rival=NNM),
+    "2.7": Experiment(100, 3, noise=1e-4, methods=(*FOUR, VALIDATED)),
+    "2.7b": Experiment(100, 3, noise=1e-3, methods=(*FOUR, VALIDATED)),
+}
+OPTIONS = {
+    "figure": (list(EXPERIMENTS), "", list(EXPERIMENTS)),
+    "matrices": (3, "for every cell; the thesis: 20"),
+    "step": (float, "of the rates; default .05, .2 for 2.1 and 2.2"),
+    "methods": ([str], "", list(METHODS)),
+    "jobs": (1, "processes, of one thread each"),
+}
+QUICK = {"matrices": 1, "step": 0.25, "figure": ["2.3", "2.6", "2.7"]}
 
 # Region -> whether (rate of zeros, rate of nonzeros) is in it.
 REGIONS: dict[str, Callable[[Array, Array], Array]] = {
@@ -58,24 +88,86 @@ REGIONS: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
+def experiment_of(figure: str, options: Options) -> Experiment:
+    it = EXPERIMENTS[figure]
+    return it._replace(size=30, rank=min(it.rank, 4)) if options.quick else it
+
+
+def cases(options: Options) -> Iterator[tuple[Any, ...]]:
+    """Yield matrix by matrix, so that all cells soon have one."""
+    for figure in options.figure:
+        step = options.step or EXPERIMENTS[figure].step
+        # 0.05, 0.10 ... 0.95, or the middles of coarser intervals.
+        rates = np.round(np.arange(max(step / 2, 0.05), 0.96, step), 4).tolist()
+        methods = options.methods or EXPERIMENTS[figure].methods
+        yield from product([figure], range(options.matrices), rates, rates, methods)
+
+
+def true_matrix(size: int, rank: int, number: int) -> Array:
+    """Return matrix `number` of an experiment."""
+    rng = np.random.default_rng([number, size, rank])
+
+    def factor(density: float) -> Array:
+        """Draw uniform values at positions drawn with replacement."""
+        flat = np.zeros(size * rank)
+        positions = rng.integers(size * rank, size=round(density * size * rank))
+        flat[positions] = rng.random(len(positions))
+        return flat.reshape(size, rank)
+
+    left, right = map(factor, DENSITIES)
+    return np.asarray(left @ right.T)
+
+
+def measure(
+    options: Options, figure: str, number: int, nonzero: float, zero: float, method: str
+) -> Record:
+    """Complete a matrix once (NNM: for every alpha); errors as the thesis takes them."""
+    size, rank, _, knows_rank, noise, *_ = experiment_of(figure, options)
+    M = true_matrix(size, rank, number)
+    rng = np.random.default_rng([number, size, rank, round(1e4 * zero), round(1e4 * nonzero)])
+    observed = np.zeros(M.size, dtype=bool)
+    for places, rate in ((M.ravel() == 0, zero), (M.ravel() != 0, nonzero)):
+        among = np.flatnonzero(places)
+        observed[rng.choice(among, size=round(rate * len(among)), replace=False)] = True
+    observed = observed.reshape(M.shape)
+    target = M
+    if noise:  # whose norm at the observed entries is so many times theirs
+        N = rng.standard_normal(M.shape)
+        target = M + noise * np.linalg.norm(M[observed]) / np.linalg.norm(N[observed]) * N
+    holes = np.where(observed, target, np.nan)
+    best: Record = {"error": np.inf}
+    choices: list[dict[str, Any]] = [{}]
+    if method == NNM:
+        choices = [{"method": StructuredNNM(sparsity=alpha)} for alpha in ALPHAS]
+    given = {"random_state": 0, "n_threads": 1, "n_components": None}
+    if knows_rank and method != NNM:
+        given["n_components"] = rank
+    begin = perf_counter()
+    for choice in choices:
+        fit = sf.complete(holes, **given, **METHODS[method] | choice)
+        gap = np.linalg.norm(fit.to_dense(keep_observed=True) - target) / np.linalg.norm(target)
+        if gap < best["error"]:
+            best = {"error": float(gap), "iterations": fit.n_iter, "rank": fit.n_components}
+            if noise:  # of the low-rank part, to the noiseless matrix
+                gap = np.linalg.norm(fit.to_dense() - M) / np.linalg.norm(M)
+                best["model_error"] = float(gap)
+    return best | {"seconds": round((perf_counter() - begin) / len(choices), 4)}
+
+
 class Results:
     """Errors and seconds of an experiment as arrays: matrices x nonzero rates x zero rates."""
 
-    def __init__(self, records: list[dict[str, Any]]) -> None:
-        self.zero = sorted({r["zero"] for r in records})
-        self.nonzero = sorted({r["nonzero"] for r in records})
-        self.numbers = sorted({r["matrix"] for r in records})
-        self.methods = list(dict.fromkeys(r["method"] for r in records))
-        self.kinds = ("error", "seconds", "model_error")
-        shape = len(self.numbers), len(self.nonzero), len(self.zero)
-        self._values = {(m, k): np.full(shape, np.nan) for m in self.methods for k in self.kinds}
+    def __init__(self, records: list[Record]) -> None:
+        axes = [sorted({r[name] for r in records}) for name in ("matrix", "nonzero", "zero")]
+        self.numbers, self.nonzero, self.zero = axes
+        self.methods = list(grouped(records, "method"))
+        self._values: dict[tuple[str, str], Array] = {}
+        for method, kind in product(self.methods, ("error", "seconds", "model_error")):
+            self._values[method, kind] = np.full([len(axis) for axis in axes], np.nan)
         for r in records:
-            place = (
-                self.numbers.index(r["matrix"]),
-                self.nonzero.index(r["nonzero"]),
-                self.zero.index(r["zero"]),
-            )
-            for kind in self.kinds:
+            names = ("matrix", "nonzero", "zero")
+            place = tuple(axis.index(r[name]) for axis, name in zip(axes, names, strict=True))
+            for kind in ("error", "seconds", "model_error"):
                 self._values[r["method"], kind][place] = r.get(kind, np.nan)
 
     def of(self, method: str, kind: str = "error") -> Array:
@@ -83,8 +175,7 @@ class Results:
 
     def ratio(self, method: str, rival: str, middle: Callable[..., Array] = np.mean) -> Array:
         """Mean (median) over the matrices of the ratio of errors; NaN where a fit is missing."""
-        ratios: Array = middle(self.of(method) / np.maximum(self.of(rival), 1e-300), axis=0)
-        return ratios
+        return np.asarray(middle(self.of(method) / np.maximum(self.of(rival), 1e-300), axis=0))
 
     def region(self, name: str) -> Array:
         """Mask of the cells, nonzero rates x zero rates."""
@@ -94,8 +185,7 @@ class Results:
 
 def share(wins: Array, known: Array) -> str:
     """Return "wins of cells (percent)" among the known cells."""
-    count = int(known.sum())
-    won = int((wins & known).sum())
+    count, won = int(known.sum()), int((wins & known).sum())
     return f"{won} of {count} ({100 * won / count:.0f} %)" if count else "-"
 
 
@@ -103,125 +193,127 @@ def shares(results: Results, rival: str) -> str:
     """Return in which share of the cells Structured sIRLS, and auto, win."""
     header = ["cells", f"structured-sirls / {rival}: mean ratio < 1", "median ratio < 1"]
     header += ["structured-sirls / c=0: median < 1", "auto: median error below both"]
+    pairs = [(rival, np.mean), (rival, np.median), (WITHOUT, np.median)]
     rows = []
     for name in REGIONS:
-        inside = results.region(name)
-        row = [name]
-        for method, other, middle in (
-            (STRUCTURED, rival, np.mean),
-            (STRUCTURED, rival, np.median),
-            (STRUCTURED, WITHOUT, np.median),
-        ):
-            row.append(wins(results, method, other, middle, inside))
-        rows.append([*row, auto_wins(results, inside)])
+        row, inside = [name], results.region(name)
+        for other, middle in pairs:
+            if {STRUCTURED, other} <= set(results.methods):
+                ratio = results.ratio(STRUCTURED, other, middle)
+                row.append(share(ratio < SAME, inside & np.isfinite(ratio)))
+            else:
+                row.append("-")
+        if {AUTO, SIRLS, STRUCTURED} <= set(results.methods):
+            middles = [np.median(results.of(m), axis=0) for m in (AUTO, SIRLS, STRUCTURED)]
+            known = np.isfinite(middles).all(axis=0)
+            row.append(share(middles[0] < np.minimum(*middles[1:]), inside & known))
+        else:
+            row.append("-")
+        rows.append(row)
     return markdown(header, rows)
-
-
-def wins(
-    results: Results, method: str, other: str, middle: Callable[..., Array], inside: Array
-) -> str:
-    if not {method, other} <= set(results.methods):
-        return "-"
-    ratio = results.ratio(method, other, middle)
-    return share(ratio < SAME, inside & np.isfinite(ratio))
-
-
-def auto_wins(results: Results, inside: Array) -> str:
-    """Return where the median error of auto is below those of sIRLS and of Structured sIRLS."""
-    if not {AUTO, SIRLS, STRUCTURED} <= set(results.methods):
-        return "-"
-    auto, *others = (np.median(results.of(m), axis=0) for m in (AUTO, SIRLS, STRUCTURED))
-    known = np.isfinite(auto) & np.isfinite(others[0]) & np.isfinite(others[1])
-    return share(auto < np.minimum(*others), inside & known)
 
 
 def medians(results: Results, kind: str = "error") -> str:
     """Return the median errors (and seconds of a fit) of every method by region."""
-    header = ["method", *REGIONS, "seconds per fit, median", "mean"]
     rows = []
     for method in results.methods:
-        values = results.of(method, kind)
         row = [method]
         for name in REGIONS:
-            here = values[:, results.region(name)]
+            here = results.of(method, kind)[:, results.region(name)]
             row.append(f"{np.nanmedian(here):.1e}" if np.isfinite(here).any() else "-")
         seconds = results.of(method, "seconds")
         rows.append([*row, f"{np.nanmedian(seconds):.2f}", f"{np.nanmean(seconds):.2f}"])
-    return markdown(header, rows)
+    return markdown(["method", *REGIONS, "seconds per fit, median", "mean"], rows)
 
 
-def report(name: str, experiment: Experiment, results: Results) -> str:
-    """Return the markdown summary of one figure."""
-    title = f"Figure {name}: {experiment.size} x {experiment.size}, rank {experiment.rank}"
-    title += "" if experiment.knows_rank else " (not given)"
-    title += f", noise {experiment.noise:g}" if experiment.noise else ""
-    size = len(results.nonzero) * len(results.zero)
-    rates = f"{results.zero[0]:g} to {results.zero[-1]:g}"
-    parts = [
-        f"## {title}",
-        f"{size} cells (both rates from {rates}), matrices: {len(results.numbers)}.",
-        shares(results, experiment.rival),
-        "Median relative errors:",
-        medians(results),
-    ]
-    if experiment.noise:
-        parts += ["The same of the low-rank model, to the noiseless matrix:"]
-        parts += [medians(results, "model_error")]
-    return "\n\n".join(parts) + "\n"
+def report(records: list[Record], options: Options) -> str:
+    """Return the tables of all figures."""
+    parts = []
+    for name, own in grouped(records, "figure").items():
+        results, experiment = Results(own), experiment_of(name, options)
+        title = f"Figure {name}: {experiment.size} x {experiment.size}, rank {experiment.rank}"
+        title += "" if experiment.knows_rank else " (not given)"
+        title += f", noise {experiment.noise:g}" if experiment.noise else ""
+        cells = len(results.nonzero) * len(results.zero)
+        rates = f"{results.zero[0]:g} to {results.zero[-1]:g}"
+        parts += [f"## {title}"]
+        parts += [f"{cells} cells (both rates from {rates}), matrices: {len(results.numbers)}."]
+        parts += [shares(results, experiment.rival), "Median relative errors:", medians(results)]
+        if experiment.noise:
+            parts += ["The same of the low-rank model, to the noiseless matrix:"]
+            parts += [medians(results, "model_error")]
+    return "\n\n".join(parts)
 
 
-def one_figure(name: str, options: argparse.Namespace) -> str:
-    """Run what is missing of one figure, write it, and return its summary."""
-    experiment = EXPERIMENTS[name]
-    if options.quick:
-        experiment = replace(experiment, size=30, rank=min(experiment.rank, 4))
-    step = rates(options.step or experiment.step)
-    # Matrix by matrix, so that all cells soon have one.
-    tasks = product(range(options.matrices), step, step, options.methods or experiment.methods)
-    stem = f"completion-{name}" + options.quick * "-quick"
-    path = options.out / f"{stem}.jsonl" if options.out else None
-    results = Results(
-        measure_missing(
-            tasks,
-            lambda r: (r["matrix"], r["nonzero"], r["zero"], r["method"]),
-            partial(measure, experiment),
-            path,
-            f"figure {name}",
-            options.jobs,
-        )
-    )
-    summary = report(name, experiment, results)
-    if options.out:
-        (options.out / f"{stem}.md").write_text(summary)
-        pictures(name, experiment, results, options.out / f"{stem}.png")
-    return summary
+def draw(records: list[Record], stem: Path) -> None:
+    """Draw the error maps, and the ratio of Structured sIRLS to its rival, as the thesis does."""
+    from matplotlib.figure import Figure
+
+    for name, own in grouped(records, "figure").items():
+        results, experiment = Results(own), EXPERIMENTS[name]
+        rivals = ((STRUCTURED, experiment.rival), (AUTO, STRUCTURED))
+        pairs = [pair for pair in rivals if set(pair) <= set(results.methods)]
+        columns = max(len(results.methods), 2 * len(pairs))
+        figure = Figure(figsize=(3.6 * columns, 6.8), layout="constrained")
+        axes = figure.subplots(2, columns, squeeze=False)
+        errors = {m: np.mean(results.of(m), axis=0) for m in results.methods}
+        known = np.concatenate([grid[np.isfinite(grid)] for grid in errors.values()])
+        high = max(float(known.max(initial=1e-12)), 1e-12)
+        limits = max(float(known.min(initial=high)), 1e-10), high * 1.001
+        for place, (method, grid) in zip(axes[0], errors.items(), strict=False):
+            draw_map(place, results, grid, "error", method, limits)
+        rest = iter(axes[1])
+        for method, rival in pairs:
+            ratio = results.ratio(method, rival)
+            for kind, title in (("ratio", f"{method} / {rival}"), ("binned", "ratio below 1")):
+                place = next(rest)
+                draw_map(place, results, ratio, kind, title, (0.1, 10))
+                draw_border(place, experiment, results)
+        for place in (*axes[0][len(errors) :], *rest):
+            place.set_visible(False)
+        figure.suptitle(f"{experiment.size} x {experiment.size}, rank {experiment.rank} ({name})")
+        figure.savefig(stem.with_name(f"{stem.name}-{name}.png"), dpi=110)
 
 
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = new_parser(__doc__)
-    parser.add_argument("--figure", nargs="+", choices=list(EXPERIMENTS), help="default: all")
-    parser.add_argument("--matrices", type=int, default=3, help="for every cell; the thesis: 20")
-    parser.add_argument("--step", type=float, help="of the rates; default .05, .2 for 2.1 and 2.2")
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS))
-    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
-    parser.add_argument("--quick", action="store_true", help="30 x 30, 4 x 4 cells, one matrix")
-    parser.add_argument("--out", type=Path, help="folder for fits (JSON lines), tables, pictures")
-    options = parser.parse_args(arguments)
-    if options.quick:
-        options.matrices, options.step = 1, 0.25
-    options.figure = options.figure or (QUICK if options.quick else list(EXPERIMENTS))
-    return options
+def draw_map(
+    axes: Any, results: Results, grid: Array, kind: str, title: str, limits: tuple[float, float]
+) -> None:
+    """Draw a map with logarithmic colors, or with white below 1 and black from 1 on ("binned").
+
+    Problems above the gray diagonal are structured: zeros are missing more often than nonzeros.
+    """
+    from matplotlib import colormaps
+    from matplotlib.colors import LogNorm, Normalize
+
+    colors = colormaps[{"error": "viridis", "ratio": "RdBu_r", "binned": "gray_r"}[kind]]
+    norm: Any = LogNorm(*limits)
+    if kind == "binned":
+        grid, norm = np.where(np.isnan(grid), np.nan, grid > SAME), Normalize(0, 1)
+    else:
+        grid = np.clip(grid, *limits)
+    zero, nonzero, missing = results.zero, results.nonzero, "#d3d8de"
+    look = {"cmap": colors.with_extremes(bad=missing), "norm": norm}
+    shown = np.ma.masked_invalid(grid)
+    cells = axes.pcolormesh(zero, nonzero, shown, shading="nearest", rasterized=True, **look)
+    axes.set_facecolor(missing)
+    ends = max(zero[0], nonzero[0]), min(zero[-1], nonzero[-1])
+    axes.plot(ends, ends, color="#8a94a0", linewidth=1.2)
+    axes.set(xlabel="sampling rate of zeros", ylabel="sampling rate of nonzeros", title=title)
+    if kind != "binned":
+        label = "error" if kind == "error" else "ratio of errors"
+        axes.figure.colorbar(cells, ax=axes, label=label)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    options = parse(arguments)
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-    print(f"one thread a fit, {options.jobs} processes, load {load_average()}\n")
-    with blas_threads(1):
-        for name in options.figure:
-            print(one_figure(name, options), flush=True)
+def draw_border(place: Any, experiment: Experiment, results: Results) -> None:
+    """Draw the red line below which problems are hard, if it is within."""
+    n, r = experiment.size, experiment.rank
+    some = range(min(3, len(results.numbers)))
+    nonzeros = np.mean([np.mean(true_matrix(n, r, number) != 0) for number in some])
+    needed = r * (2 * n - r) / (HARD * n * n)  # share of all entries
+    x = np.linspace(results.zero[0], results.zero[-1], 200)
+    y = (needed - (1 - nonzeros) * x) / nonzeros
+    inside = (y > results.nonzero[0]) & (y < results.nonzero[-1])
+    place.plot(x[inside], y[inside], color="red", linewidth=1)
 
 
-if __name__ == "__main__":
-    main()
+QUESTION = Question("figure matrix nonzero zero method", cases, measure, report, draw)

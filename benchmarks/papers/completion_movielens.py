@@ -1,11 +1,11 @@
-"""How well are held-out ratings of MovieLens 100k predicted, beside other imputers?
+"""How well are held-out ratings of MovieLens 100k predicted, compared with other imputers?
 
 Five random splits, 80 % to train and 20 % to test; the RMSE of predictions as they are, and clipped
 to 1..5.  Everything is chosen on the training part: our rank and shrinkage by
 `gamma_min="validate"`, the shrinkage of SoftImpute and the rank of IterativeSVD on a tenth of it.
 "biases" are means of users and items drawn to zero with a ridge of 5.  Seconds include the choice.
 
-    python benchmarks/papers/completion_movielens.py --out results
+    python benchmarks/run.py completion_movielens --out results
 
 reads movielens100k.npz from $SSNMF_FAST_DATA.  For IterativeSVD: python -m pip install --no-deps
 fancyimpute==0.7.0; without it SoftImpute is the same algorithm in NumPy.
@@ -13,33 +13,23 @@ fancyimpute==0.7.0; without it SoftImpute is the same algorithm in NumPy.
 
 from __future__ import annotations
 
-import json
-import sys
-import warnings
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "peers"))
-from common import (
-    Array,
-    blas_threads,
-    data_file,
-    load_average,
-    markdown,
-    mean_and_deviation,
-    new_parser,
-    say,
-)
+from common import Array, Options, Question, Record, data_file, grouped, mean_of, say, tabulate
 from imputers import Impute, iterative_svd, soft_impute, source
 
 import ssnmf_fast as sf
 
+OPTIONS = {
+    "splits": 5,
+    "threads": (1, "more stall BLAS on busy cores"),
+    "all": (False, "IterativeImputer too: very slow"),
+}
+QUICK = {"splits": 1}
 RIDGE, SWEEPS = 5.0, 20
 SHRINKAGES = (30.0, 20.0, 14.0, 10.0, 7.0, 5.0, 3.5, 2.5)
 SVD_RANKS = (1, 2, 5, 10, 20)
@@ -205,56 +195,40 @@ def models(everything: bool) -> dict[str, Model]:
     return found
 
 
-def run(ratings: Ratings, splits: int, threads: int, everything: bool) -> list[dict[str, Any]]:
-    """Return a record for every model and split."""
-    records = []
-    for split in range(splits):
-        train, test = ratings.divided(0.8, np.random.default_rng(split))
-        for name, model in models(everything).items():
-            begin = perf_counter()
-            predict, chosen = model(train, split, threads)
-            predicted = predict(test)
-            took = perf_counter() - begin
-            entry = {"model": name, "split": split, "chosen": chosen, "seconds": took}
-            entry["rmse"] = rmse(predicted, test)
-            entry["clipped"] = rmse(np.clip(predicted, 1, 5), test)
-            records.append(entry)
-            say(f"split {split}, {name}: {entry['rmse']:.4f}, {took:.1f} s {chosen}")
-    return records
+@cache
+def ratings_of(quick: bool) -> Ratings:
+    return made_up() if quick else movielens()
 
 
-def table(records: list[dict[str, Any]]) -> str:
+def cases(options: Options) -> Iterator[tuple[int, str]]:
+    for split in range(options.splits):
+        for name in models(options.all):
+            yield split, name
+
+
+def measure(options: Options, split: int, model: str) -> Record:
+    train, test = ratings_of(options.quick).divided(0.8, np.random.default_rng(split))
+    begin = perf_counter()
+    predict, chosen = models(True)[model](train, split, options.threads)
+    predicted = predict(test)
+    record: Record = {"chosen": chosen, "seconds": perf_counter() - begin}
+    record |= {"rmse": rmse(predicted, test), "clipped": rmse(np.clip(predicted, 1, 5), test)}
+    say(f"split {split}, {model}: {record}")
+    return record
+
+
+def report(records: list[Record], options: Options) -> str:
     """Return means (standard deviations) over the splits."""
-    rows = []
-    for name in dict.fromkeys(r["model"] for r in records):
-        own = [r for r in records if r["model"] == name]
-        cells = [mean_and_deviation([r[k] for r in own], digits=4) for k in ("rmse", "clipped")]
-        seconds = mean_and_deviation([r["seconds"] for r in own], digits=1)
-        rows.append([name, *cells, seconds, "; ".join(dict.fromkeys(r["chosen"] for r in own))])
-    return markdown(["model", "test RMSE", "clipped to 1..5", "seconds", "chosen"], rows)
+    rows = [{"model": model, "own": own} for model, own in grouped(records, "model").items()]
+    table = tabulate(
+        rows,
+        model="{model}",
+        **{"test RMSE": lambda row: mean_of(row["own"], "rmse", digits=4)},
+        **{"clipped to 1..5": lambda row: mean_of(row["own"], "clipped", digits=4)},
+        seconds=lambda row: mean_of(row["own"], "seconds", digits=1),
+        chosen=lambda row: "; ".join(grouped(row["own"], "chosen")),
+    )
+    return f"mean (sd) of {options.splits} splits, {options.threads} threads\n\n{table}"
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1, help="more stall BLAS on busy cores")
-    parser.add_argument("--all", action="store_true", help="IterativeImputer too: very slow")
-    parser.add_argument("--quick", action="store_true", help="one split of made-up ratings")
-    parser.add_argument("--out", type=Path, help="folder for the numbers (JSON) and the table")
-    options = parser.parse_args(arguments)
-    warnings.simplefilter("ignore")  # items without a rating in the training part
-    ratings = made_up() if options.quick else movielens()
-    with blas_threads(options.threads):
-        splits = 1 if options.quick else options.splits
-        records = run(ratings, splits, options.threads, options.all)
-    heading = f"mean (sd) of {splits} splits, {options.threads} threads, load {load_average()}"
-    text = f"{heading}\n\n{table(records)}\n"
-    print(text)
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "completion_movielens.json").write_text(json.dumps(records, indent=1))
-        (options.out / "completion_movielens.md").write_text(text)
-
-
-if __name__ == "__main__":
-    main()
+QUESTION = Question("split model", cases, measure, report)

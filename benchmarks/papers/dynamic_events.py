@@ -13,31 +13,117 @@ whether that lies in the months (weeks) of the event, and the share of the topic
 three slices around the peak (of an event that comes back: in its months, of all years).  "-" is an
 event without a topic.  A seed draws the headlines and the starts; the last table counts seeds.
 
-    python benchmarks/papers/dynamic_events.py --seeds 0 1 2 --out events
+    python benchmarks/run.py dynamic_events --seeds 0 1 2 --out events
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from collections import Counter
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import markdown, new_parser, say, seconds
-from dated_news import A_MONTH, SETS, Dated, Event, matrices
+from common import Options, Question, Record, grouped, pivot, read_lines, say, seconds, tabulate
 from over_time import as_dynamic, save, sklearn_lda
 
 import ssnmf_fast as sf
 
-SHORT = {"tied": "tied", "tensor": "NCPD", "nmf": "NMF"}
+FIRST, LAST, A_MONTH = 20030201, 20151231, 500
+
+
+class Event(NamedTuple):
+    """Words, of which a topic must have so many, and the first and last slice of the peak."""
+
+    words: Sequence[str]
+    least: int
+    first: str
+    last: str
+    months: tuple[int, ...] = ()  # in which a periodic topic may peak, of any year
+
+
+class Dated(NamedTuple):
+    """Texts with dates."""
+
+    texts: list[str]
+    times: Any
+    freq: str
+    n_terms: int
+    events: dict[str, Event]
+
+
+def headlines(seed: int) -> Dated:
+    """Return at most 500 headlines of every month, drawn with a seed."""
+    lines = read_lines("abc_headlines.jsonl.gz")
+    lines = [line for line in lines if FIRST <= int(line["publish_date"]) <= LAST]
+    months = np.array([str(line["publish_date"])[:6] for line in lines])
+    rng = np.random.default_rng(seed)
+    kept = [
+        rng.permutation(np.flatnonzero(months == month))[:A_MONTH] for month in np.unique(months)
+    ]
+    lines = [lines[i] for i in np.sort(np.concatenate(kept))]
+    events = {
+        "boxing day tsunami": Event(("tsunami", "boxing"), 1, "2004-12", "2005-01"),
+        "swine flu": Event(("swine", "flu"), 2, "2009-04", "2009-08"),
+        "2007 election": Event(("election", "rudd", "howard", "poll"), 2, "2007-10", "2007-12"),
+        "2010 election": Event(("election", "gillard", "abbott", "poll"), 2, "2010-07", "2010-09"),
+        "2013 election": Event(("election", "rudd", "abbott", "poll"), 2, "2013-08", "2013-10"),
+        "Melbourne Cup": Event(("cup", "melbourne"), 2, "2003-02", "2015-12", (10, 11)),
+        "grand final": Event(("grand", "final"), 2, "2003-02", "2015-12", (9, 10)),
+        "budget": Event(("budget", "federal"), 1, "2003-02", "2015-12", (5, 6)),
+    }
+    texts = [line["headline_text"] for line in lines]
+    return Dated(texts, [str(line["publish_date"]) for line in lines], "month", 7000, events)
+
+
+def reuters(seed: int) -> Dated:
+    """Return the stories of Reuters-21578 by their date; all of them, whatever the seed."""
+    del seed
+    stories = read_lines("reuters21578.jsonl.gz")
+    months = {"FEB": "02", "MAR": "03", "APR": "04", "JUN": "06", "OCT": "10"}
+    months |= {"MAY": "05", "JUL": "07", "AUG": "08", "SEP": "09"}
+    texts, times = [], []
+    for story in stories:
+        day = str(story["date"]).strip()
+        if day[4:5] != "-":  # 26-FEB-1987 15:01:01.79
+            number, month, year = day.split()[0].split("-")
+            day = f"{year}-{months[month.upper()[:3]]}-{int(number):02d}"
+        texts.append(f"{story['title']} {story['body']}")
+        times.append(day[:10])
+    crash, gulf = "crash monday black plunge collapse stock market", "iran gulf platform missile"
+    chips = "chip semiconductor tariff japan"
+    events = {
+        "October crash": Event(crash.split(), 2, "1987-10-12", "1987-10-25"),
+        "tariffs on chips": Event(chips.split(), 2, "1987-03-23", "1987-04-26"),
+        "bankruptcy of Texaco": Event(("texaco", "pennzoil"), 2, "1987-04-06", "1987-04-26"),
+        "bids for USAir": Event(("usair", "piedmont", "twa"), 2, "1987-03-02", "1987-03-22"),
+        "attacks in the Gulf": Event(gulf.split(), 2, "1987-10-12", "1987-10-25"),
+    }
+    return Dated(texts, times, "week", 5000, events)
+
+
+SETS: dict[str, Callable[[int], Dated]] = {"headlines": headlines, "reuters": reuters}
+
+
+OPTIONS = {
+    "only": (list(SETS), "", SETS),
+    "rank": 25,
+    "seeds": [0],
+    "no_lda": (False, "LDA takes minutes"),
+    "pictures": (False, "heat maps of the first seed, in the folder of --out"),
+}
+METHODS = {"tied": "tied", "tensor": "NCPD", "nmf": "NMF"}
+LOSSES = {"F": "frobenius", "K": "kullback-leibler"}
+# Short names of methods -> titles and files of their pictures.
+TITLES = {
+    "tied F": ("same coefficients in a slice, squared error", "tied_frobenius"),
+    "tied K": ("same coefficients in a slice, divergence", "tied_kullback_leibler"),
+    "NCPD F": ("tensor, squared error", "tensor_frobenius"),
+    "NCPD K": ("tensor, divergence", "tensor_kullback_leibler"),
+    "NMF F": ("NMF of all documents, squared error", "nmf"),
+    "NMF K": ("NMF of all documents, divergence", "nmf_kullback_leibler"),
+    "LDA": ("LDA of all documents", "lda"),
+}
 
 
 class Found(NamedTuple):
@@ -47,47 +133,49 @@ class Found(NamedTuple):
     model: sf.DynamicTopics
 
 
-def ours(data: Dated, made: dict[str, Any], method: str, loss: str, seed: int, rank: int) -> Found:
-    X = made["counts" if loss == "kullback-leibler" else "tfidf"]
-    per_slice = A_MONTH if data.freq == "month" else None
-    model = sf.DynamicTopics(
-        rank,
-        freq=data.freq,
-        method=method,
-        loss=loss,
-        documents_per_slice=None if method == "nmf" else per_slice,
-        max_iter=500,
-        tol=1e-5,
-        random_state=seed,
-    ).fit(X, data.times)
-    return Found(top_terms(model.components_, made["terms"]), model)
+def fits(data: Dated, seed: int, options: Options, names: list[str]) -> dict[str, Found]:
+    """Return what every method finds; counts and TF-IDF have the same terms, whose names it adds.
 
+    The prevalence of LDA is the mean of the documents of a slice.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-def lda(data: Dated, made: dict[str, Any], seed: int, rank: int, like: Found) -> Found:
-    """LDA of scikit-learn; the prevalence is the mean of the documents of a slice."""
-    components, shares = sklearn_lda(made["counts"], rank, seed, learning_method="online")
-    days = np.array([f"{t[:4]}-{t[4:6]}-{t[6:8]}" if "-" not in t else t for t in data.times])
-    starts = like.model.slices_
-    place = np.searchsorted(starts, days.astype("datetime64[D]"), side="right") - 1
-    return Found(
-        top_terms(components, made["terms"]), as_dynamic(components, shares, place, starts)
+    vectorizer = CountVectorizer(
+        max_features=data.n_terms, stop_words="english", max_df=0.95, token_pattern=r"[a-z]{3,}"
     )
+    counts = vectorizer.fit_transform(data.texts).astype(np.float64)
+    tfidf = TfidfTransformer().fit_transform(counts)
+    names += vectorizer.get_feature_names_out().tolist()
+    models: dict[str, Any] = {}
+    per_slice = A_MONTH if data.freq == "month" else None
+    for (method, short), (letter, loss) in product(METHODS.items(), LOSSES.items()):
+        model = sf.DynamicTopics(
+            options.rank,
+            freq=data.freq,
+            method=method,
+            loss=loss,
+            documents_per_slice=None if method == "nmf" else per_slice,
+            max_iter=500,
+            tol=1e-5,
+            random_state=seed,
+        )
+        X = counts if letter == "K" else tfidf
+        took = seconds(lambda model=model, X=X: model.fit(X, data.times))
+        models[f"{short} {letter}"] = model
+        say(f"{short} {letter}: {took:.1f} s")
+    if not options.no_lda:
+        days = np.array([f"{t[:4]}-{t[4:6]}-{t[6:8]}" if "-" not in t else t for t in data.times])
+        starts = models["NCPD F"].slices_
+        place = np.searchsorted(starts, days.astype("datetime64[D]"), side="right") - 1
+        parts = sklearn_lda(counts, options.rank, seed, learning_method="online")
+        models["LDA"] = as_dynamic(*parts, place, starts)
+    return {
+        name: Found([[names[j] for j in np.argsort(-row)[:10]] for row in m.components_], m)
+        for name, m in models.items()
+    }
 
 
-def top_terms(components: Any, names: Any, n: int = 10) -> list[list[str]]:
-    return [[str(names[j]) for j in np.argsort(-row)[:n]] for row in components]
-
-
-class Score(NamedTuple):
-    """What became of an event."""
-
-    terms: str
-    peak: str
-    in_time: bool
-    concentration: float
-
-
-def score(event: Event, found: Found) -> Score | None:
+def score(event: Event, found: Found) -> Record:
     """Return the score of the topic that has most of the words and is bound to time the most."""
     best: tuple[Any, ...] | None = None
     prevalence, starts = found.model.prevalence_, found.model.slices_.astype("datetime64[D]")
@@ -109,53 +197,39 @@ def score(event: Event, found: Found) -> Score | None:
         share = float(values[near].sum() / max(values.sum(), 1e-300))
         key = inside, words, share
         if best is None or key > best[0]:
-            best = key, Score(", ".join(terms[:5]), str(starts[top]), inside, share)
-    return None if best is None else best[1]
+            found_here = {"terms": ", ".join(terms[:5]), "peak": str(starts[top])}
+            best = key, {**found_here, "in time": inside, "share": share}
+    return {} if best is None else best[1]
 
 
-def over_seeds(scores: list[Score | None], digits: int) -> str:
+def over_seeds(scores: list[Record]) -> str:
     """Return in how many seeds a topic has its peak in time, when, and the mean share."""
-    in_time = [one for one in scores if one is not None and one.in_time]
-    late = [one for one in scores if one is not None and not one.in_time]
+    digits = 7 if scores[0]["data"] == "headlines" else 10
+    in_time = [s for s in scores if s.get("in time")]
     if not in_time:
-        peaks = ", ".join(sorted({one.peak[:digits] for one in late}))
-        return f"no ({peaks})" if late else "-"
-    peaks = ", ".join(peak for peak, _ in Counter(s.peak[:digits] for s in in_time).most_common())
-    share = np.mean([one.concentration for one in in_time])
+        peaks = ", ".join(sorted({s["peak"][:digits] for s in scores if "peak" in s}))
+        return f"no ({peaks})" if peaks else "-"
+    peaks = ", ".join(
+        peak for peak, _ in Counter(s["peak"][:digits] for s in in_time).most_common()
+    )
+    share = np.mean([s["share"] for s in in_time])
     return f"{len(in_time)} of {len(scores)}: {peaks}, {share:.0%}"
 
 
-def fits(
-    name: str, data: Dated, made: dict[str, Any], seed: int, options: argparse.Namespace
-) -> dict[str, Found]:
-    """Return what every method finds."""
-    methods: dict[str, Found] = {}
-
-    def timed(title: str, fit: Callable[[], Found]) -> None:
-        took = seconds(lambda: methods.update({title: fit()}))
-        say(f"{name}, {title}: {took:.1f} s")
-
-    for method, loss in product(SHORT, ("frobenius", "kullback-leibler")):
-        title = f"{SHORT[method]} {loss[0].upper()}"
-        timed(title, partial(ours, data, made, method, loss, seed, options.rank))
-    if not options.no_lda:
-        timed("LDA", partial(lda, data, made, seed, options.rank, methods["NCPD F"]))
-    return methods
+def measure(options: Options, data: str, seed: int) -> Record:
+    dated, names = SETS[data](seed), list[str]()
+    found = fits(dated, seed, options, names)
+    if options.pictures and options.out and seed == options.seeds[0]:
+        draw(data, found, names, options.out)
+    pairs = product(dated.events.items(), found.items())
+    scores = [
+        {"event": event, "method": method, **score(wanted, one)}
+        for (event, wanted), (method, one) in pairs
+    ]
+    return {"texts": len(dated.texts), "scores": scores}
 
 
-# Short names of methods -> titles and files of their pictures.
-TITLES = {
-    "tied F": ("same coefficients in a slice, squared error", "tied_frobenius"),
-    "tied K": ("same coefficients in a slice, divergence", "tied_kullback_leibler"),
-    "NCPD F": ("tensor, squared error", "tensor_frobenius"),
-    "NCPD K": ("tensor, divergence", "tensor_kullback_leibler"),
-    "NMF F": ("NMF of all documents, squared error", "nmf"),
-    "NMF K": ("NMF of all documents, divergence", "nmf_kullback_leibler"),
-    "LDA": ("LDA of all documents", "lda"),
-}
-
-
-def draw(name: str, methods: dict[str, Found], names: Any, folder: Path) -> None:
+def draw(name: str, methods: dict[str, Found], names: Any, folder: Any) -> None:
     """Save a heat map for each method."""
     from matplotlib import pyplot
 
@@ -170,49 +244,24 @@ def draw(name: str, methods: dict[str, Found], names: Any, folder: Path) -> None
         save(figure, folder / f"{name}_{file}.png")
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--only", nargs="+", default=list(SETS), choices=SETS)
-    parser.add_argument("--rank", type=int, default=25)
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--no-lda", action="store_true", help="LDA takes minutes")
-    parser.add_argument("--out", type=Path, help="folder for events.json")
-    parser.add_argument("--pictures", type=Path, help="folder for heat maps of the first seed")
-    options = parser.parse_args(arguments)
-    results: dict[str, Any] = {}
-    for name in options.only:
-        scores: dict[str, dict[str, list[Score | None]]] = {}
-        for seed in options.seeds:
-            data = SETS[name](seed)
-            made = matrices(data)
-            methods = fits(name, data, made, seed, options)
-            if options.pictures and seed == options.seeds[0]:
-                draw(name, methods, made["terms"], options.pictures)
-            rows = []
-            for event_name, event in data.events.items():
-                for title, found in methods.items():
-                    scored = score(event, found)
-                    scores.setdefault(event_name, {}).setdefault(title, []).append(scored)
-                    key = f"{name}: {event_name}: {title}: {seed}"
-                    results[key] = scored and scored._asdict()
-                    cells = ["-"] * 4
-                    if scored is not None:
-                        said = "yes" if scored.in_time else "no"
-                        cells = [scored.peak, said, f"{scored.concentration:.0%}", scored.terms]
-                    rows.append([event_name, title, *cells])
-            print(f"{name}, seed {seed}: {len(data.texts):,} texts\n")
-            print(markdown(["event", "", "peak", "in time", "share", "terms"], rows), flush=True)
-        digits = 7 if data.freq == "month" else 10
-        table = [
-            [event_name, *(over_seeds(found, digits) for found in by_method.values())]
-            for event_name, by_method in scores.items()
-        ]
-        print(f"{name}, seeds with a peak in time\n")
-        print(markdown(["event", *methods], table), flush=True)
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "events.json").write_text(json.dumps(results, indent=1))
+def report(records: list[Record], options: Options) -> str:
+    parts = []
+    for data, own in grouped(records, "data").items():
+        for record in own:
+            parts += [f"{data}, seed {record['seed']}: {record['texts']:,} texts"]
+            columns = {"event": "{event}", "": "{method}", "peak": lambda s: s.get("peak", "-")}
+            columns["in time"] = lambda s: {True: "yes", False: "no"}.get(s.get("in time"), "-")
+            columns["share"] = lambda s: f"{s['share']:.0%}" if "share" in s else "-"
+            columns["terms"] = lambda s: s.get("terms", "-")
+            parts += [tabulate(record["scores"], **columns)]
+        scores = [{"data": data, **score} for record in own for score in record["scores"]]
+        parts += [f"{data}, seeds with a peak in time"]
+        parts += [pivot(scores, "event", "method", over_seeds)]
+    return "\n\n".join(parts)
 
 
-if __name__ == "__main__":
-    main()
+def cases(options: Options) -> Any:
+    return product(options.only, options.seeds)
+
+
+QUESTION = Question("data seed", cases, measure, report)

@@ -3,44 +3,49 @@
 1040 posts of five groups, 26 in each of 40 slices of time; a slice has posts of one group.  A model
 with five topics is right about a slice if its most prevalent topic is that of the group; topics and
 groups are matched one to one so that most slices are right.  The thesis shows heat maps (Figure
-4.2), no numbers; --pictures draws ours.  Every trial draws its own posts.  The thesis takes the LDA
-of gensim, of counts; it is skipped if gensim is not installed, and scikit-learn's stands beside.
+4.2), no numbers; with --out and --pictures ours are drawn.  Every trial draws its own posts.  The
+thesis takes the LDA of gensim, of counts; it is skipped if gensim is not installed, and
+scikit-learn's is taken too.
 
     python -m pip install gensim==4.4.0
-    python benchmarks/papers/dynamic_newsgroups.py --pictures images
+    python benchmarks/run.py dynamic_newsgroups --pictures --out images
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import (
     Array,
+    D,
+    Options,
+    Question,
+    Record,
     data_file,
-    load_average,
-    markdown,
-    mean_and_deviation,
+    grouped,
+    mean_of,
     read_posts,
     say,
     strip,
+    tabulate,
 )
 from over_time import GENSIM, as_dynamic, gensim_lda, save, sklearn_lda
+from scipy.optimize import linear_sum_assignment
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 import ssnmf_fast as sf
 
+OPTIONS = {
+    "trials": 10,
+    "pictures": (False, "heat maps of the first trial, in the folder of --out"),
+}
+QUICK = {"trials": 1}
 # Groups and their numbers of slices, in the order of time; the thesis lets windows.x (36-37) and
 # baseball (37-40) overlap.
 SEGMENTS = (
@@ -65,7 +70,6 @@ GROUP_OF_SLICE = np.repeat(
 PER_SLICE, RANK = 26, 5
 SLICES = np.repeat(np.arange(len(GROUP_OF_SLICE)), PER_SLICE)
 TIMES = np.datetime64("2000-01") + SLICES
-D = "kullback-leibler"
 STARTS = np.datetime64("2000-01") + np.arange(len(GROUP_OF_SLICE))
 SKLEARN_LDA = "LDA of scikit-learn, counts"
 GENSIM_LDA = "LDA of gensim, counts (the thesis')"
@@ -97,11 +101,24 @@ def made_up_posts() -> dict[str, list[str]]:
     }
 
 
-def drawn(found: dict[str, list[str]], seed: int) -> list[str]:
-    """Return the posts of all slices in their order; none occurs twice."""
-    rng = np.random.default_rng(seed)
+@cache
+def texts_of(quick: bool) -> dict[str, list[str]]:
+    return made_up_posts() if quick else posts()
+
+
+@cache
+def draw_texts(quick: bool, seed: int) -> tuple[Any, Any, Array]:
+    """Return TF-IDF and counts of the posts of all slices, none of them twice, and the terms."""
+    found, rng = texts_of(quick), np.random.default_rng(seed)
     rest = {group: iter(rng.permutation(len(found[group]))) for group in GROUPS}
-    return [found[GROUPS[k]][next(rest[GROUPS[k]])] for k in GROUP_OF_SLICE[SLICES]]
+    texts = [found[GROUPS[k]][next(rest[GROUPS[k]])] for k in GROUP_OF_SLICE[SLICES]]
+    words = None  # else those of NLTK, which the thesis takes
+    if not quick:
+        words = data_file("english_stopwords.txt").read_text(encoding="utf-8").split()
+    tfidf = TfidfVectorizer(max_df=0.95, max_features=5000, stop_words=words)
+    X = tfidf.fit_transform(texts)
+    counts = CountVectorizer(vocabulary=tfidf.vocabulary_).transform(texts)
+    return X, counts, tfidf.get_feature_names_out()
 
 
 def right(prevalence: Array) -> float:
@@ -197,55 +214,41 @@ def draw(models: dict[str, sf.DynamicTopics], names: Any, path: Path) -> None:
     save(figure, path)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=10)
-    parser.add_argument("--quick", action="store_true", help="one trial on made-up texts")
-    parser.add_argument("--out", type=Path, help="file for the numbers (JSON)")
-    parser.add_argument("--pictures", type=Path, help="folder for heat maps of the first trial")
-    options = parser.parse_args(arguments)
-    warnings.simplefilter("ignore")  # of fits that reach max_iter
-    found = made_up_posts() if options.quick else posts()
-    trials = 1 if options.quick else options.trials
-    methods = dict(METHODS)
+def cases(options: Options) -> Iterator[tuple[str, int]]:
+    methods = list(METHODS)
     if options.quick:
-        del methods[SKLEARN_LDA], methods[GENSIM_LDA]  # they take most of the time
+        methods = [name for name in methods if "LDA" not in name]  # it takes most of the time
     elif find_spec("gensim") is None:
-        del methods[GENSIM_LDA]
+        methods.remove(GENSIM_LDA)
         say(f"gensim is skipped; python -m pip install {GENSIM}")
-    words = None  # else those of NLTK, which the thesis takes
-    if not options.quick:
-        words = data_file("english_stopwords.txt").read_text(encoding="utf-8").split()
-    scores: dict[str, list[float]] = {name: [] for name in methods}
-    seconds: dict[str, list[float]] = {name: [] for name in methods}
-    for seed in range(trials):
-        texts = drawn(found, seed)
-        tfidf = TfidfVectorizer(max_df=0.95, max_features=5000, stop_words=words)
-        X = tfidf.fit_transform(texts)
-        counts = CountVectorizer(vocabulary=tfidf.vocabulary_).transform(texts)
-        models = {}
-        for name, fit in methods.items():
-            begin = perf_counter()
-            models[name] = fit(X, counts, seed)
-            seconds[name].append(perf_counter() - begin)
-            scores[name].append(right(models[name].prevalence_))
-        if options.pictures and seed == 0:
-            names = tfidf.get_feature_names_out()
-            draw(models, names, options.pictures / "dynamic_newsgroups.png")
-    rows = [
-        [
-            name,
-            mean_and_deviation(values, 100, 1),
-            f"{100 * min(values):.1f}",
-            f"{np.median(seconds[name]):.2f}",
-        ]
-        for name, values in scores.items()
-    ]
-    print(f"{trials} trials, load {load_average()}\n")
-    print(markdown(["method", "slices right, %", "least", "seconds"], rows))
-    if options.out is not None:
-        options.out.write_text(json.dumps({"right": scores, "seconds": seconds}, indent=1))
+    for trial in range(options.trials):
+        for method in methods:
+            yield method, trial
 
 
-if __name__ == "__main__":
-    main()
+def measure(options: Options, method: str, trial: int) -> Record:
+    X, counts, _ = draw_texts(options.quick, trial)
+    begin = perf_counter()
+    model = METHODS[method](X, counts, trial)
+    took = perf_counter() - begin
+    return {"right": right(model.prevalence_), "seconds": took}
+
+
+def report(records: list[Record], options: Options) -> str:
+    if options.pictures and options.out:
+        X, counts, names = draw_texts(options.quick, 0)
+        shown = [name for name in grouped(records, "method") if name in PANELS]
+        models = {name: METHODS[name](X, counts, 0) for name in shown}
+        draw(models, names, options.out / "dynamic_newsgroups.png")
+    rows = [{"method": method, "own": own} for method, own in grouped(records, "method").items()]
+    table = tabulate(
+        rows,
+        method="{method}",
+        **{"slices right, %": lambda row: mean_of(row["own"], "right", 100, 1)},
+        least=lambda row: f"{100 * min(r['right'] for r in row['own']):.1f}",
+        seconds=lambda row: f"{np.median([r['seconds'] for r in row['own']]):.2f}",
+    )
+    return f"{options.trials} trials\n\n{table}"
+
+
+QUESTION = Question("method trial", cases, measure, report, threads=None)

@@ -6,200 +6,212 @@ part.  Every reduction sees all training rows; linear support vector machines ar
 labeled ones alone, mapped as the test rows are.  Their penalty, and the weight of the supervision,
 are chosen by the validation rows, whose labels are known, as in the paper.
 
-    python benchmarks/papers/nmf_alpha.py --data mnist --rates 0.05 0.1 --out results
+    python benchmarks/run.py nmf_alpha --data mnist --rates 0.05 0.1 --out results
 
 Since a choice among weights is in itself worth something, "NMF, chosen start" chooses among as many
-random starts.  Every result is written at once to nmf-alpha-<data>.jsonl; a later run goes on where
-an earlier one was interrupted, or adds splits, ranks, rates and methods.  Remove that file to
-measure anew, and after a change of the weights in nmf_alpha_methods.py.  On one core two rates
-and three ranks of MNIST take about 25 minutes, two ranks of 20 Newsgroups 12.
+random starts.  Remove the results after a change of the weights in nmf_alpha_methods.py.  On one
+core two rates and three ranks of MNIST take about 25 minutes, two ranks of 20 Newsgroups 12.
+
+MNIST has pixels in [0, 1].  20 Newsgroups: all twenty groups, "bydate", without headers, footers
+and quotes, TF-IDF.  Aviation: presence of 500 words in safety reports, 22 labels; the file names no
+test part, so that one of the competition's size is drawn once.  Quick runs have made-up data.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import scipy.sparse as sp
 from common import (
-    blas_threads,
-    load_average,
+    NEWSGROUPS,
+    Options,
+    Question,
+    Record,
+    data_file,
+    grouped,
     markdown,
-    mean_and_deviation,
-    measure_missing,
-    new_parser,
+    mean_of,
+    pivot,
+    read_lines,
+    stop_words,
+    strip,
 )
-from nmf_alpha_data import DATA, RATES, Data, made_up, split
-from nmf_alpha_methods import ALPHA, METHODS, RAW, WEIGHTS, Case, measure, possible
+from nmf_alpha_methods import ALPHA, METHODS, RAW, WEIGHTS, Case, Data, judge, possible
 
-Record = dict[str, Any]
-Task = tuple[int, int, float, str]  # split, rank, rate, method
-KEY = ("split", "rank", "rate", "method")
+N_TERMS = 6000
+AVIATION_TEST = 7077
 TITLES = {
     "mnist": "MNIST, fours against nines: accuracy, %",
     "news": "20 Newsgroups: accuracy, %",
     "aviation": "Aviation reports: mean of macro and micro F-measure, x 100",
 }
+# Shares of labeled training rows: the paper's, and the 5 % of the others for MNIST too.
+RATES = {
+    "mnist": (0.02, 0.05, 0.1, 1.0),
+    "news": (0.05, 0.1, 1.0),
+    "aviation": (0.05, 0.1, 1.0),
+}
+OPTIONS = {
+    "data": (list(TITLES), "", TITLES),
+    "splits": (5, "as many as in the paper"),
+    "ranks": [20, 40, 80],
+    "rates": ([float], "shares of labeled training rows"),
+    "methods": (list(METHODS), "", METHODS),
+    "updates": (100, "of every factorization"),
+}
+QUICK = {"splits": 1, "ranks": [3], "rates": [0.5], "updates": 10}
 
 
-def tasks(data: Data, options: argparse.Namespace) -> list[Task]:
-    """Return what belongs to the run, split by split; raw inputs have one rank only, 0."""
-    rates = options.rates or RATES[data.name]
-    chosen = []
-    for number, rank, rate, method in product(
-        range(options.splits), [0, *options.ranks], rates, options.methods
-    ):
-        if (rank == 0) == (method == RAW) and possible(method, data):
-            chosen.append((number, rank, rate, method))
-    return chosen
+def mnist() -> Data:
+    """Return fours against nines (11791 + 1991 images, csr of 784 pixels)."""
+    parts = []
+    for name in ("mnist_train.npz", "mnist_t10k.npz"):
+        with np.load(data_file(name)) as file:
+            images, labels = file["images"], file["labels"]
+        chosen = np.isin(labels, (4, 9))
+        flat = images[chosen].reshape(int(chosen.sum()), -1) / 255.0
+        parts += [sp.csr_matrix(flat), (labels[chosen] == 9).astype(int)]
+    return Data("mnist", *parts)
 
 
-def run(data: Data, options: argparse.Namespace, path: Path | None) -> list[Record]:
-    """Measure what is missing, write it, and return all records of the run."""
-    splits = [split(data, number) for number in range(options.splits)]
+def news() -> Data:
+    """Return the twenty groups (11314 + 7532 posts, TF-IDF of 6000 terms).
 
-    def key(record: Record) -> Task | None:
-        number, rank, rate, method = (record[name] for name in KEY)
-        return (number, rank, rate, method) if record["updates"] == options.updates else None
+    The terms and their frequencies are those of the 11314 posts, which NMF may see without labels.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    def result(task: Task) -> Record:
-        number, rank, rate, method = task
-        case = Case(data, splits[number], rate, number, options.updates)
-        record = dict(zip(KEY, task, strict=True)) | measure(case, rank, method)
-        return record | {"updates": options.updates}
-
-    return measure_missing(tasks(data, options), key, result, path, data.name)
-
-
-def one_data_set(name: str, options: argparse.Namespace) -> str:
-    """Run one data set, write its tables, and return them."""
-    data = made_up(name) if options.quick else DATA[name]()
-    stem = f"nmf-alpha-{name}" + options.quick * "-quick"
-    path = options.out / f"{stem}.jsonl" if options.out else None
-    records = run(data, options, path)
-    summary = report(name, records, options.updates)
-    if options.out:
-        (options.out / f"{stem}.md").write_text(summary)
-    return summary
+    records = read_lines(NEWSGROUPS)
+    names = sorted({record["label"] for record in records})
+    vectorizer = TfidfVectorizer(
+        token_pattern="[a-zA-Z]+", max_df=0.5, max_features=N_TERMS, stop_words=stop_words()
+    )
+    parts: list[Any] = []
+    for part, convert in (("train", vectorizer.fit_transform), ("test", vectorizer.transform)):
+        chosen = [record for record in records if record["split"] == part]
+        parts.append(sp.csr_matrix(convert([strip(r["text"]) for r in chosen])))
+        parts.append(np.array([names.index(record["label"]) for record in chosen]))
+    return Data("news", *parts)
 
 
-def tests(records: list[Record], **wanted: Any) -> dict[int, float]:
-    """Return the test score of every split."""
-    return {
-        record["split"]: record["test"]
-        for record in records
-        if all(record[name] == value for name, value in wanted.items())
-    }
+def aviation() -> Data:
+    """Return the safety reports (21519 + 7077, presence of 500 words, 22 labels)."""
+    with np.load(data_file("aviation_tmc2007_500.npz")) as file:
+        words = np.ones(len(file["indices"]))
+        shape = tuple(int(size) for size in file["shape"])
+        X = sp.csr_matrix((words, file["indices"], file["indptr"]), shape=shape)
+        Y = file["labels"].astype(int)
+    order = np.random.default_rng(2007).permutation(shape[0])
+    test, rest = order[:AVIATION_TEST], order[AVIATION_TEST:]
+    return Data("aviation", X[rest], Y[rest], X[test], Y[test])
 
 
-def values(records: list[Record], name: str) -> list[Any]:
-    """Return the values that occur; ranks without the 0 of raw inputs."""
-    found = {record[name] for record in records}
-    return sorted(found - {0} if name == "rank" else found)
+def made_up(name: str, n: int = 240, side: int = 8, seed: int = 0) -> Data:
+    """Return small random data of the same kind: classes, many classes or several labels."""
+    rng = np.random.default_rng(seed)
+    kinds = {"mnist": 2, "news": 4, "aviation": 3}[name]
+    profiles = rng.gamma(0.3, size=(kinds, side * side))
+    if name == "aviation":
+        y = (rng.random((n, kinds)) < 0.5).astype(int)
+        means = y @ profiles
+    else:
+        y = rng.integers(kinds, size=n)
+        means = profiles[y]
+    X = sp.csr_matrix(rng.poisson(means + 0.3).astype(float))
+    cut = 2 * n // 3
+    return Data(name, X[:cut], y[:cut], X[cut:], y[cut:])
+
+
+DATA: dict[str, Callable[[], Data]] = {"mnist": mnist, "news": news, "aviation": aviation}
+
+
+@cache
+def data_of(name: str, quick: bool) -> Data:
+    return made_up(name) if quick else DATA[name]()
+
+
+def cases(options: Options) -> Iterator[tuple[Any, ...]]:
+    """Yield what belongs to the run, split by split; raw inputs have one rank only, 0."""
+    for name in options.data:
+        several = data_of(name, options.quick).multilabel
+        rates = options.rates or RATES[name]
+        grid = product(range(options.splits), [0, *options.ranks], rates, options.methods)
+        for number, rank, rate, method in grid:
+            if (rank == 0) == (method == RAW) and possible(method, name, several):
+                yield name, options.updates, number, rank, rate, method
+
+
+def measure(
+    options: Options, data: str, updates: int, split: int, rank: int, rate: float, method: str
+) -> Record:
+    return judge(Case(data_of(data, options.quick), split, rate, updates), rank, method)
 
 
 def scores(records: list[Record]) -> str:
     """Return mean (standard deviation) over the splits for every method, rate and rank."""
-    ranks = values(records, "rank") or [0]
-    methods = [m for m in METHODS if m in values(records, "method")]
-    rows = []
-    for rate in values(records, "rate"):
-        for method in methods:
-            row = [f"{rate:.0%}", method]
-            for rank in ranks:
-                found = tests(records, rate=rate, method=method, rank=0 if method == RAW else rank)
-                row.append(mean_and_deviation(list(found.values()), 100) if found else "")
-            rows.append(row)
-    return markdown(["labeled", "method", *(f"rank {rank}" for rank in ranks)], rows)
+    return pivot(records, "labeled method", "rank", lambda own: mean_of(own, "test", 100))
 
 
 def differences(records: list[Record]) -> str:
     """Return how far NMF-alpha is above others, on the same splits, and in how many of them."""
-    ranks = values(records, "rank")
-    rows = []
-    for rate in values(records, "rate"):
-        for method in METHODS:
-            row = [f"{rate:.0%}", method]
-            for rank in ranks:
-                ours = tests(records, rate=rate, method=ALPHA, rank=rank)
-                other = 0 if method == RAW else rank
-                theirs = tests(records, rate=rate, method=method, rank=other)
-                above = [ours[number] - theirs[number] for number in ours if number in theirs]
-                wins = sum(difference > 0 for difference in above)
-                row.append(f"{100 * np.mean(above):+.2f}, {wins} of {len(above)}" if above else "")
-            if method != ALPHA and any(row[2:]):
-                rows.append(row)
-    return markdown(["labeled", "NMF-alpha above", *(f"rank {rank}" for rank in ranks)], rows)
+    ours = {(r["rate"], r["rank"], r["split"]): r["test"] for r in records if r["method"] == ALPHA}
+
+    def cell(theirs: list[Record]) -> str:
+        pairs = [(ours.get((r["rate"], r["rank"], r["split"])), r["test"]) for r in theirs]
+        above = [mine - other for mine, other in pairs if mine is not None]
+        wins = sum(difference > 0 for difference in above)
+        return f"{100 * np.mean(above):+.2f}, {wins} of {len(above)}" if above else ""
+
+    return pivot([r for r in records if r["method"] != ALPHA], "labeled method", "rank", cell)
 
 
 def weights(records: list[Record], method: str) -> str:
     """Return the mean test score of every weight, and in how many splits it was chosen."""
-    ours = [record for record in records if record["method"] == method]
     rows = []
-    for rate in values(ours, "rate"):
-        for rank in values(ours, "rank"):
-            here = [r for r in ours if r["rate"] == rate and r["rank"] == rank]
-            if not here:
-                continue
-            times = Counter(record["weight"] for record in here)
-            row = [f"{rate:.0%}", str(rank)]
-            for place, weight in enumerate(WEIGHTS[method]):
-                score = np.mean([record["grid"][place]["test"] for record in here])
-                row.append(f"{100 * score:.2f} ({times[weight]})")
-            rows.append(row)
+    for (labeled, rank), own in grouped(records, "labeled", "rank").items():
+        times = Counter(record["weight"] for record in own)
+        row = [labeled, str(rank)]
+        for place, weight in enumerate(WEIGHTS[method]):
+            score = np.mean([record["grid"][place]["test"] for record in own])
+            row.append(f"{100 * score:.2f} ({times[weight]})")
+        rows.append(row)
     return markdown(["labeled", "rank", *(f"{weight:g}" for weight in WEIGHTS[method])], rows)
 
 
-def report(name: str, records: list[Record], updates: int) -> str:
-    """Return the markdown summary of one data set."""
-    splits = len(values(records, "split"))
-    parts = [
-        f"## {TITLES[name]}",
-        f"Mean (standard deviation) of the test scores of {splits} splits, {updates} updates.",
-        scores(records),
-    ]
-    methods = values(records, "method")
-    if ALPHA in methods and len(methods) > 1:
-        parts += ["Mean difference, and splits in which NMF-alpha is better:"]
-        parts += [differences(records)]
-    for method in [m for m in WEIGHTS if m in methods]:
-        parts += [f"{method} by weight (1: as large in total as the data), and how often chosen:"]
-        parts += [weights(records, method)]
-    return "\n\n".join(parts) + "\n"
+def report(records: list[Record], options: Options) -> str:
+    parts = []
+    for name, own in grouped(records, "data").items():
+        ranks = sorted({r["rank"] for r in own} - {0}) or [0]
+        # Raw inputs stand beside every rank.
+        listed = [
+            {**r, "rank": rank, "labeled": f"{r['rate']:.0%}"}
+            for rank in ranks
+            for r in own
+            if r["rank"] in (rank, 0)
+        ]
+        order = list(METHODS)
+        listed.sort(key=lambda r: (r["rate"], order.index(r["method"]), r["rank"]))
+        splits, updates = len({r["split"] for r in own}), own[0]["updates"]
+        parts += [f"## {TITLES[name]}"]
+        parts += [
+            f"Mean (standard deviation) of the test scores of {splits} splits, {updates} updates."
+        ]
+        parts += [scores(listed)]
+        methods = grouped(listed, "method")
+        if ALPHA in methods and len(methods) > 1:
+            parts += ["Mean difference, and splits in which NMF-alpha is better:"]
+            parts += [differences(listed)]
+        for method in [m for m in WEIGHTS if m in methods]:
+            parts += [
+                f"{method} by weight (1: as large in total as the data), and how often chosen:"
+            ]
+            parts += [weights(methods[method], method)]
+    return "\n\n".join(parts)
 
 
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = new_parser(__doc__)
-    parser.add_argument("--data", nargs="+", choices=list(DATA), help="default: all")
-    parser.add_argument("--splits", type=int, default=5, help="as many as in the paper")
-    parser.add_argument("--ranks", type=int, nargs="+", default=[20, 40, 80])
-    parser.add_argument("--rates", type=float, nargs="+", help="shares of labeled training rows")
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
-    parser.add_argument("--updates", type=int, default=100, help="of every factorization")
-    parser.add_argument("--quick", action="store_true", help="small made-up data, one split")
-    parser.add_argument("--out", type=Path, help="folder for results (JSON lines), tables")
-    options = parser.parse_args(arguments)
-    options.data = options.data or list(DATA)
-    if options.quick:
-        options.splits, options.ranks, options.rates, options.updates = 1, [3], [0.5], 10
-    return options
-
-
-def main(arguments: list[str] | None = None) -> None:
-    options = parse(arguments)
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-    print(f"one thread, load {load_average()}\n")
-    with blas_threads(1):
-        for name in options.data:
-            print(one_data_set(name, options), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+QUESTION = Question("data updates split rank rate method", cases, measure, report)

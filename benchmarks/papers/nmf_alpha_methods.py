@@ -6,17 +6,15 @@ validation and test rows by one and the same map, which sees no label.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from common import Array
-from nmf_alpha_data import Data, Split
 
 import ssnmf_fast as sf
 from ssnmf_fast._labels import ClassLabels, Indicators
@@ -25,6 +23,7 @@ from ssnmf_fast.estimators._papers import dual_coefficients
 ALPHA, MANY = "NMF-alpha", "NMF-alpha, 50 machines"
 NMF, STARTS = "NMF", "NMF, chosen start"
 PCA, LEE, CONSTRAINED, RAW = "PCA", "Lee et al.", "CNMF", "SVM on raw inputs"
+VALIDATION = 0.2  # of the documents that are not test
 # Penalties of the classifiers, times the mean squared length of the features.
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
 # Weights of the supervision; 1 makes what it approximates as large in total as the data.  The grids
@@ -40,24 +39,51 @@ MACHINE_PENALTY, HARD_PENALTY = 1.0, 1000.0
 MACHINES, ROWS_OF_A_CLASS = 50, 15
 
 
+Features = tuple[Any, ...]  # of labeled, validation and test rows
+Candidate = tuple[float, Features]  # weight (or number of the start), features
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A task: rows to train and validate on, and test rows that are the same in every split."""
+
+    name: str
+    X: Any
+    y: Array  # classes, or the indicator matrix of several labels a row
+    X_test: Any
+    y_test: Array
+
+    @property
+    def multilabel(self) -> bool:
+        return self.y.ndim == 2
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """One split at one rate of labels: what a method may see, and what judges it."""
 
     data: Data
-    split: Split
+    seed: int  # number of the split
     rate: float
-    seed: int
     updates: int
+
+    @cached_property
+    def split(self) -> tuple[Array, Array]:
+        """Return the training rows in the order in which they get labels, and validation rows."""
+        order = np.random.default_rng([self.seed, 2011]).permutation(self.data.X.shape[0])
+        held = round(VALIDATION * len(order))
+        return order[held:], order[:held]
 
     @cached_property
     def X(self) -> Any:
         """Return all training rows, the labeled ones first."""
-        return self.data.X[self.split.order].astype(np.float32)
+        return self.data.X[self.split[0]].astype(np.float32)
 
     @cached_property
     def labeled(self) -> Array:
-        return self.split.labeled(self.rate)
+        """Return the labeled training rows, which have those of smaller rates among them."""
+        order = self.split[0]
+        return order[: max(2, round(self.rate * len(order)))]
 
     @cached_property
     def y(self) -> Array:
@@ -69,12 +95,11 @@ class Case:
         return np.concatenate([known, np.full(hidden, -1)])
 
     @cached_property
-    def parts(self) -> tuple[Any, Any, Any]:
+    def parts(self) -> Features:
         """Return labeled, validation and test rows."""
         X = self.data.X
-        rows = X[self.labeled], X[self.split.validation], self.data.X_test
-        labeled, validation, test = (part.astype(np.float32) for part in rows)
-        return labeled, validation, test
+        rows = X[self.labeled], X[self.split[1]], self.data.X_test
+        return tuple(part.astype(np.float32) for part in rows)
 
     @cached_property
     def alpha(self) -> sp.csr_array:
@@ -104,22 +129,16 @@ class Case:
         return sp.csr_array(alpha * (self.X.sum() / (alpha.T @ self.X).sum()))
 
 
-Features = tuple[Array, Array, Array]
-Candidate = tuple[float, Features]  # weight (or number of the start), features
-
-
 def mapped(case: Case, model: Any) -> Features:
     """Return the features of labeled, validation and test rows."""
-    labeled, validation, test = (np.asarray(model.transform(part)) for part in case.parts)
-    return labeled, validation, test
+    return tuple(np.asarray(model.transform(part)) for part in case.parts)
 
 
 def corrected(case: Case, model: Any) -> Features:
     """Return S (A A^T)^{1/2}, which has the inner products of the data (eq. 5)."""
     values, vectors = np.linalg.eigh(model.components_ @ model.components_.T)
     root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    labeled, validation, test = (part @ root for part in mapped(case, model))
-    return labeled, validation, test
+    return tuple(part @ root for part in mapped(case, model))
 
 
 def common_arguments(case: Case, rank: int, start: int = 0) -> dict[str, Any]:
@@ -134,40 +153,25 @@ def common_arguments(case: Case, rank: int, start: int = 0) -> dict[str, Any]:
     }
 
 
-def margin_model(case: Case, rank: int, weight: float, many: bool = False) -> sf.papers.MarginNMF:
-    """Fit NMF-alpha."""
-    model = sf.papers.MarginNMF(supervision_weight=weight, **common_arguments(case, rank))
-    return model.fit(case.X, alpha=case.alpha_of_many if many else case.alpha)
-
-
-def margin(case: Case, rank: int) -> Iterator[Candidate]:
-    for weight in WEIGHTS[ALPHA]:
-        yield weight, mapped(case, margin_model(case, rank, weight))
-
-
-def margin_of_many(case: Case, rank: int) -> Iterator[Candidate]:
-    for weight in WEIGHTS[MANY]:
-        yield weight, mapped(case, margin_model(case, rank, weight, many=True))
+def margin(case: Case, rank: int, method: str = ALPHA) -> Iterator[Candidate]:
+    alpha = case.alpha_of_many if method == MANY else case.alpha
+    for weight in WEIGHTS[method]:
+        model = sf.papers.MarginNMF(supervision_weight=weight, **common_arguments(case, rank))
+        yield weight, mapped(case, model.fit(case.X, alpha=alpha))
 
 
 @lru_cache(maxsize=2 * len(WEIGHTS[ALPHA]))
-def plain_model(data: Data, rows: Split, rank: int, updates: int, seed: int) -> sf.NMF:
+def plain_model(data: Data, split: int, rank: int, updates: int, start: int) -> sf.NMF:
     """Fit NMF, once for all rates of labels."""
-    case = Case(data, rows, 1.0, 0, updates)
-    arguments = common_arguments(case, rank) | {"random_state": seed}
+    case = Case(data, split, 1.0, updates)
+    arguments = common_arguments(case, rank, start)
     return sf.NMF(loss="kullback-leibler", **arguments).fit(case.X)
 
 
 def unsupervised(case: Case, rank: int, starts: int = 1) -> Iterator[Candidate]:
     for number in range(starts):
-        seed = common_arguments(case, rank, number)["random_state"]
-        model = plain_model(case.data, case.split, rank, case.updates, seed)
+        model = plain_model(case.data, case.seed, rank, case.updates, number)
         yield number, corrected(case, model)
-
-
-def chosen_start(case: Case, rank: int) -> Iterator[Candidate]:
-    """NMF from as many starts as NMF-alpha has weights: what mere choice is worth."""
-    return unsupervised(case, rank, len(WEIGHTS[ALPHA]))
 
 
 def principal(case: Case, rank: int) -> Iterator[Candidate]:
@@ -202,30 +206,25 @@ def constrained(case: Case, rank: int) -> Iterator[Candidate]:
     yield 0.0, corrected(case, model.fit(case.X, case.y))
 
 
-def raw(case: Case, rank: int) -> Iterator[Candidate]:
-    yield 0.0, case.parts
-
-
 METHODS: dict[str, Callable[[Case, int], Iterator[Candidate]]] = {
     ALPHA: margin,
-    MANY: margin_of_many,
+    MANY: partial(margin, method=MANY),
     NMF: unsupervised,
-    STARTS: chosen_start,
+    # From as many starts as NMF-alpha has weights: what mere choice is worth.
+    STARTS: partial(unsupervised, starts=len(WEIGHTS[ALPHA])),
     PCA: principal,
     LEE: lee,
     CONSTRAINED: constrained,
-    RAW: raw,
+    RAW: lambda case, rank: iter([(0.0, case.parts)]),
 }
 
 
-def possible(method: str, data: Data) -> bool:
+def possible(method: str, name: str, several: bool) -> bool:
     """CNMF needs classes, and many machines are of use where there are two."""
-    if method == MANY:
-        return data.name == "mnist"
-    return method != CONSTRAINED or not data.multilabel
+    return name == "mnist" if method == MANY else method != CONSTRAINED or not several
 
 
-def judged(data: Data, truth: Array, predicted: Array) -> float:
+def score_of(data: Data, truth: Array, predicted: Array) -> float:
     """Return the accuracy, or the mean of macro- and micro-averaged F-measure."""
     from sklearn.metrics import f1_score
 
@@ -248,20 +247,18 @@ def classify(case: Case, features: Features, is_raw: bool) -> dict[str, float]:
     labeled, validation, test = features
     squares = labeled.multiply(labeled).sum() if is_raw else np.square(labeled).sum()
     unit = len(case.labeled) / max(float(squares), 1e-30)
-    known, held = case.data.y[case.labeled], case.data.y[case.split.validation]
+    known, held = case.data.y[case.labeled], case.data.y[case.split[1]]
     best: dict[str, float] = {"validation": -1.0}
     for penalty in PENALTIES:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # large penalties may stop at the limit of iterations
-            machine = classifier(case.data, penalty * unit, is_raw).fit(labeled, known)
-        score = judged(case.data, held, machine.predict(validation))
+        machine = classifier(case.data, penalty * unit, is_raw).fit(labeled, known)
+        score = score_of(case.data, held, machine.predict(validation))
         if score > best["validation"]:
-            reached = judged(case.data, case.data.y_test, machine.predict(test))
+            reached = score_of(case.data, case.data.y_test, machine.predict(test))
             best = {"validation": score, "test": reached, "penalty": penalty}
     return best
 
 
-def measure(case: Case, rank: int, method: str) -> dict[str, Any]:
+def judge(case: Case, rank: int, method: str) -> dict[str, Any]:
     """Return what the candidate with the best validation score reaches, and the whole grid."""
     begin = perf_counter()
     grid = [
@@ -269,5 +266,4 @@ def measure(case: Case, rank: int, method: str) -> dict[str, Any]:
         for weight, features in METHODS[method](case, rank)
     ]
     best = max(grid, key=lambda entry: entry["validation"])
-    seconds = round(perf_counter() - begin, 3)
-    return best | {"grid": grid, "seconds": seconds, "labeled": len(case.labeled)}
+    return best | {"grid": grid, "seconds": round(perf_counter() - begin, 3)}

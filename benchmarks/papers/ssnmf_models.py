@@ -8,13 +8,12 @@ quotes; 60 % train, 20 % validation, 20 % test, class by class; TF-IDF of at mos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import CLASSES, PER_CLASS, Array, read_posts, stop_words, strip
+from common import CLASSES, PER_CLASS, Array, D, F, read_posts, stop_words, strip
 
 import ssnmf_fast as sf
 
@@ -24,20 +23,14 @@ TRAIN, VALIDATION = 0.6, 0.2
 LETTERS = str.maketrans("0123456789", "abcdefghij")  # the paper's tokens hold no digits
 
 
-@dataclass(frozen=True, eq=False)
-class Documents:
+class Documents(NamedTuple):
     """Texts and the index of each one's subgroup."""
 
     texts: Array
     subgroups: Array
 
-    @property
-    def classes(self) -> Array:
-        return CLASS_OF_SUBGROUP[self.subgroups]
 
-
-@dataclass(frozen=True, eq=False)
-class Part:
+class Part(NamedTuple):
     """TF-IDF matrices (csr) of fitted and of held-out documents, and the labels of both."""
 
     X: Any
@@ -58,15 +51,6 @@ class Part:
         return np.eye(len(CLASSES))[self.classes]
 
 
-@dataclass(frozen=True, eq=False)
-class Split:
-    """What the settings are chosen on (train, validation), and the test (both of these, test)."""
-
-    choice: Part
-    test: Part
-
-
-@cache
 def newsgroup_documents() -> Documents:
     """Return all posts of the 13 subgroups."""
     index = {group: i for i, group in enumerate(SUBGROUPS)}
@@ -87,10 +71,19 @@ def random_documents(per_subgroup: int = 40, words: int = 40, seed: int = 0) -> 
     return Documents(np.array(texts, dtype=object), subgroups)
 
 
-def split(documents: Documents, seed: int) -> Split:
-    """Draw the balanced subset and cut it into train, validation and test."""
+@cache
+def documents_of(quick: bool) -> Documents:
+    return random_documents() if quick else newsgroup_documents()
+
+
+def split(quick: bool, seed: int) -> tuple[Part, Part]:
+    """Draw the balanced subset, cut it into train, validation and test; return two parts.
+
+    Settings are chosen on the first (train, validation), the second is (both of these, test).
+    """
+    documents = documents_of(quick)
     rng = np.random.default_rng(seed)
-    classes = documents.classes
+    classes = CLASS_OF_SUBGROUP[documents.subgroups]
     size = min(PER_CLASS, int(np.bincount(classes).min()))
     cuts = [round(TRAIN * size), round((TRAIN + VALIDATION) * size)]
     pieces: list[list[Array]] = [[], [], []]
@@ -100,7 +93,7 @@ def split(documents: Documents, seed: int) -> Split:
             piece.append(rows)
     train, validation, test = (rng.permutation(np.concatenate(piece)) for piece in pieces)
     full = np.concatenate([train, validation])
-    return Split(_part(documents, train, validation), _part(documents, full, test))
+    return _part(documents, train, validation), _part(documents, full, test)
 
 
 def _part(documents: Documents, fitted: Array, held: Array) -> Part:
@@ -115,15 +108,13 @@ def _part(documents: Documents, fitted: Array, held: Array) -> Part:
     return Part(X, documents.subgroups[fitted], X_held, documents.subgroups[held])
 
 
-F, D = "frobenius", "kullback-leibler"
 RANK = 13
 MOST_UPDATES = 50
 NEW_SAMPLE_UPDATES = 10  # the default of the paper's package
 TINY = 1e-10
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(NamedTuple):
     """Losses of data and labels, and the weight and tolerance the paper chose (its Table 6)."""
 
     loss: str
@@ -140,8 +131,7 @@ MODELS = {
 }
 
 
-@dataclass(frozen=True)
-class Protocol:
+class Protocol(NamedTuple):
     """How a fit starts, and which value of the objective the tolerance is relative to."""
 
     scaled: bool

@@ -10,34 +10,17 @@ columns that say "exact" solve that convex problem.
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from collections import defaultdict
 from pathlib import Path
-from time import perf_counter
+from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, load_average, markdown, mean_and_deviation, say
-from ssnmf_models import (
-    CLASSES,
-    MODELS,
-    PROTOCOLS,
-    RANK,
-    D,
-    F,
-    Part,
-    fit,
-    newsgroup_documents,
-    random_documents,
-    represent,
-    split,
-)
+from common import Array, D, F, Options, Question, Record, markdown, mean_and_deviation
+from ssnmf_models import CLASSES, MODELS, PROTOCOLS, RANK, Part, fit, represent, split
 
 import ssnmf_fast as sf
 
+OPTIONS = {"trials": (11, "as many as in the paper")}
+QUICK = {"trials": 1}
 # Percent correct and its standard deviation: Table 4, and D-NMF from Table 3.3 of Kassab's thesis.
 PAPER_ACCURACY = {
     "(F, F)": "79.37 (0.47)",
@@ -51,12 +34,12 @@ PAPER_ACCURACY = {
 }
 # Score P, hard and soft: Table 8, and D-NMF from Table A.7 of the thesis.
 PAPER_SCORES = {
-    "(F, F)": ("0.3895", "0.3647"),
-    "(F, D)": ("0.3857", "0.3703"),
-    "(D, F)": ("0.3874", "0.3553"),
-    "(D, D)": ("0.3874", "0.3732"),
-    "F-NMF": ("0.4348", "0.3080"),
-    "D-NMF": ("0.4879", "0.3764"),
+    "(F, F)": {"hard": "0.3895", "soft": "0.3647"},
+    "(F, D)": {"hard": "0.3857", "soft": "0.3703"},
+    "(D, F)": {"hard": "0.3874", "soft": "0.3553"},
+    "(D, D)": {"hard": "0.3874", "soft": "0.3732"},
+    "F-NMF": {"hard": "0.4348", "soft": "0.3080"},
+    "D-NMF": {"hard": "0.4879", "soft": "0.3764"},
 }
 NMF_TOLERANCES = {"F-NMF": (F, 1e-4), "D-NMF": (D, 1e-5)}
 PROGRAM = next(iter(PROTOCOLS))  # the fits of the paper's program, for Table 8 and Figure 2
@@ -64,125 +47,92 @@ AS_PROGRAM = "as their program"
 READINGS = [AS_PROGRAM, *(f"{name}, exact" for name in PROTOCOLS)]
 
 
-class Record:
-    """What the trials measured: lists by name of the measure, then of the method."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-        self.classifiers: list[Array] = []  # B of every trial's (D, F) fit
-
-    def add(self, measure: str, method: str, value: float) -> None:
-        """Keep one number of one trial."""
-        self.values[measure][method].append(float(value))
-
-    def cell(self, measure: str, method: str, scale: float = 1.0, digits: int = 2) -> str:
-        """Return "mean (standard deviation)"."""
-        return mean_and_deviation(self.values[measure][method], scale, digits)
-
-
-def add_scores(record: Record, method: str, part: Part, S: Array, S_held: Array) -> None:
-    """Score P over all documents: the fitted by the fit, the held-out by their representation."""
-    everything = np.vstack([S, S_held])
-    truth = np.concatenate([part.subgroups, part.subgroups_held])
-    for kind in ("hard", "soft"):
-        score = sf.metrics.clustering_score(everything, truth, assignment=kind).score
-        record.add(kind, method, score)
-
-
-def run_models(part: Part, seed: int, record: Record) -> None:
-    """Fit the four models under every protocol; judge one as the paper's program does, too."""
-    for protocol_name, protocol in PROTOCOLS.items():
-        for name, model in MODELS.items():
-            result, updates = fit(part.X, part.Y, model, protocol, seed)
-            S = sf.represent(part.X_held, result.A, loss=model.loss, n_threads=1)
-            record.add(f"{protocol_name}, exact", name, accuracy(part, S @ result.B))
-            record.add(f"updates, {protocol_name}", name, updates)
-            if protocol_name == PROGRAM:
-                S = represent(part.X_held, result.A, model.loss, seed + 1000)
-                record.add(AS_PROGRAM, name, accuracy(part, S @ result.B))
-                add_scores(record, name, part, result.S, S)
-                if name == "(D, F)":
-                    record.classifiers.append(result.B)
-
-
 def accuracy(part: Part, scores: Array) -> float:
     """Return the share of held-out documents whose largest score is that of their class."""
     return float((scores.argmax(axis=1) == part.classes_held).mean())
 
 
-def run_nmf(part: Part, seed: int, record: Record) -> None:
-    """NMF without labels, then their SVM on the representation."""
+def clustering(part: Part, S: Array, S_held: Array) -> dict[str, float]:
+    """Return score P of all documents, the held-out ones by their representation."""
+    everything = np.vstack([S, S_held])
+    truth = np.concatenate([part.subgroups, part.subgroups_held])
+    score = sf.metrics.clustering_score
+    return {k: float(score(everything, truth, assignment=k).score) for k in ("hard", "soft")}
+
+
+def measure(options: Options, trial: int) -> Record:
+    """Return accuracies by reading and method, updates by protocol and model, scores by method."""
     from sklearn.linear_model import SGDClassifier
+    from sklearn.naive_bayes import MultinomialNB
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
-
-    for name, (loss, tolerance) in NMF_TOLERANCES.items():
-        result = sf.factorize(
-            part.X,
-            n_components=RANK,
-            loss=loss,
-            solver="mu",
-            max_iter=400,
-            # scikit-learn's rule, which they use: the root of the loss, over ten iterations.
-            tol=2 * tolerance / 10,
-            random_state=seed,
-            n_threads=1,
-        )
-        S = sf.represent(part.X_held, result.A, loss=loss, n_threads=1)
-        svm = make_pipeline(StandardScaler(), SGDClassifier(tol=1e-5, random_state=seed))
-        svm.fit(result.S, part.classes)
-        record.add(AS_PROGRAM, f"{name} + SVM", svm.score(S, part.classes_held))
-        add_scores(record, name, part, result.S, S)
-
-
-def run_classifiers(part: Part, record: Record) -> None:
-    """Classify the TF-IDF features themselves."""
-    from sklearn.naive_bayes import MultinomialNB
     from sklearn.svm import LinearSVC
 
+    part = split(options.quick, trial)[1]
+    found: Record = {"accuracy": {reading: {} for reading in READINGS}, "P": {}}
+    found["updates"] = {name: {} for name in PROTOCOLS}
+    program = found["accuracy"][AS_PROGRAM]
+    for protocol_name, protocol in PROTOCOLS.items():
+        for name, model in MODELS.items():
+            result, updates = fit(part.X, part.Y, model, protocol, trial)
+            S = sf.represent(part.X_held, result.A, loss=model.loss, n_threads=1)
+            found["accuracy"][f"{protocol_name}, exact"][name] = accuracy(part, S @ result.B)
+            found["updates"][protocol_name][name] = updates
+            if protocol_name == PROGRAM:
+                S = represent(part.X_held, result.A, model.loss, trial + 1000)
+                program[name] = accuracy(part, S @ result.B)
+                found["P"][name] = clustering(part, result.S, S)
+                if name == "(D, F)":
+                    found["B"] = result.B.tolist()
+    # NMF without labels, then their SVM on the representation.
+    for name, (loss, tolerance) in NMF_TOLERANCES.items():
+        # scikit-learn's rule, which they use: the root of the loss, over ten iterations.
+        settings: dict[str, Any] = {"max_iter": 400, "tol": 2 * tolerance / 10, "solver": "mu"}
+        settings |= {"n_components": RANK, "random_state": trial, "n_threads": 1}
+        result = sf.factorize(part.X, loss=loss, **settings)
+        S = sf.represent(part.X_held, result.A, loss=loss, n_threads=1)
+        svm = make_pipeline(StandardScaler(), SGDClassifier(tol=1e-5, random_state=trial))
+        svm.fit(result.S, part.classes)
+        program[f"{name} + SVM"] = svm.score(S, part.classes_held)
+        found["P"][name] = clustering(part, result.S, S)
     for name, method in {"SVM": LinearSVC(), "MultinomialNB": MultinomialNB()}.items():
         method.fit(part.X, part.classes)
-        record.add(AS_PROGRAM, name, method.score(part.X_held, part.classes_held))
+        program[name] = method.score(part.X_held, part.classes_held)
+    return found
 
 
-def table_4(record: Record) -> str:
-    """Return the table of accuracies."""
-    rows = []
+def report(records: list[Record], options: Options) -> str:
+    """Return Table 4, the updates before the tolerance stops the fits, and Table 8."""
+    accuracies, updates, scores = [], [], []
     for name, paper in PAPER_ACCURACY.items():
-        cells = [
-            record.cell(reading, name, 100) if name in record.values[reading] else ""
-            for reading in READINGS
-        ]
-        rows.append([name, paper, *cells])
-    return markdown(["accuracy, %", "paper", *READINGS], rows)
-
-
-def table_of_updates(record: Record) -> str:
-    """Return the mean numbers of updates before the tolerance stops the fits."""
-    rows = [
-        [name, *(f"{np.mean(record.values[f'updates, {p}'][name]):.1f}" for p in PROTOCOLS)]
-        for name in MODELS
+        accuracies.append([name, paper])
+        for reading in READINGS:
+            own = [r["accuracy"][reading][name] for r in records if name in r["accuracy"][reading]]
+            accuracies[-1].append(mean_and_deviation(own, 100) if own else "")
+    for name in MODELS:
+        means = [np.mean([r["updates"][p][name] for r in records]) for p in PROTOCOLS]
+        updates.append([name, *(f"{mean:.1f}" for mean in means)])
+    for name, paper in PAPER_SCORES.items():
+        scores.append([name])
+        for kind, published in paper.items():
+            own = [r["P"][name][kind] for r in records]
+            scores[-1] += [published, mean_and_deviation(own, digits=4)]
+    parts = [
+        f"mean (sd) of {len(records)} trials, rank {RANK}",
+        markdown(["accuracy, %", "paper", *READINGS], accuracies),
+        markdown(["updates", *PROTOCOLS], updates),
+        markdown(["score P", "paper, hard", "hard", "paper, soft", "soft"], scores),
     ]
-    return markdown(["updates", *PROTOCOLS], rows)
+    return "\n\n".join(parts)
 
 
-def table_8(record: Record) -> str:
-    """Return the table of clustering scores."""
-    header = ["score P", "paper, hard", "hard", "paper, soft", "soft"]
-    rows = []
-    for name, (hard, soft) in PAPER_SCORES.items():
-        cells = [record.cell(measure, name, digits=4) for measure in ("hard", "soft")]
-        rows.append([name, hard, cells[0], soft, cells[1]])
-    return markdown(header, rows)
-
-
-def figure_2(record: Record, path: Path) -> None:
-    """Draw B of the (D, F) fit of median accuracy, every topic's column summing to 1."""
+def draw(records: list[Record], stem: Path) -> None:
+    """Draw Figure 2: B of the (D, F) fit of median accuracy, every topic's column summing to 1."""
     from matplotlib.figure import Figure
 
-    accuracies = record.values[AS_PROGRAM]["(D, F)"]
+    accuracies = [record["accuracy"][AS_PROGRAM]["(D, F)"] for record in records]
     median = int(np.argsort(accuracies)[len(accuracies) // 2])
-    B = record.classifiers[median].T
+    B = np.array(records[median]["B"]).T
     figure = Figure(figsize=(8, 2.4), layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(B / B.sum(axis=0), aspect="auto", cmap="viridis", vmin=0)
@@ -191,32 +141,9 @@ def figure_2(record: Record, path: Path) -> None:
     axes.set_xlabel("topic")
     axes.set_title(f"(D, F): classes of every topic; test accuracy {accuracies[median]:.2%}")
     figure.colorbar(image)
-    figure.savefig(path, dpi=150)
+    figure.savefig(stem.with_name(f"{stem.name}-figure-2.png"), dpi=150)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=11, help="as many as in the paper")
-    parser.add_argument("--quick", action="store_true", help="one trial on made-up texts")
-    parser.add_argument("--out", type=Path, help="folder for the numbers (JSON) and Figure 2 (PNG)")
-    options = parser.parse_args(arguments)
-    documents = random_documents() if options.quick else newsgroup_documents()
-    trials = 1 if options.quick else options.trials
-    begin = perf_counter()
-    record = Record()
-    for trial in range(trials):
-        part = split(documents, trial).test
-        run_models(part, trial, record)
-        run_nmf(part, trial, record)
-        run_classifiers(part, record)
-        say(f"trial {trial + 1} of {trials}, {perf_counter() - begin:.0f} s")
-    print(f"mean (sd) of {trials} trials, rank {RANK}, load {load_average()}\n")
-    print(table_4(record), table_of_updates(record), table_8(record), sep="\n\n")
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "ssnmf_newsgroups.json").write_text(json.dumps(record.values, indent=1))
-        figure_2(record, options.out / "ssnmf_figure_2.png")
-
-
-if __name__ == "__main__":
-    main()
+QUESTION = Question(
+    "trial", lambda options: [(k,) for k in range(options.trials)], measure, report, draw
+)

@@ -1,4 +1,4 @@
-"""Our settings of SSNMF on 20 Newsgroups, beside linear SVM and naive Bayes on the same splits.
+"""Our settings of SSNMF on 20 Newsgroups, and linear SVM and naive Bayes on the same splits.
 
 Every class owns some of the topics: the start of S is zero where a labeled document would use a
 topic of another class, the start of B where a topic would speak for one, and zeros stay zero; so
@@ -13,25 +13,18 @@ then train and validation are fitted and the test is looked at once.
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, load_average, markdown, mean_and_deviation, say
-from ssnmf_models import CLASSES, Part, newsgroup_documents, random_documents, split
+from common import Array, D, Options, Question, Record, mean_and_deviation, mean_of, tabulate
+from ssnmf_models import CLASSES, Part, split
 
 import ssnmf_fast as sf
 
-D = "kullback-leibler"
+OPTIONS = {"trials": 11, "members": (8, "fits that vote")}
+QUICK = {"trials": 1, "members": 2}
 TOPICS_PER_CLASS = (2, 3, 4)
 UPDATES = (40, 100)
 BACKGROUNDS = (6.0, 12.0)
@@ -42,8 +35,7 @@ ALL, ONE = "SSNMF, all fits vote", "SSNMF, one fit"
 FIRST_SPLIT = 100  # the grid was found on validation documents of splits 0 to 2
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """Topics per class, updates, and weight of the background (1: as much as the topic itself)."""
 
     topics: int
@@ -84,18 +76,9 @@ def class_shares(
     background = word_shares(part)
     shares = {}
     for before, after in pairwise([0, *updates]):
-        fit = sf.factorize(
-            part.X,
-            part.Y,
-            n_components=len(start[1]),
-            loss=D,
-            supervision_loss=D,
-            supervision_weight=WEIGHT,
-            init=start,
-            max_iter=after - before,
-            tol=0,
-            n_threads=1,
-        )
+        given = {"init": start, "max_iter": after - before, "n_components": len(start[1])}
+        given |= {"supervision_loss": D, "supervision_weight": WEIGHT, "n_threads": 1}
+        fit = sf.factorize(part.X, part.Y, loss=D, tol=0, **given)
         start = (fit.S, fit.A, fit.B)
         weight = fit.A.sum(axis=1, keepdims=True)
         for level in backgrounds:
@@ -105,16 +88,6 @@ def class_shares(
             total = scores.sum(axis=1, keepdims=True)
             shares[Setting(topics, after, level)] = scores / np.where(total > 0, total, 1.0)
     return shares
-
-
-def votes(part: Part, members: int, seed: int) -> dict[Setting, list[Array]]:
-    """Return every member's shares of the classes for every setting of the grid."""
-    found: dict[Setting, list[Array]] = defaultdict(list)
-    for topics in TOPICS_PER_CLASS:
-        for member in range(members):
-            for setting, shares in class_shares(part, topics, 1000 * seed + member).items():
-                found[setting].append(shares)
-    return found
 
 
 def accuracy(part: Part, shares: Array) -> float:
@@ -135,89 +108,69 @@ def choose(part: Part, found: dict[Setting, list[Array]], kind: str) -> tuple[Se
     return setting, float(reached[setting])
 
 
-def run_trial(documents: Any, seed: int, members: int) -> dict[str, dict[str, Any]]:
-    """Return validation and test accuracy of all methods on one split."""
-    parts = split(documents, seed)
-    results: dict[str, dict[str, Any]] = {}
-    found = votes(parts.choice, members, seed)
-    for kind in (ALL, ONE):
-        setting, validation = choose(parts.choice, found, kind)
-        only = (setting.updates,), (setting.background,)
-        final = [
-            class_shares(parts.test, setting.topics, 1000 * seed + 500 + member, *only)[setting]
-            for member in range(members if kind == ALL else 1)
-        ]
-        test = accuracy(parts.test, np.sum(final, axis=0))
-        results[kind] = {"validation": validation, "test": test, "setting": str(setting)}
-    for name, candidates in other_methods().items():
-        validation, best = max(
-            ((score(method, parts.choice), i) for i, method in enumerate(candidates)),
-            key=lambda reached: reached[0],
-        )
-        results[name] = {"validation": validation, "test": score(candidates[best], parts.test)}
-    return results
-
-
-def other_methods() -> dict[str, list[Any]]:
-    """Return the methods to compare with: as they come, and to be chosen on validation as ours."""
-    from sklearn.naive_bayes import MultinomialNB
-    from sklearn.svm import LinearSVC
-
-    return {
-        "LinearSVC": [LinearSVC()],
-        "MultinomialNB": [MultinomialNB()],
-        "LinearSVC, chosen C": [LinearSVC(C=C) for C in (0.05, 0.1, 0.2, 0.5, 1, 2)],
-        "MultinomialNB, chosen alpha": [MultinomialNB(alpha=a) for a in (0.03, 0.1, 0.3, 1, 3)],
-    }
-
-
 def score(method: Any, part: Part) -> float:
     """Fit, and return the accuracy on the held-out documents."""
     return float(method.fit(part.X, part.classes).score(part.X_held, part.classes_held))
 
 
-def table(trials: list[dict[str, dict[str, Any]]]) -> str:
+def measure(options: Options, trial: int) -> Record:
+    """Return validation and test accuracy of all methods on one split."""
+    from sklearn.naive_bayes import MultinomialNB
+    from sklearn.svm import LinearSVC
+
+    seed, members = FIRST_SPLIT + trial, options.members
+    choice, test = split(options.quick, seed)
+    results: dict[str, dict[str, Any]] = {}
+    found: dict[Setting, list[Array]] = defaultdict(list)
+    for topics in TOPICS_PER_CLASS:
+        for member in range(members):
+            for setting, shares in class_shares(choice, topics, 1000 * seed + member).items():
+                found[setting].append(shares)
+    for kind in (ALL, ONE):
+        setting, validation = choose(choice, found, kind)
+        only = (setting.updates,), (setting.background,)
+        final = [
+            class_shares(test, setting.topics, 1000 * seed + 500 + member, *only)[setting]
+            for member in range(members if kind == ALL else 1)
+        ]
+        results[kind] = {"test": accuracy(test, np.sum(final, axis=0)), "setting": str(setting)}
+        results[kind]["validation"] = validation
+    # As they come, and chosen on the validation documents as ours.
+    others: dict[str, list[Any]] = {
+        "LinearSVC": [LinearSVC()],
+        "MultinomialNB": [MultinomialNB()],
+        "LinearSVC, chosen C": [LinearSVC(C=C) for C in (0.05, 0.1, 0.2, 0.5, 1, 2)],
+        "MultinomialNB, chosen alpha": [MultinomialNB(alpha=a) for a in (0.03, 0.1, 0.3, 1, 3)],
+    }
+    for name, candidates in others.items():
+        scores = [score(method, choice) for method in candidates]
+        best = candidates[int(np.argmax(scores))]
+        results[name] = {"validation": max(scores), "test": score(best, test)}
+    return {"results": results}
+
+
+def report(records: list[Record], options: Options) -> str:
     """Return means, and how far ours is above the others on the same splits."""
-    rows = []
-    for name in trials[0]:
-        cells = [name]
-        for measure in ("validation", "test"):
-            cells.append(mean_and_deviation([trial[name][measure] for trial in trials], 100))
-        if name == ALL:
-            cells += ["", ""]
-        else:
-            above = [trial[ALL]["test"] - trial[name]["test"] for trial in trials]
-            wins = sum(difference > 0 for difference in above)
-            cells += [mean_and_deviation(above, 100), f"{wins} of {len(trials)}"]
-        rows.append(cells)
-    header = ["accuracy, %", "validation", "test", "all fits above it by", "better in"]
-    return markdown(header, rows)
+    trials = [record["results"] for record in records]
 
+    def above(name: str) -> list[float]:
+        return [trial[ALL]["test"] - trial[name]["test"] for trial in trials if name != ALL]
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=11)
-    parser.add_argument("--members", type=int, default=8, help="fits that vote")
-    parser.add_argument("--quick", action="store_true", help="one trial on made-up texts")
-    parser.add_argument("--out", type=Path, help="folder for the numbers (JSON)")
-    options = parser.parse_args(arguments)
-    if options.quick:
-        options.trials, options.members = 1, 2
-    documents = random_documents() if options.quick else newsgroup_documents()
-    begin = perf_counter()
-    trials = []
-    for trial in range(options.trials):
-        trials.append(run_trial(documents, FIRST_SPLIT + trial, options.members))
-        say(f"trial {trial + 1} of {options.trials}, {perf_counter() - begin:.0f} s")
-    print(f"mean (sd) of {options.trials} trials, {options.members} fits, load {load_average()}\n")
-    print(table(trials))
+    def mean(measure: str) -> Any:
+        return lambda row: mean_of([trial[row["name"]] for trial in trials], measure, 100)
+
+    columns = {"accuracy, %": "{name}", "validation": mean("validation"), "test": mean("test")}
+    columns["all fits above it by"] = lambda row: (
+        mean_and_deviation(row["above"], 100) if row["above"] else ""
+    )
+    columns["better in"] = lambda row: (
+        f"{sum(a > 0 for a in row['above'])} of {len(trials)}" if row["above"] else ""
+    )
+    table = tabulate([{"name": name, "above": above(name)} for name in trials[0]], **columns)
     chosen = Counter(trial[kind]["setting"] for trial in trials for kind in (ALL, ONE))
-    print("\nChosen (topics, updates, background):")
-    print("\n".join(f"- {count} times: {setting}" for setting, count in chosen.most_common()))
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "ssnmf_newsgroups_ours.json").write_text(json.dumps(trials, indent=1))
+    lines = [f"- {count} times: {setting}" for setting, count in chosen.most_common()]
+    title = f"mean (sd) of {len(trials)} trials, {options.members} fits"
+    return "\n".join([title, "", table, "", "Chosen (topics, updates, background):", *lines])
 
 
-if __name__ == "__main__":
-    main()
+QUESTION = Question("trial", lambda options: [(k,) for k in range(options.trials)], measure, report)

@@ -1,6 +1,6 @@
-"""How soon is the loss near the best that anyone finds, beside other packages?
+"""How soon is the loss near the best that anyone finds, in ours and in other packages?
 
-    python benchmarks/peers/convergence.py --python pyplanc=/path/to/python --python RcppML=Rscript
+    python benchmarks/run.py convergence --python pyplanc=/path/to/python RcppML=Rscript
 
 Plain NMF, same data, same start (* draws its own: median of three), float64, same threads.  Every
 package has a process of its own, which times whole fits of k iterations with their set-up, but
@@ -17,11 +17,8 @@ gives interpreters of other environments.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -29,8 +26,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 import cases
 from cases import (
     OURS,
@@ -46,10 +41,10 @@ from cases import (
     trace,
 )
 from common import (
+    Options,
     blas_threads,
     load_average,
     markdown,
-    new_parser,
     say,
 )
 from problems import QUICK_SETS, SETS, D, F, Problem, made
@@ -62,7 +57,7 @@ RESTARTS, ALL_STARTS = 200, 10.0  # iterations of one of many starts; seconds of
 
 
 @contextmanager
-def processes(problem: Problem, options: argparse.Namespace) -> Iterator[list[Process]]:
+def processes(problem: Problem, options: Options) -> Iterator[list[Process]]:
     """Write the problem to files, and start every package beside them."""
     opened: list[Process] = []
     chosen = list(options.python.items()) if problem.X_weights is None else []
@@ -100,7 +95,7 @@ def rotated(labels: list[str], turn: int) -> list[str]:
     return labels[turn:] + labels[:turn]
 
 
-def measure(case: Case, turn: int, options: argparse.Namespace) -> None:
+def measure(case: Case, turn: int, options: Options) -> None:
     """Trace every solver, then time again, turn by turn, the fits that decide the figures."""
     objective = case.problem.objective
 
@@ -140,7 +135,7 @@ def measure(case: Case, turn: int, options: argparse.Namespace) -> None:
     case.finish()
 
 
-def many_starts(problem: Problem, packages: list[Process], options: argparse.Namespace) -> Any:
+def many_starts(problem: Problem, packages: list[Process], options: Options) -> Any:
     """Fit many starts with everybody, each with as many iterations; return a row for each."""
 
     def ours(k: int, seed: int) -> Any:
@@ -172,10 +167,9 @@ def many_starts(problem: Problem, packages: list[Process], options: argparse.Nam
     return rows
 
 
-def write(done: list[Case], options: argparse.Namespace) -> None:
-    """Write all results so far, and the plot of the last case."""
-    options.out.mkdir(parents=True, exist_ok=True)
-    results = {
+def results_of(done: list[Case], options: Options) -> dict[str, Any]:
+    """Return all results, for a file."""
+    return {
         "threads": options.threads,
         "cap": options.cap,
         "versions": options.versions,
@@ -193,53 +187,40 @@ def write(done: list[Case], options: argparse.Namespace) -> None:
             for case in done
         ],
     }
-    (options.out / "convergence.json").write_text(json.dumps(results, indent=1) + "\n")
-    cases.plot(done[-1], options.out)
 
 
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = new_parser(__doc__)
-    parser.add_argument("--quick", action="store_true", help="small synthetic data, seconds")
-    here = list(INSTALL)[:6]
-    parser.add_argument("--peers", nargs="*", default=here, choices=here, help="in this Python")
-    parser.add_argument(
-        "--python",
-        action="append",
-        default=[],
-        metavar="PACKAGE=INTERPRETER",
-        help=f"of {', '.join(INSTALL)}",
-    )
-    solvers = ["mu", "mm", "hals"]
-    parser.add_argument("--solvers", nargs="*", default=["mu"], choices=solvers, help="of ours")
-    sets = ", ".join(SETS).replace("%", "%%")  # argparse takes % as the start of a format
-    parser.add_argument("--data", nargs="+", help=f"of {sets}")
-    parser.add_argument("--ranks", nargs="+", type=int, help="default: 13 50; dense 20")
-    parser.add_argument("--losses", nargs="+", default=[F, D], choices=[F, D])
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3, help="the least of so many is taken")
-    parser.add_argument("--cap", type=float, default=6.0, help="seconds of the longest fit")
-    parser.add_argument("--starts", type=int, default=0, help="of a small matrix, as a last table")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for results and plots")
-    options = parser.parse_args(arguments)
+HERE = list(INSTALL)[:6]
+ANYWHERE = ", ".join([*SETS, *QUICK_SETS]).replace("%", "%%")  # argparse takes % as a format
+OPTIONS = {
+    "peers": (HERE, "in this Python", HERE),
+    "python": ([], f"PACKAGE=INTERPRETER, of {', '.join(INSTALL)}"),
+    "solvers": (["mu"], "of ours", ["mu", "mm", "hals"]),
+    "data": (["20 Newsgroups", "dense"], f"of {ANYWHERE}"),
+    "ranks": ([int], "default: 13 50; dense 20"),
+    "losses": ([F, D], "", [F, D]),
+    "threads": 2,
+    "rounds": (3, "the least of so many is taken"),
+    "cap": (6.0, "seconds of the longest fit"),
+    "starts": (0, "of a small matrix, as a last table"),
+    "restart": (RESTARTS, "iterations of each of them"),
+}
+QUICK = {
+    "data": list(QUICK_SETS),
+    "cap": 0.05,
+    "rounds": 1,
+    "starts": 2,
+    "restart": 5,
+    "ranks": [5],
+}
+
+
+def main(options: Options) -> dict[str, Any]:
     given = dict(each.partition("=")[::2] for each in options.python)
-    if unknown := set(given) - set(INSTALL):
-        parser.error(f"--python: {', '.join(sorted(unknown))}: choose from {', '.join(INSTALL)}")
+    known = QUICK_SETS if options.quick else SETS
+    if wrong := {*given} - {*INSTALL} or {*options.data} - {*known}:
+        raise SystemExit(f"not known: {', '.join(sorted(wrong))}; see --help")
     options.python = dict.fromkeys(options.peers, sys.executable) | given
-    options.versions, options.restart = {}, RESTARTS
-    known = QUICK_SETS if options.quick else SETS
-    options.data = options.data or (list(known) if options.quick else ["20 Newsgroups", "dense"])
-    if wrong := set(options.data) - set(known):
-        parser.error(f"--data: {', '.join(sorted(wrong))}: choose from {', '.join(known)}")
-    if options.quick:
-        options.cap, options.rounds, options.starts, options.restart = 0.05, 1, 2, 5
-        options.ranks = options.ranks or [5]
-    return options
-
-
-def main(arguments: list[str] | None = None) -> None:
-    options = parse(arguments)
-    warnings.simplefilter("ignore")  # every fit stops before it has converged
-    known = QUICK_SETS if options.quick else SETS
+    options.versions = {}
     done: list[Case] = []
     rows: list[list[str]] = []
     with blas_threads(options.threads):
@@ -253,19 +234,16 @@ def main(arguments: list[str] | None = None) -> None:
                         measure(case, len(done), options)
                     done.append(case)
                     if options.out:
-                        write(done, options)
+                        cases.plot(done[-1], options.out)
         for loss in options.losses if options.starts else []:
             say(f"many starts, {loss} (load {load_average()})")
             problem = made(known["signatures"], 4 if options.quick else 8, loss, 1)
             with processes(problem, options) as packages:
                 rows += many_starts(problem, packages, options)
-    print(f"float64, {options.threads} threads, cap {options.cap:g} s, load {load_average()},")
+    print(f"float64, {options.threads} threads, cap {options.cap:g} s,")
     print(", ".join(f"{peer} {found}" for peer, found in options.versions.items()) + "\n")
     print(cases.table(done, options.cap), cases.means(done, options.cap), sep="\n\n")
     if rows:
         header = ["loss", "solver", "starts", "a start", "times ours", "median above the best"]
         print("\n" + markdown([*header, "lowest above the best"], rows))
-
-
-if __name__ == "__main__":
-    main()
+    return results_of(done, options)

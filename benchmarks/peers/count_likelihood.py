@@ -1,6 +1,6 @@
-"""How likely are topics of counts, and how soon, beside the published logs of fastTopics?
+"""How likely are topics of counts, and how soon, compared with the published logs of fastTopics?
 
-    python benchmarks/peers/count_likelihood.py --out counts.json
+    python benchmarks/run.py count_likelihood --out counts
 
 The counts are those of the experiments of fastTopics (18,774 posts of 20 Newsgroups x 55,911
 words), `fasttopics_newsgroups.npz` in $SSNMF_FAST_DATA.  The Kullback-Leibler divergence is the
@@ -9,22 +9,14 @@ Poisson log-likelihood but for its sign and a constant.  Every fit is timed whol
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import (
+    Options,
     blas_threads,
-    data_file,
-    load_average,
     markdown,
-    new_parser,
+    newsgroup_counts,
     say,
     seconds,
     sklearn_runner,
@@ -46,13 +38,6 @@ PUBLISHED = {
 }
 
 
-def counts() -> Any:
-    """Return the counts, posts x words (csr)."""
-    with np.load(data_file("fasttopics_newsgroups.npz")) as file:
-        parts = (file["data"].astype(float), file["indices"].astype(np.int32), file["indptr"])
-        return sp.csr_matrix(parts, shape=tuple(file["shape"]))
-
-
 def log_likelihood(X: Any, S: Any, A: Any) -> float:
     """Return the Poisson log-likelihood of the counts, with the factorials."""
     from scipy.special import gammaln
@@ -61,7 +46,7 @@ def log_likelihood(X: Any, S: Any, A: Any) -> float:
     return float(best - sf.extend.objective(X, S, A, loss=LOSS))
 
 
-def measure(X: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
+def measure(X: Any, options: Options) -> list[dict[str, Any]]:
     """Return a record for every fit."""
     records = []
 
@@ -74,16 +59,9 @@ def measure(X: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
 
     def ours(seed: int, init: Any = "auto") -> Any:
         def fit(iterations: int) -> Any:
-            result = sf.factorize(
-                X,
-                n_components=RANK,
-                loss=LOSS,
-                init=init,
-                tol=0,
-                max_iter=iterations,
-                random_state=seed,
-                n_threads=options.threads,
-            )
+            given = {"n_components": RANK, "loss": LOSS, "init": init, "tol": 0}
+            given |= {"random_state": seed, "n_threads": options.threads}
+            result = sf.factorize(X, max_iter=iterations, **given)
             return result.S, result.A
 
         return fit
@@ -122,29 +100,20 @@ def table(records: list[dict[str, Any]]) -> str:
     return markdown(["fit", "log-likelihood", "seconds"], cells)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the script."""
-    parser = new_parser(__doc__)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--iterations", type=int, nargs="+", default=[50, 200, 800])
-    parser.add_argument("--starts", type=int, default=10)
-    parser.add_argument("--short", type=int, default=50, help="iterations of each of them")
-    parser.add_argument("--sklearn-iterations", type=int, nargs="*", default=[50])
-    parser.add_argument("--out", type=Path, help="JSON file of the results")
-    parser.add_argument("--quick", action="store_true", help="small synthetic data")
-    options = parser.parse_args(arguments)
-    if options.quick:
-        options.seeds, options.iterations, options.sklearn_iterations = 1, [2], [2]
-        options.starts, options.short = 2, 2
-    X = zipf_text(200, 300, 20).ceil() if options.quick else counts()
+OPTIONS = {
+    "threads": 2,
+    "seeds": 3,
+    "iterations": [50, 200, 800],
+    "starts": 10,
+    "short": (50, "iterations of each of them"),
+    "sklearn_iterations": [50],
+}
+QUICK = {"seeds": 1, "iterations": [2], "sklearn_iterations": [2], "starts": 2, "short": 2}
+
+
+def main(options: Options) -> list[dict[str, Any]]:
+    X = zipf_text(200, 300, 20).ceil() if options.quick else newsgroup_counts()
     with blas_threads(options.threads):
         records = measure(X, options)
-    print(f"float64, {options.threads} threads, load {load_average()}\n")
-    print(table(records))
-    if options.out:
-        options.out.write_text(json.dumps(records, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    print(f"float64, {options.threads} threads\n\n{table(records)}")
+    return records

@@ -4,7 +4,7 @@ A fifth of the entries of complete tables is hidden, by five draws; the root mea
 the fills, in standard deviations of the columns, is compared with that of column means, and of
 KNNImputer (on standardized columns) and IterativeImputer of scikit-learn with their defaults.
 
-    python benchmarks/peers/imputers.py
+    python benchmarks/run.py imputers
 
 Other benchmarks take from here SoftImpute and IterativeSVD of fancyimpute, and SoftImpute in plain
 NumPy where that is missing.  fancyimpute 0.7.0 is no longer maintained: it fails with scikit-learn
@@ -17,17 +17,14 @@ from __future__ import annotations
 
 import importlib
 import sys
-import warnings
 from collections.abc import Callable
-from pathlib import Path
+from itertools import product
 from time import perf_counter
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import blas_threads, load_average, markdown, new_parser, say
+from common import Options, Question, Record, grouped, markdown
 
 import ssnmf_fast as sf
 
@@ -153,41 +150,48 @@ def scaled_neighbors(X: Array) -> Array:
     return filled
 
 
-def main(arguments: list[str] | None = None) -> None:
+OPTIONS = {"draws": 5, "share": (0.2, "of the entries, to hide")}
+QUICK = {"draws": 1}
+
+
+def imputers() -> dict[str, Impute]:
     from sklearn.experimental import enable_iterative_imputer as _  # noqa: F401
     from sklearn.impute import IterativeImputer, SimpleImputer
 
-    parser = new_parser(__doc__)
-    parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--share", type=float, default=0.2, help="of the entries, to hide")
-    parser.add_argument("--quick", action="store_true", help="two small tables, one draw")
-    options = parser.parse_args(arguments)
-    warnings.simplefilter("ignore")  # IterativeImputer stops before it converges
-    imputers: dict[str, Impute] = {
+    return {
         "column means": SimpleImputer().fit_transform,
         "KNNImputer": scaled_neighbors,
         "IterativeImputer": IterativeImputer(random_state=0).fit_transform,
         "LowRankImputer": sf.LowRankImputer(random_state=0, n_threads=1).fit_transform,
     }
+
+
+def measure(options: Options, table: str, share: float, seed: int) -> Record:
+    """Return the errors of all imputers, and the seconds of ours."""
+    X = tables(options.quick)[table]
+    hidden = np.random.default_rng(seed).random(X.shape) < share
+    errors, took = {}, 0.0
+    for imputer, impute in imputers().items():
+        begin = perf_counter()
+        filled = impute(np.where(hidden, np.nan, X))
+        took = perf_counter() - begin  # in the end that of ours
+        gaps = ((filled - X) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1))[hidden]
+        errors[imputer] = float(np.sqrt(np.mean(gaps**2)))
+    return {"errors": errors, "seconds": took, "size": " x ".join(map(str, X.shape))}
+
+
+def report(records: list[Record], options: Options) -> str:
     rows = []
-    for name, X in tables(options.quick).items():
-        errors, seconds = dict.fromkeys(imputers, 0.0), 0.0
-        draws = 1 if options.quick else options.draws
-        for seed in range(draws):
-            hidden = np.random.default_rng(seed).random(X.shape) < options.share
-            for imputer, impute in imputers.items():
-                begin = perf_counter()
-                with blas_threads(1):
-                    filled = impute(np.where(hidden, np.nan, X))
-                seconds = perf_counter() - begin  # in the end that of ours
-                gaps = ((filled - X) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1))[hidden]
-                errors[imputer] += float(np.sqrt(np.mean(gaps**2))) / draws
-        shape = " x ".join(map(str, X.shape))
-        rows.append([name, shape, *(f"{e:.3f}" for e in errors.values()), f"{seconds:.1f}"])
-        say(f"{name}: {rows[-1][2:]}")
-    print(f"{draws} draws, {options.share:.0%} hidden, one thread, load {load_average()}\n")
-    print(markdown(["table", "size", *imputers, "seconds"], rows))
+    for (table, size), own in grouped(records, "table", "size").items():
+        errors = [np.mean([r["errors"][name] for r in own]) for name in own[0]["errors"]]
+        rows.append([table, size, *(f"{e:.3f}" for e in errors), f"{own[-1]['seconds']:.1f}"])
+    header = ["table", "size", *records[0]["errors"], "seconds"]
+    title = f"{options.draws} draws, {options.share:.0%} hidden, one thread"
+    return f"{title}\n\n{markdown(header, rows)}"
 
 
-if __name__ == "__main__":
-    main()
+def cases(options: Options) -> Any:
+    return product(tables(options.quick), [options.share], range(options.draws))
+
+
+QUESTION = Question("table share seed", cases, measure, report)

@@ -1,4 +1,4 @@
-"""How many seconds does an iteration take, beside the PyPI packages ssnmf, scikit-learn and tsnmf?
+"""How long does an iteration take, and in the PyPI packages ssnmf, scikit-learn and tsnmf?
 
 Same data, same start, same updates, same process, turn by turn: the time of an iteration is the
 difference of a long fit and a short one, the least of several each, so that setting up is not
@@ -17,40 +17,38 @@ ours at the S of its first update, and compares A.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-# Last, since the script papers/topic_supervised.py must not hide the package tsnmf.
-sys.path.append(str(Path(__file__).resolve().parent.parent / "papers"))
 from common import (
     FREED_MEMORY,
+    D,
+    F,
     Factors,
     Fits,
+    Options,
+    Record,
     blas_threads,
     iteration_seconds,
     load_average,
-    markdown,
     newsgroups,
     one_hot,
     say,
     sklearn_runner,
     start,
+    tabulate,
     zipf_text,
 )
+from run import command
 
 import ssnmf_fast as sf
 
-F, D = "frobenius", "kullback-leibler"
 LOSS_NAMES = {F: "F", D: "D"}
 CLASSES = 5
 # Number of the model in ssnmf, losses of X and of Y, target.
@@ -83,7 +81,7 @@ def distance(ours: Any, theirs: Any) -> float:
 
 
 def our_run(
-    X: Any, Y: Any, losses: tuple[str, str | None], rank: int, options: argparse.Namespace
+    X: Any, Y: Any, losses: tuple[str, str | None], rank: int, options: Options
 ) -> Callable[[int], sf.results.Factorization]:
     init, supervised = start(X, CLASSES, rank), losses[1] is not None
     return lambda k: sf.factorize(
@@ -100,7 +98,7 @@ def our_run(
     )
 
 
-def ssnmf_cases(X: Any, Y: Any, options: argparse.Namespace) -> list[Case]:
+def ssnmf_cases(X: Any, Y: Any, options: Options) -> list[Case]:
     """The four models and plain NMF against ssnmf, which wants dense, features x samples."""
     from ssnmf.ssnmf import SSNMF_N
 
@@ -127,7 +125,7 @@ def ssnmf_cases(X: Any, Y: Any, options: argparse.Namespace) -> list[Case]:
     return [case(*model) for model in SSNMF_MODELS]
 
 
-def sklearn_cases(X: Any, Y: Any, options: argparse.Namespace) -> list[Case]:
+def sklearn_cases(X: Any, Y: Any, options: Options) -> list[Case]:
     """Plain NMF against scikit-learn's multiplicative updates."""
 
     def case(loss: str, rank: int) -> Case:
@@ -140,9 +138,9 @@ def sklearn_cases(X: Any, Y: Any, options: argparse.Namespace) -> list[Case]:
     return [case(loss, rank) for loss in (D, F) for rank in (13, 50)]
 
 
-def tsnmf_cases(X: Any, Y: Any, options: argparse.Namespace) -> list[Case]:
+def tsnmf_cases(X: Any, Y: Any, options: Options) -> list[Case]:
     """TS-NMF against tsnmf, with the same updates and with our default solver."""
-    from topic_supervised_models import labeled_rows, random_stories, reuters_stories
+    from topic_supervised import labeled_rows, random_stories, reuters_stories
     from tsnmf import TSNMF
 
     stories = random_stories() if options.synthetic else reuters_stories()
@@ -181,19 +179,20 @@ def tsnmf_cases(X: Any, Y: Any, options: argparse.Namespace) -> list[Case]:
     return [case("mu", 0, 4), case("mu", TINY, None), case("auto", 0, None)]
 
 
-def with_memory(memory: str, arguments: list[str]) -> list[dict[str, Any]]:
-    """Return the results of this script beside scikit-learn, in a fresh process."""
+def with_memory(memory: str, options: Options) -> list[Record]:
+    """Return the results for scikit-learn, in a fresh process."""
     given = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    order = command("iterations", "--peers", "sklearn", "--memory", memory)
+    order += ["--quick"] * options.quick
+    for name in ("threads", "solver", "iterations", "rounds", "peer_iterations", "synthetic"):
+        if getattr(options, name) is not None:
+            order += [f"--{name.replace('_', '-')}", str(getattr(options, name))]
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "results.json"
-        command = [sys.executable, __file__, *arguments, "--peers", "sklearn", "--out", str(out)]
+        environment = given | FREED_MEMORY[memory]
         subprocess.run(
-            [*command, "--memory", memory],
-            env=given | FREED_MEMORY[memory],
-            stdout=subprocess.DEVNULL,
-            check=True,
+            [*order, "--out", folder], env=environment, stdout=subprocess.DEVNULL, check=True
         )
-        results: list[dict[str, Any]] = json.loads(out.read_text())
+        results = json.loads(next(Path(folder).glob("*.json")).read_text())
     return [result | {"memory": memory} for result in results]
 
 
@@ -215,67 +214,48 @@ def measure(case: Case, rounds: int) -> dict[str, Any]:
     }
 
 
-def table(results: list[dict[str, Any]]) -> str:
-    """Return the markdown table of the results."""
-    rows = [
-        [
-            r["model"],
-            r["peer"],
-            str(r["rank"]),
-            r.get("memory", ""),
-            f"{r['seconds'] * 1e3:.2f}",
-            f"{r['peer_seconds'] * 1e3:.1f}",
-            f"{r['ratio']:.1f}",
-            "" if r["target"] is None else str(r["target"]),
-            "" if r["target"] is None else "yes" if r["ratio"] >= r["target"] else "NO",
-            "" if r["difference"] is None else f"{r['difference']:.0e}",
-        ]
-        for r in results
-    ]
-    header = ["model", "peer", "rank", "memory", "ours, ms", "peer, ms", "ratio", "target"]
-    return markdown([*header, "met", "S differs"], rows)
+TABLE: dict[str, Any] = {
+    "model": "{model}",
+    "peer": "{peer}",
+    "rank": "{rank}",
+    "memory": "{memory}",
+    "ours, ms": lambda r: f"{r['seconds'] * 1e3:.2f}",
+    "peer, ms": lambda r: f"{r['peer_seconds'] * 1e3:.1f}",
+    "ratio": "{ratio:.1f}",
+    "target": lambda r: "" if r["target"] is None else str(r["target"]),
+    "met": lambda r: "" if r["target"] is None else "yes" if r["ratio"] >= r["target"] else "NO",
+    "S differs": lambda r: "" if r["difference"] is None else f"{r['difference']:.0e}",
+}
+BUILDERS = {"ssnmf": ssnmf_cases, "sklearn": sklearn_cases, "tsnmf": tsnmf_cases}
+OPTIONS = {
+    "peers": (["ssnmf", "sklearn"], "", BUILDERS),
+    "threads": 2,
+    "solver": ("mu", "", ["mu", "mm", "hals", "auto"]),
+    "iterations": 50,
+    "rounds": 3,
+    "peer_iterations": 6,
+    "rate": (0.2, "of labeled stories, for tsnmf"),
+    "synthetic": (int, "so many random texts instead"),
+    "memory": (str, None, list(FREED_MEMORY)),
+}
+QUICK = {"rounds": 1, "peer_iterations": 2}
 
 
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one round, few iterations")
-    peers = ["ssnmf", "sklearn", "tsnmf"]
-    parser.add_argument("--peers", nargs="+", default=peers[:2], choices=peers)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--solver", default="mu", choices=["mu", "mm", "hals", "auto"])
-    parser.add_argument("--iterations", type=int, default=50)
-    parser.add_argument("--rate", type=float, default=0.2, help="of labeled stories, for tsnmf")
-    parser.add_argument("--synthetic", type=int, metavar="N", help="N random texts instead")
-    parser.add_argument("--memory", choices=list(FREED_MEMORY), help=argparse.SUPPRESS)
-    parser.add_argument("--out", type=Path, help="JSON file of the results")
-    options = parser.parse_args(arguments)
-    options.rounds, options.peer_iterations = (1, 2) if options.quick else (3, 6)
-    return options
-
-
-def main(arguments: list[str] | None = None) -> None:
-    options = parse(arguments)
+def main(options: Options) -> list[Record]:
     if options.synthetic:
-        X = zipf_text(options.synthetic, 1000, 40)
-        Y = one_hot(options.synthetic)
+        X, Y = zipf_text(options.synthetic, 1000, 40), one_hot(options.synthetic)
     else:
         X, Y = newsgroups()
-    builders = {"ssnmf": ssnmf_cases, "sklearn": sklearn_cases, "tsnmf": tsnmf_cases}
     print(f"{X.shape[0]} x {X.shape[1]}, {X.nnz} nonzeros, {X.dtype}, {options.threads} threads,")
-    print(f"solver {options.solver}, load {load_average()}\n")
-    results = []
+    print(f"solver {options.solver}\n")
+    results: list[Record] = []
     with blas_threads(options.threads):
         for peer in options.peers:
             if peer == "sklearn" and not options.memory:
                 for memory in FREED_MEMORY:
-                    results += with_memory(memory, sys.argv[1:] if arguments is None else arguments)
+                    results += with_memory(memory, options)
                 continue
-            results += [measure(case, options.rounds) for case in builders[peer](X, Y, options)]
+            results += [measure(case, options.rounds) for case in BUILDERS[peer](X, Y, options)]
     results.sort(key=lambda r: (r["peer"] != "ssnmf", r["model"] != "NMF " + D, r["rank"]))
-    print(table(results))
-    if options.out:
-        options.out.write_text(json.dumps(results, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    print(tabulate(results, **TABLE))
+    return results

@@ -1,10 +1,10 @@
-"""How long does a sweep of a nonnegative CP decomposition take, beside other packages?
+"""How long does a sweep of a nonnegative CP decomposition take, in ours and in other packages?
 
 Each package decomposes each tensor in a process of its own.  A sweep updates the factors of all
 modes once.  Its time is the difference of a long run and a short one, divided by the difference of
 their sweeps, the least of `--rounds`; setting up is not counted for anyone.  "Memory" is the peak
-of the process above what it has with the tensor loaded.  The losses after the same number of
-sweeps stand beside, from starts of each package's own.
+of the process above what it has with the tensor loaded.  The losses are those after
+the same number of sweeps, from starts of each package's own.
 
 - TensorLy (multiplicative updates, and HALS) takes dense tensors, or sparse ones by `sparse`.
 - pyttb has unconstrained least squares (cp_als) and the Kullback-Leibler loss (cp_apr).  cp_apr
@@ -17,29 +17,27 @@ sweeps stand beside, from starts of each package's own.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import (
     Array,
     Clock,
     Fits,
+    Options,
+    Question,
+    Record,
     iteration_seconds,
-    load_average,
-    markdown,
-    new_parser,
     say,
     seconds,
+    tabulate,
 )
+from run import command
 
 Sparse = tuple[Array, Array, tuple[int, ...]]
 Run = Callable[[int], float]  # the loss after so many sweeps
@@ -95,16 +93,8 @@ def our_run(X: Any, rank: int, loss: str, threads: int) -> Run:
     import ssnmf_fast as sf
 
     def run(sweeps: int) -> float:
-        fit = sf.factorize_tensor(
-            X,
-            n_components=rank,
-            loss=loss,
-            init="random",
-            max_iter=sweeps,
-            tol=0,
-            random_state=0,
-            n_threads=threads,
-        )
+        given = {"init": "random", "random_state": 0, "n_threads": threads, "tol": 0}
+        fit = sf.factorize_tensor(X, n_components=rank, loss=loss, max_iter=sweeps, **given)
         return fit.objective[-1][1]
 
     return run
@@ -191,7 +181,7 @@ def pygenten_run(X: Any, rank: int, method: str) -> Run | None:
 
 
 # What makes a run of a package out of the tensor, the rank and the options; None: it cannot.
-PEERS: dict[str, Callable[[Any, int, argparse.Namespace], Run | None]] = {
+PEERS: dict[str, Callable[[Any, int, Options], Run | None]] = {
     "ssnmf_fast F": lambda X, rank, o: our_run(X, rank, "frobenius", o.threads),
     "ssnmf_fast D": lambda X, rank, o: our_run(X, rank, "kullback-leibler", o.threads),
     "tensorly MU": lambda X, rank, o: tensorly_run(X, rank, "MU"),
@@ -207,7 +197,7 @@ PEERS: dict[str, Callable[[Any, int, argparse.Namespace], Run | None]] = {
 # ------------------------------------------------------------------------------- measuring
 
 
-def measure(peer: str, case: str, options: argparse.Namespace) -> dict[str, Any]:
+def measure_here(peer: str, case: str, options: Options) -> Record:
     """Return the time of a sweep, the peak of memory and the loss, in this process."""
     make, rank = CASES[case]
     X = make()
@@ -229,68 +219,53 @@ def measure(peer: str, case: str, options: argparse.Namespace) -> dict[str, Any]
     return {"seconds": took, "setup": first, "memory": memory, "loss": losses[-1]}
 
 
-def in_own_process(peer: str, case: str, options: argparse.Namespace) -> dict[str, Any] | None:
-    """Return what :func:`measure` says there; None where the package is missing or fails."""
+def measure(options: Options, case: str, peer: str) -> Record:
+    """Return the same, measured in a process of its own; nothing if the package cannot or fails."""
+    if options.one:
+        return measure_here(peer, case, options)
     limits = {name: str(options.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     limits |= {"NUMBA_NUM_THREADS": limits["OMP_NUM_THREADS"], "OMP_PROC_BIND": "false"}
-    command = [sys.executable, __file__, "--one", peer, "--only", case]
-    command += ["--threads", str(options.threads), "--inner", str(options.inner)]
-    command += ["--rounds", str(options.rounds)]
+    order = command("tensors", "--one", "--only", case, "--peers", peer)
+    for name in ("threads", "inner", "rounds"):
+        order += [f"--{name}", str(getattr(options, name))]
+    how: dict[str, Any] = {"env": {**os.environ, **limits}, "timeout": options.patience}
     try:
-        done = subprocess.run(
-            command,
-            env={**os.environ, **limits},
-            capture_output=True,
-            text=True,
-            timeout=options.patience,
-            check=True,
-        )
+        done = subprocess.run(order, capture_output=True, text=True, check=True, **how)
     except subprocess.TimeoutExpired:
         say(f"{peer}, {case}: no result within {options.patience} s")
-        return None
+        return {}
     except subprocess.CalledProcessError as error:
         lines = error.stderr.strip().splitlines() or ["failed"]
         say(f"{peer}, {case}: {lines[-1]}")
-        return None
-    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return None if "skipped" in result else result
+        return {}
+    result: Record = json.loads(done.stdout.strip().splitlines()[-1])
+    return {} if "skipped" in result else result
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = new_parser(__doc__)
-    parser.add_argument("--only", nargs="+", default=MAIN, choices=CASES, help="some tensors")
-    parser.add_argument("--peers", nargs="+", default=list(PEERS), choices=PEERS)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--inner", type=int, default=10, help="passes of cp_apr for each mode")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--patience", type=float, default=600, help="seconds for each process")
-    parser.add_argument("--out", help="file for the figures, as JSON")
-    parser.add_argument("--quick", action="store_true", help="ours alone, small tensors")
-    parser.add_argument("--one", choices=PEERS, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
+OPTIONS = {
+    "only": (list(MAIN), "some tensors", CASES),
+    "peers": (list(PEERS), "", PEERS),
+    "threads": 2,
+    "inner": (10, "passes of cp_apr for each mode"),
+    "rounds": 3,
+    "patience": (600.0, "seconds for each process"),
+    "one": (False, None),
+}
+QUICK = {"only": ["tiny", "tiny dense"], "peers": list(PEERS)[:2]}
+
+
+def report(records: list[Record], options: Options) -> str:
     if options.one:
-        case = options.only[0]
-        print(json.dumps(measure(options.one, case, options)))
-        return
-    cases, peers = options.only, options.peers
-    if options.quick:
-        cases, peers = ["tiny", "tiny dense"], list(PEERS)[:2]
-    rows, found = [], {}
-    for case in cases:
-        for peer in peers:
-            result = in_own_process(peer, case, options)
-            found[f"{case}: {peer}"] = result
-            if result is not None:
-                cells = [f"{result['seconds'] * 1e3:.2f}", f"{result['setup']:.2f}"]
-                rows.append(
-                    [case, peer, *cells, f"{result['memory']:.0f}", f"{result['loss']:.6g}"]
-                )
-                say(" | ".join(rows[-1]))
-    print(f"{options.threads} threads, load {load_average()}\n")
-    print(markdown(["tensor", "", "ms a sweep", "set-up and one, s", "MB", "loss"], rows))
-    if options.out:
-        Path(options.out).write_text(json.dumps(found, indent=1))
+        return json.dumps(records[0])
+    columns: dict[str, Any] = {"tensor": "{case}", "": "{peer}"}
+    columns |= {"ms a sweep": lambda r: f"{r['seconds'] * 1e3:.2f}"}
+    columns |= {"set-up and one, s": "{setup:.2f}", "MB": "{memory:.0f}", "loss": "{loss:.6g}"}
+    table = tabulate([record for record in records if "seconds" in record], **columns)
+    return f"{options.threads} threads\n\n{table}"
 
 
-if __name__ == "__main__":
-    main()
+def cases(options: Options) -> Any:
+    return product(options.only, options.peers)
+
+
+QUESTION = Question("case peer", cases, measure, report, threads=None)

@@ -1,6 +1,6 @@
 """What do several starts gain by sharing what they read?
 
-    python benchmarks/solvers/starts_together.py
+    python benchmarks/run.py starts_together
 
 Two tables, of counts of 20 Newsgroups (the 2000 most frequent words) and times per start.  The
 first has passes over the data of 1, 4 and 16 starts whose factors lie side by side, as columns of
@@ -11,8 +11,6 @@ second has fits, one after the other and by `n_starts`, of data in memory and on
 
 from __future__ import annotations
 
-import argparse
-import sys
 import tempfile
 from collections.abc import Sequence
 from functools import partial
@@ -22,9 +20,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from common import data_file, load_average, markdown, new_parser, say, seconds, zipf_text
+from common import Options, markdown, newsgroup_counts, say, seconds, zipf_text
 
 WORDS = 2000
 STARTS = (1, 4, 16)
@@ -37,9 +33,7 @@ def counts(quick: bool) -> Any:
         X = sp.csr_array(zipf_text(300, 200, 20))
         X.data = np.ceil(X.data)
         return X
-    with np.load(data_file("fasttopics_newsgroups.npz")) as file:
-        parts = (file["data"].astype(float), file["indices"], file["indptr"])
-        X = sp.csr_array(parts, shape=tuple(file["shape"]))
+    X = sp.csr_array(newsgroup_counts())
     frequent = np.sort(np.argsort(-X.sum(axis=0), kind="stable")[:WORDS])
     X = sp.csr_array(X[:, frequent])
     X.sort_indices()
@@ -116,23 +110,20 @@ def fits(X: Any, folder: Path, n_starts: int) -> list[list[str]]:
     return table
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser: argparse.ArgumentParser = new_parser(__doc__)
-    parser.add_argument("--ranks", type=int, nargs="+", default=[5, 8, 10, 16, 20])
-    parser.add_argument("--quick", action="store_true", help="small data, a few starts")
-    options = parser.parse_args(arguments)
+OPTIONS = {
+    "ranks": [5, 8, 10, 16, 20],
+}
+QUICK = {"ranks": [5]}
+
+
+def main(options: Options) -> Any:
     X = counts(options.quick)
-    say(f"{X.shape[0]} x {X.shape[1]}, {X.nnz} entries; load {load_average()}")
-    ranks = options.ranks[:1] if options.quick else options.ranks
+    say(f"{X.shape[0]} x {X.shape[1]}, {X.nnz} entries")
     named = [f"{n} together" for n in STARTS]
     head = ["dtype", "rank", "loss", *named, "copies"]
     say("Milliseconds of two passes for each start, one thread")
-    print(markdown(head, passes(X, ranks, 1 if options.quick else 7)))
+    print(markdown(head, passes(X, options.ranks, 1 if options.quick else 7)))
     with tempfile.TemporaryDirectory() as folder:
         say("Milliseconds of a fit for each start, all threads")
         table = fits(X, Path(folder), 3 if options.quick else 16)
         print(markdown(["data", "loss", "one by one", *named], table))
-
-
-if __name__ == "__main__":
-    main()

@@ -6,7 +6,14 @@ from ._models.factorize import Factorization, TensorFactorization
 from ._solver.result import FitState, Receipt
 from ._topics import Topic, Topics
 from .completion._result import Completion, CompletionState
-from .estimators import Explanation, Peak, PeakInterval, Reasons, SlicePrevalence, TopicNode
+from .estimators import (
+    Explanation,
+    Peak,
+    PeakInterval,
+    SampleContributions,
+    SlicePrevalence,
+    TopicNode,
+)
 from .selection import Consensus, RankChoice, Verification
 
 __all__ = [
@@ -19,8 +26,8 @@ __all__ = [
     "Peak",
     "PeakInterval",
     "RankChoice",
-    "Reasons",
     "Receipt",
+    "SampleContributions",
     "SlicePrevalence",
     "TensorFactorization",
     "Topic",

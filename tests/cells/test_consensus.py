@@ -17,14 +17,14 @@ def test_is_that_of_the_matrix(cells, tmp_path):
     given = {"n_starts": 5, "loss": "kullback-leibler", "random_state": 3}
     expected = sf.consensus(cells.X[:, used], 4, **given)
     np.testing.assert_array_equal(found.components, expected.components)
-    np.testing.assert_allclose(cells.varm["nmf"][used].T, expected.components, rtol=1e-5)
-    np.testing.assert_allclose(cells.obsm["X_nmf"], expected.usage, rtol=1e-5)
+    np.testing.assert_allclose(cells.varm["nmf_consensus"][used].T, expected.components, rtol=1e-5)
+    np.testing.assert_allclose(cells.obsm["X_nmf_consensus"], expected.usage, rtol=1e-5)
     tpm = cells.X.toarray() / cells.X.sum(axis=1) * 1e6
     z_scores = (tpm - tpm.mean(axis=0)) / tpm.std(axis=0)
     scores = np.linalg.lstsq(expected.usage, np.asarray(z_scores), rcond=None)[0]
-    np.testing.assert_allclose(cells.varm["nmf_scores"].T, scores, rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(cells.varm["nmf_consensus_scores"].T, scores, rtol=1e-3, atol=1e-6)
     cells.write_h5ad(tmp_path / "cells.h5ad")
-    about = anndata.read_h5ad(tmp_path / "cells.h5ad").uns["nmf"]
+    about = anndata.read_h5ad(tmp_path / "cells.h5ad").uns["nmf_consensus"]
     np.testing.assert_array_equal(about["stability"], expected.stability)
     assert about["error"] == expected.error
     assert about["params"]["n_starts"] == 5
@@ -34,9 +34,11 @@ def test_is_that_of_the_matrix(cells, tmp_path):
 def test_of_a_file(cells, tmp_path):
     cells.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
-    found = sfa.consensus(backed, 4, n_starts=4, neighborhood_fraction=0.5, memory=50_000, tol=1e-3)
+    found = sfa.consensus(
+        backed, 4, n_starts=4, neighborhood_fraction=0.5, memory=50_000, tol=1e-3, random_state=0
+    )
     assert found.usage.shape == (cells.n_obs, 4)
-    assert backed.obsm["X_nmf"].shape == (cells.n_obs, 4)
+    assert backed.obsm["X_nmf_consensus"].shape == (cells.n_obs, 4)
 
 
 def test_refused(cells, tmp_path):
@@ -54,10 +56,10 @@ def test_refused(cells, tmp_path):
 
 @pytest.mark.slow
 def test_the_rank_is_that_of_the_matrix(cells, tmp_path):
-    options = {"loss": "kullback-leibler", "n_splits": 2, "n_starts": 1}
+    options = {"loss": "kullback-leibler", "n_splits": 2, "n_starts": 1, "random_state": 0}
     choice = sfa.choose_rank(cells, [2, 4, 6], **options)
     X = cells.X[:, cells.var["highly_variable"].to_numpy()]
-    expected = sf.choose_rank(X, [2, 4, 6], random_state=0, **options)
+    expected = sf.choose_rank(X, [2, 4, 6], **options)
     assert choice.rank == expected.rank == 4
     np.testing.assert_array_equal(choice.scores, expected.scores)
     cells.write_h5ad(tmp_path / "cells.h5ad")
@@ -73,7 +75,13 @@ def test_the_rank_of_data_on_disk(cells, tmp_path):
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     with pytest.raises(ValueError, match=r"needs the data in memory.*Give more memory"):
         sfa.choose_rank(backed, [2, 3], memory=30_000)
-    given = {"criterion": "stability", "n_starts": 4, "tol": 1e-3, "max_iter": 50}
+    given = {
+        "criterion": "stability",
+        "random_state": 0,
+        "n_starts": 4,
+        "tol": 1e-3,
+        "max_iter": 50,
+    }
     choice = sfa.choose_rank(backed, [2, 3], memory=50_000, **given)
     assert choice.criterion == backed.uns["nmf_rank"]["criterion"] == "stability"
 
@@ -82,7 +90,7 @@ def test_the_rank_of_data_on_disk(cells, tmp_path):
 def test_files_of_cnmf(cells, tmp_path):
     cells.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
-    given = {"n_starts": 4, "cnmf_folder": tmp_path / "run", "cnmf_name": "run"}
+    given = {"n_starts": 4, "random_state": 0, "cnmf_folder": tmp_path / "run", "cnmf_name": "run"}
     found = sfa.consensus(backed, 4, **given)
     tables = {
         path.name: pd.read_csv(path, sep="\t", index_col=0) for path in (tmp_path / "run").iterdir()
@@ -95,7 +103,7 @@ def test_files_of_cnmf(cells, tmp_path):
     np.testing.assert_allclose(usages, found.usage, rtol=1e-5)
     assert spectra.columns.equals(cells.var_names[cells.var["highly_variable"]])
     assert scores.columns.equals(cells.var_names)
-    np.testing.assert_allclose(scores.T, backed.varm["nmf_scores"], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(scores.T, backed.varm["nmf_consensus_scores"], rtol=1e-4, atol=1e-6)
     # Shares of programs in cells, times the programs in transcripts per million, are cells.
     mean = (found.shares @ tpm.to_numpy()).mean(axis=0)
     of_cells = cells.X.toarray() / cells.X.sum(axis=1) * 1e6
@@ -106,3 +114,12 @@ def test_files_of_cnmf(cells, tmp_path):
     sfa.consensus(backed, 4, **few)
     score = pd.read_csv(tmp_path / "few" / f"run.gene_spectra_score.{end}.txt", sep="\t")
     assert score.shape == (4, 1 + cells.var["highly_variable"].sum())
+
+
+def test_results_of_a_fit_stay(cells):
+    sfa.nmf(cells, 3)
+    before = cells.obsm["X_nmf"].copy(), cells.varm["nmf"].copy()
+    sfa.consensus(cells, 4, n_starts=3, random_state=0, distance_threshold=2)
+    for expected, key in zip(before, (cells.obsm["X_nmf"], cells.varm["nmf"]), strict=True):
+        np.testing.assert_array_equal(key, expected)
+    assert cells.varm["nmf_consensus"].shape == (cells.n_vars, 4)

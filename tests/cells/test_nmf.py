@@ -63,10 +63,10 @@ def test_results_survive_a_file(cells, tmp_path):
 
 
 def test_copy_leaves_the_original(cells):
-    found = sfa.nmf(cells, 3, copy=True)
+    found = sfa.nmf(cells, 3, random_state=0, copy=True)
     assert not cells.obsm.keys()
     assert not cells.uns
-    sfa.nmf(cells, 3)
+    sfa.nmf(cells, 3, random_state=0)
     np.testing.assert_array_equal(found.obsm["X_nmf"], cells.obsm["X_nmf"])
 
 
@@ -86,9 +86,9 @@ def test_which_genes_are_used(cells):
 def test_a_layer_whole_numbers_and_long_floats(cells):
     cells.layers["whole"] = cells.X.astype(np.int64)
     cells.layers["long"] = cells.X.astype(np.float64)
-    sfa.nmf(cells, 3)
+    sfa.nmf(cells, 3, random_state=0)
     for layer, dtype in {"whole": np.float32, "long": np.float64}.items():
-        sfa.nmf(cells, 3, layer=layer, key_added=layer)
+        sfa.nmf(cells, 3, layer=layer, key_added=layer, random_state=0)
         assert cells.obsm[f"X_{layer}"].dtype == dtype
         np.testing.assert_allclose(cells.obsm[f"X_{layer}"], cells.obsm["X_nmf"], atol=5)
         assert cells.uns[layer]["params"]["layer"] == f"layers[{layer!r}]"
@@ -101,7 +101,7 @@ def test_batches_have_profiles_of_their_own(cells, truth, usage):
     profiles = rng.dirichlet(np.full(cells.n_vars, 0.1), size=2)
     sizes = usage.sum(axis=1, keepdims=True)
     cells.X = rng.poisson(usage @ truth + sizes * profiles[old.astype(int)]).astype(np.float32)
-    given = {"use_highly_variable": False, "loss": "kullback-leibler"}
+    given = {"use_highly_variable": False, "loss": "kullback-leibler", "random_state": 0}
     sfa.nmf(cells, 4, batch_key="batch", **given)
     assert cosines(cells.varm["nmf"].T, truth).min() > 0.95
     assert cosines(cells.varm["nmf_batches"].T, profiles).min() > 0.95
@@ -120,7 +120,7 @@ def test_gene_sets_name_programs(cells, truth):
     markers["program 0"] = dict.fromkeys(markers["program 0"], 2.0)
     markers["program 2"].append("no such gene")
     with pytest.warns(UserWarning, match=r"gene_sets\['program 2'\] .*'no such gene'"):
-        sfa.nmf(cells, 4, gene_sets=markers, loss="kullback-leibler")
+        sfa.nmf(cells, 4, gene_sets=markers, loss="kullback-leibler", random_state=0)
     found = cells.varm["nmf"]
     assert list(found.columns) == ["program 2", "program 0", "free1", "free2"]
     assert found.index.equals(cells.var_names)

@@ -43,14 +43,14 @@ def test_as_cnmf_does(cells, n_genes):
 
 def test_fits_take_genes_and_scales(cells):
     sfa.prepare(cells, 30)
-    sfa.nmf(cells, 3)
+    sfa.nmf(cells, 3, random_state=0)
     used = cells.var["highly_variable"].to_numpy()
     assert used.sum() == 30
     scaled = (cells.X.toarray() / cells.var["nmf_scale"].to_numpy())[:, used]
     of_scaled = cells[:, used].copy()
     of_scaled.X = sp.csr_matrix(scaled.astype(np.float32))
     del of_scaled.var["nmf_scale"]
-    sfa.nmf(of_scaled, 3)
+    sfa.nmf(of_scaled, 3, random_state=0)
     np.testing.assert_allclose(of_scaled.obsm["X_nmf"], cells.obsm["X_nmf"], rtol=1e-5, atol=1e-4)
     assert cells.uns["nmf"]["params"]["scale"] == "nmf_scale"
     sfa.nmf(cells, 3, scale=False)

@@ -27,16 +27,10 @@ def chosen(cells):
     return cells.X[:, cells.var["highly_variable"].to_numpy()]
 
 
-@pytest.fixture(autouse=True)
-def _small_pieces(monkeypatch):
-    """Files are read in many pieces."""
-    monkeypatch.setattr("ssnmf_fast.anndata._source._PIECE", 10_000)
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_of_little_data_are_those_in_memory(form, cells, tmp_path):
     adata, given = stored(form, cells, tmp_path)
-    sfa.nmf(adata, 4, **given)
+    sfa.nmf(adata, 4, random_state=0, **given)
     X = chosen(cells)
     fit = sf.factorize(
         X.toarray() if form in ("dense", "dask") else X, n_components=4, random_state=0
@@ -51,7 +45,8 @@ def test_of_much_data_are_those_from_disk(form, cells, tmp_path):
     adata, given = stored(form, cells, tmp_path)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    sfa.nmf(adata, 4, tol=0, max_iter=10, memory=LITTLE, temporary_folder=scratch, **given)
+    options = {"tol": 0, "max_iter": 10, "random_state": 0, "temporary_folder": scratch}
+    sfa.nmf(adata, 4, memory=LITTLE, **options, **given)
     assert not list(scratch.iterdir())
     sp.save_npz(tmp_path / "X.npz", sp.csr_array(chosen(cells)), compressed=False)
     file = sf.io.open_csr(tmp_path / "X.npz", memory=LITTLE // 4)
@@ -98,7 +93,7 @@ def test_nothing_is_left_after_an_error(cells, tmp_path):
     adata, _ = stored("rows", cells, tmp_path)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    with pytest.raises(ValueError, match=r"adata\.X\[\d+:\]\[\d+, \d+\] = -1"):
+    with pytest.raises(ValueError, match=r"adata\.X(\[\d+:\])?\[\d+, \d+\] = -1"):
         sfa.nmf(adata, 3, use_highly_variable=False, memory=LITTLE, temporary_folder=scratch)
     assert not list(scratch.iterdir())
 
@@ -123,8 +118,8 @@ def little(dtype, form="dense"):
     return anndata.AnnData(FORMS_IN_MEMORY[form](X), obs={"b": ["x", "y"] * 15})
 
 
-EVERY = {"use_highly_variable": False, "max_iter": 3, "tol": 0}
-FEW = {"n_starts": 2, "distance_threshold": 2, "random_state": 0}
+EVERY = {"use_highly_variable": False, "max_iter": 3, "tol": 0, "random_state": 0}
+FEW = {"n_starts": 2, "distance_threshold": 2}
 CALLS = {
     "prepare": lambda a, layer: sfa.prepare(a, 8, layer=layer, empty_cells="keep"),
     "nmf": lambda a, layer: sfa.nmf(a, 2, layer=layer, **EVERY),

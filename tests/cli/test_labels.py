@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from internals import _sample_labels, _source
 from labeled_texts import MONEY, PETS
 from outputs import error_line, rows_of
 
@@ -33,12 +32,16 @@ FEW = (
 
 
 def fit(
-    folder: Path, label: Callable[[int], str], *more: str, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    label: Callable[[int], str],
+    *more: str,
+    capsys: pytest.CaptureFixture[str],
+    count: int = 60,
 ) -> tuple[int, str]:
-    """Fit 60 texts; return the exit code and the warnings, without that of few topics."""
+    """Fit some texts; return the exit code and the warnings, without that of few topics."""
     path = folder / "a.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
-        rows = [[(PETS + MONEY)[k % 20], label(k)] for k in range(60)]
+        rows = [[(PETS + MONEY)[k % 20], label(k)] for k in range(count)]
         csv.writer(file).writerows([["text", "kind"], *rows])
     out = str(folder / "out")
     code = main(["fit", str(path), "--labels", "kind", "--out", out, *FEW, "--tol", "0", *more])
@@ -83,15 +86,14 @@ def test_a_column_of_ids_is_refused(
 
 
 @pytest.mark.parametrize(("count", "refused"), [(100, False), (101, True)])
-def test_many_labels_of_which_half_occur_once(count: int, refused: bool) -> None:
+def test_many_labels_of_which_half_occur_once(
+    count: int, refused: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     alone = count * 3 // 5
-    labels = _sample_labels.read_labels([f"{min(k, alone)}" for k in range(count)], None)
-    with (
-        pytest.raises(_source.UsageError, match=f"{alone} of the {count}")
-        if refused
-        else pytest.warns(UserWarning, match="is it the column of the labels")
-    ):
-        _sample_labels.warn_of_labels(labels, "kind", None)
+    code, error = fit(tmp_path, lambda k: f"{min(k, alone)}", count=count, capsys=capsys)
+    assert code == (2 if refused else 0)
+    message = f"{alone} of the {count}" if refused else "is it the column of the labels"
+    assert message in " ".join(error.split())
 
 
 def test_unlabeled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

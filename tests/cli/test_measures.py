@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from internals import _findings, _fitted, _quality, _sample_labels
 from topic_tables import make_topics
 
 import ssnmf_fast as sf
+from ssnmf_fast.cli import _fitted, _quality
+from ssnmf_fast.cli import _labels as _sample_labels
+from ssnmf_fast.cli import _outputs as _findings
 
 
 class TestLabels:

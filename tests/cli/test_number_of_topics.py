@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from internals import _parser
+from command_parser import build_parser
 from outputs import error_line, rows_of
 from planted_ranks import RANK, counts
 from test_suggest import texts, write
@@ -98,7 +98,7 @@ def test_bad_options(
 def test_ranks(text: str, ranks: Any, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["choose-rank", "X.npy", "--ranks", text]
     if ranks is not None:
-        assert _parser.build_parser().parse_args(arguments).ranks == ranks
+        assert build_parser().parse_args(arguments).ranks == ranks
         return
     assert main(arguments) == 2
     assert "must be numbers of topics as 5,10,20" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from internals import _class_scores, _fit, _parser, _quality
+from command_parser import build_parser
 from outputs import rows_of
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
@@ -18,7 +18,8 @@ from sklearn.metrics import f1_score
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import main
+from ssnmf_fast.cli import _fit, _quality, main
+from ssnmf_fast.cli import _outputs as _class_scores
 from ssnmf_fast.report import Judged, Measure
 
 MODEL, SVC, LARGEST = "model", "LinearSVC", "largest class"
@@ -247,11 +248,11 @@ class TestSettingsThatTheFitSets:
         assert _fit._found(sf.NMF(3, max_iter=2, tol=1).fit(X[:40])) == []
 
     def test_help_has_the_defaults_of_the_estimators(self) -> None:
-        helps = " ".join(_parser.build_parser().format_help().split())
+        helps = " ".join(build_parser().format_help().split())
         assert "chosen by validation" not in helps
         texts = {}
         for command in ("fit", "choose-rank"):
-            actions = _parser.build_parser()._subparsers._group_actions[0].choices[command]._actions
+            actions = build_parser()._subparsers._group_actions[0].choices[command]._actions
             texts[command] = {action.dest: action.help for action in actions}
         defaults = sf.NMF().get_params()
         assert f"(default: {defaults['max_iter']})" in texts["fit"]["max_iter"]

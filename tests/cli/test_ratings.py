@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import types
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from internals import _ratings, _source
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
@@ -178,12 +178,30 @@ class TestColumns:
         ],
     )
     def test_by_name(self, header: str, more: Any, found: Any, tmp_path: Path) -> None:
-        given = source_of(tmp_path)
-        assert _ratings.choose_columns(given, header.split(","), more or [None] * 3) == found
+        options = zip(("--user", "--item", "--rating"), more, strict=False)
+        given = [part for option in options for part in option]
+        assert self.complete(tmp_path, header, found, *given) == 0
+        for name, letter in (("user", "a"), ("item", "b")):
+            values = {row[name] for row in rows_of(tmp_path / "out" / f"{name}s.csv")}
+            assert values == {f"{letter}{k}" for k in range(6)}
 
-    def test_by_place_warns(self, tmp_path: Path) -> None:
-        with pytest.warns(UserWarning, match="user 'stars', item 'film', rating 'viewer'.*--user"):
-            _ratings.choose_columns(source_of(tmp_path), ["stars", "film", "viewer"], [None] * 3)
+    def test_by_place_warns(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        header = "stars,film,viewer"
+        assert self.complete(tmp_path, header, header.split(",")) == 0
+        error = " ".join(capsys.readouterr().err.split())
+        assert "user 'stars', item 'film', rating 'viewer'" in error
+        assert "--user" in error
+
+    def complete(self, folder: Path, header: str, names: Any, *given: str) -> int:
+        """Complete a table whose users, items and ratings are in the named columns."""
+        lines = [header]
+        for user, item in product(range(6), range(6)):
+            cells = dict(zip(names, (f"a{user}", f"b{item}", str((user + item) % 5)), strict=True))
+            lines.append(",".join(cells.get(name, "7") for name in header.split(",")))
+        table = folder / "a.csv"
+        table.write_text("\n".join(lines), encoding="utf-8")
+        quick = ["--rank", "1", "--max-iter", "3", "--test-size", "0"]
+        return main(["complete", str(table), "--out", str(folder / "out"), *quick, *given])
 
     @pytest.mark.parametrize("cells", ["5,1,film,7", "5,1,80,7"])
     def test_numbers_do_not_pass_for_ratings(
@@ -194,7 +212,3 @@ class TestColumns:
         given = ["complete", str(tmp_path / "a.csv"), "--out", out, "--duplicates", "mean"]
         assert main(given) == 2
         assert "name their columns with --user, --item and --rating" in error_line(capsys)
-
-
-def source_of(folder: Path) -> _source.Source:
-    return _source.Source(folder / "a.csv", ".csv", "utf-8", ",")

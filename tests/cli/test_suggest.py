@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from internals import _fit, _learning, _parser
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
+from ssnmf_fast.cli import _suggest as _learning
 from ssnmf_fast.cli import main
 
 WORDS = {
@@ -142,12 +142,14 @@ def test_ids_that_repeat_name_no_sample(ids: list[str] | None, tmp_path: Path) -
     data = write(tmp_path / "a.csv", [names, *rows])
     filled = [["id", "sample", "kind"], ["c", 1, " new "], ["a", 0, ""]]
     more = write(tmp_path / "todo.csv", filled, delimiter="\t")
-    arguments = _parser.build_parser().parse_args(
-        ["fit", data, "--labels", "kind", "--more-labels", more, "--min-df", "1", "--max-df", "1"]
-    )
-    labels = _fit.read_data(arguments).labels
+    given = ["fit", data, "--labels", "kind", "--more-labels", more, "--min-df", "1"]
+    given += ["--max-df", "1", "--model", "ssnmf", "--supervision-weight", "1", "--rank", "1"]
+    out = tmp_path / "out"
+    assert main([*given, "--test-size", "0", "--max-iter", "2", "--out", str(out)]) == 0
+    with (out / "predictions.csv").open(encoding="utf-8", newline="") as file:
+        found = [row["label"] for row in csv.DictReader(file)]
     unique = ids is not None and len(set(ids)) == 3
-    assert labels.text(";") == (["old", "old", "new"] if unique else ["old", "new", "old"])
+    assert found == (["old", "old", "new"] if unique else ["old", "new", "old"])
 
 
 class TestErrors:

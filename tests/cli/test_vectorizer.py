@@ -7,11 +7,11 @@ import html
 import json
 import pickle
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from internals import _text
 from outputs import error_line
 
 import ssnmf_fast as sf
@@ -101,14 +101,22 @@ STRIPPED = {
 }
 
 
+@pytest.fixture(scope="module")
+def preprocess(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """What the vectorizer of the command does to a text before it is cut into terms."""
+    folder = tmp_path_factory.mktemp("markup")
+    assert fit(written(folder / "a.csv", TEXTS), folder / "out") == 0
+    return sf.io.load_vectorizer(folder / "out").build_preprocessor()
+
+
 class TestMarkup:
     @pytest.mark.parametrize("text", STRIPPED)
-    def test_is_stripped(self, text: str) -> None:
-        assert " ".join(_text.strip_markup(text).lower().split()) == STRIPPED[text]
+    def test_is_stripped(self, text: str, preprocess: Callable[[str], str]) -> None:
+        assert " ".join(preprocess(text).split()) == STRIPPED[text]
 
     @pytest.mark.parametrize("part", ["<", "<a ", '<a href="', "<!--", "<script>", "http://", "&"])
-    def test_long_texts_of_nothing_else(self, part: str) -> None:
-        assert isinstance(_text.strip_markup(part * 20_000), str)  # within the limit of a test
+    def test_long_texts_of_nothing_else(self, part: str, preprocess: Callable[[str], str]) -> None:
+        assert isinstance(preprocess(part * 20_000), str)  # within the limit of a test
 
     def test_in_terms_and_examples_alike(self, tmp_path: Path) -> None:
         out = tmp_path / "out"
@@ -273,21 +281,27 @@ UNSPACED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", UNSPACED)
-def test_texts_without_spaces_are_told(script: str) -> None:
+def test_texts_without_spaces_are_told(
+    script: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     spaced, english = UNSPACED[script], "the rocket reached its orbit"
     joined = spaced.replace(" ", "")
-    for texts in ([joined] * 6, [joined, english] * 3, [f"{joined} NASA 2024. {joined}"] * 6):
-        with pytest.warns(UserWarning, match="script without spaces between words.*by spaces"):
-            _text._warn_of_unspaced(texts, str.split)
-    for texts in ([spaced] * 6, [spaced, english] * 3, [english] * 40 + [joined]):
-        _text._warn_of_unspaced(texts, str.split)  # a warning would be an error
+    told = ([joined] * 6, [joined, english] * 3, [f"{joined} NASA 2024. {joined}"] * 6)
+    for texts in (*told, [spaced] * 6, [spaced, english] * 3, [english] * 40 + [joined]):
+        fit(written(tmp_path / "a.csv", texts), tmp_path / "out", "--max-df", "1", "--overwrite")
+        assert ("script without spaces" in capsys.readouterr().err) == (texts in told)
 
 
-def test_scripts_with_spaces_are_not_told() -> None:
+def test_scripts_with_spaces_are_not_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     korean = "로켓이 발사되었습니다"
     katakana = "コンピューター"  # one long word
-    _text._warn_of_unspaced([*SCRIPTS.values()] * 2 + [korean, katakana, "ab"], str.split)
+    texts = [*SCRIPTS.values()] * 2 + [korean, katakana, "ab"]
+    assert fit(written(tmp_path / "a.csv", texts), tmp_path / "out", "--max-df", "1") == 0
+    assert "script without spaces" not in capsys.readouterr().err
 
 
 def test_texts_without_spaces_of_the_command(

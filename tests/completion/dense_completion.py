@@ -1,7 +1,7 @@
 """Completion in plain dense NumPy, as the thesis writes it with the details of the authors' code.
 
 The oracle of the tests and of the benchmarks: every iterate is an n x m array, every SVD is exact.
-Matrices are those of :mod:`ssnmf_fast.completion._problem`: scaled to spectral norm 1.
+Matrices are scaled to spectral norm 1.
 """
 
 from __future__ import annotations

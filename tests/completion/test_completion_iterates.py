@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from completion_problems import observations, structured
 from each import each
-from internals import _irls
+
+from ssnmf_fast.completion import _irls
 
 RANK = 4
 WHOLE = 1000  # sketch all columns: the SVD is exact

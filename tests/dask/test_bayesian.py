@@ -175,21 +175,27 @@ SCALES = {
     "multiples": 0.3 * counts(),
     "common divisor": 6 * counts(),
     "large": 2.0**40 * counts(),
-    "measured": np.random.default_rng(2).exponential(size=(N, M)),
-    "even number": np.random.default_rng(2).exponential(size=(N, M + 1))[:, :M] * np.eye(N, M),
-    "single": np.random.default_rng(2).exponential(size=(N, M)).astype(np.float32),
+    "single": (0.3 * counts()).astype(np.float32),
     "zeros": np.zeros((N, M)),
 }
 
 
 @pytest.mark.parametrize("name", SCALES)
 def test_scale_of_counts_is_that_in_memory(client, name):
-    X = sp.csr_array(SCALES[name]) if name == "measured" else SCALES[name]
+    X = sp.csr_array(SCALES[name]) if name == "common divisor" else SCALES[name]
     fit, expected = (
         kind(n_components=1, max_iter=1, tol=0, init="random", random_state=0).fit(data)
         for kind, data in ((sfd.BayesianNMF, pieces(X)), (sf.BayesianNMF, X))
     )
     assert fit.count_scale_ == expected.count_scale_
+
+
+def test_measured_values_need_a_scale(client):
+    X = np.random.default_rng(2).exponential(size=(N, M))
+    with pytest.raises(ValueError, match="count_scale must be a number for data on a cluster"):
+        model().fit(pieces(X))
+    scale = 2 / np.median(X)
+    check_equal(model(count_scale=scale).fit(pieces(X)), model(sf.BayesianNMF).fit(X))
 
 
 def test_errors_name_the_block_or_the_argument(client, tmp_path):

@@ -17,7 +17,7 @@ distributed = pytest.importorskip("distributed")
 sfd = pytest.importorskip("ssnmf_fast.dask")
 da = pytest.importorskip("dask.array")
 
-from ssnmf_fast.dask import _block, _rows, _waiting  # noqa: E402
+from ssnmf_fast.dask import _cluster, _rows  # noqa: E402
 
 N, M, RANK = 300, 60, 5
 CUTS = (0, 90, 180, 260, 300)
@@ -135,42 +135,42 @@ def test_retired_worker_costs_nothing(model):
 
 def test_rows_go_with_their_block():
     key, rows = ("fit", 1), _rows.Rows(np.ones((3, 8)), np.zeros((3, 8)), number=4)
-    block = _block.Block(key, 0, [], np.ones(3), 3, RANK, float, None)
-    _rows.kept[key] = rows
+    block = _rows.Block(key, 0, [], np.ones(3), 3, RANK, float, None)
+    _rows.ROWS[key] = rows
     buffers = []
     sent = pickle.dumps(block, protocol=5, buffer_callback=buffers.append)
     assert buffers == []  # into which a message would be cut: arrays may be misaligned there
     _rows.forget("fit")
-    assert not _rows.kept
+    assert not _rows.ROWS
     np.testing.assert_array_equal(pickle.loads(sent).support, block.support)
-    found = _rows.kept[key]
+    found = _rows.ROWS[key]
     np.testing.assert_array_equal(found.S, rows.S)
     assert found.number == 4
     found.number = 6
     pickle.loads(sent)  # older than what is here
-    assert _rows.kept[key].number == 6
+    assert _rows.ROWS[key].number == 6
     _rows.forget("fit")
 
 
 def test_task_that_nobody_knows(client, monkeypatch):
-    monkeypatch.setattr(_waiting, "IDLE", 2.0)
+    monkeypatch.setattr(_cluster, "IDLE_TIMEOUT", 2.0)
     future = distributed.Future("no-such-task", client)
-    with pytest.raises(_waiting.WorkersLostError, match="nobody has worked on them"):
-        _waiting.result_of(client, future)
+    with pytest.raises(_cluster.WorkersLostError, match="nobody has worked on them"):
+        _cluster.result_of(client, future)
 
 
 def test_task_of_a_worker_that_is_gone(client):
     future = client.submit(abs, -1, workers=[NOWHERE], allow_other_workers=False, pure=False)
-    with pytest.raises(_waiting.WorkersLostError, match=NOWHERE):
-        _waiting.result_of(client, future, [NOWHERE])
+    with pytest.raises(_cluster.WorkersLostError, match=NOWHERE):
+        _cluster.result_of(client, future, [NOWHERE])
 
 
 def test_task_that_no_worker_takes(client, monkeypatch, caplog):
-    monkeypatch.setattr(_waiting, "HOPELESS", 3.0)
-    monkeypatch.setattr(_waiting, "NOTICE", 0.5)
+    monkeypatch.setattr(_cluster, "GIVE_UP_AFTER", 3.0)
+    monkeypatch.setattr(_cluster, "WARN_AFTER", 0.5)
     future = client.submit(abs, -1, resources={"gpu": 1}, pure=False)
     with pytest.raises(RuntimeError, match="No worker of the Dask cluster takes a task"):
-        _waiting.result_of(client, future)
+        _cluster.result_of(client, future)
     assert "No worker of the Dask cluster takes a task" in caplog.text
 
 
@@ -182,10 +182,10 @@ def slow():
 
 
 def test_long_tasks_are_waited_for(client, monkeypatch):
-    monkeypatch.setattr(_waiting, "IDLE", 1.5)
-    monkeypatch.setattr(_waiting, "HOPELESS", 1.5)
+    monkeypatch.setattr(_cluster, "IDLE_TIMEOUT", 1.5)
+    monkeypatch.setattr(_cluster, "GIVE_UP_AFTER", 1.5)
     tasks = [client.submit(slow, pure=False) for _ in range(3)]
-    assert _waiting.result_of(client, client.submit(sum, tasks)) == 3
+    assert _cluster.result_of(client, client.submit(sum, tasks)) == 3
 
 
 def restarting(client):
@@ -227,20 +227,20 @@ def test_missing_file_is_named(client, tmp_path):
         sfd.factorize([path], n_components=2)
 
 
-def test_rows_lost_before_an_order_that_moves_none(monkeypatch, tmp_path):
-    """Rows that are found again have no sums of an update, which the others still have."""
+def test_rows_lost_before_a_step_that_moves_none(monkeypatch, tmp_path):
+    """Rows that are recovered have no sums of an update, which the others still have."""
     rng, lost = np.random.default_rng(0), tmp_path / "lost"
     X = rng.random((N, 2)) @ rng.random((2, M))  # the sums of an update tell too little of its loss
     blocks = [dask.delayed(X[begin:end]) for begin, end in itertools.pairwise(CUTS)]
 
-    def work(block, order, *factors):
-        if block.key[1] == 1 and not order.moves and order.number > 20:
-            del _rows.kept[block.key]
+    def run_step(block, step, *factors):
+        if block.key[1] == 1 and not step.moves and step.number > 20:
+            del _rows.ROWS[block.key]
             lost.touch()
-        return original(block, order, *factors)
+        return original(block, step, *factors)
 
-    original = _rows.work
-    monkeypatch.setattr(_rows, "work", work)
+    original = _rows.run_step
+    monkeypatch.setattr(_rows, "run_step", run_step)
     options = {"processes": False, "dashboard_address": ":0"}
     with distributed.Client(n_workers=1, threads_per_worker=1, **options):
         fit = sfd.factorize(blocks, n_components=2, random_state=0, max_iter=60, tol=0)
@@ -251,7 +251,7 @@ def test_rows_lost_before_an_order_that_moves_none(monkeypatch, tmp_path):
 def test_factors_are_sent_to_workers_with_rows_alone(client):
     """The loss of another worker would keep the scheduler waiting, and nobody would notice."""
     for place in client.nthreads():
-        sent = _waiting.scatter(client, [np.ones(3), np.zeros(2)], [place, place])[place]
+        sent = _cluster.scatter(client, [np.ones(3), np.zeros(2)], [place, place])[place]
         assert {tuple(where) for where in client.who_has(sent).values()} == {(place,)}
-    with pytest.raises(_waiting.WorkersLostError):
-        _waiting.scatter(client, [np.ones(3)], [NOWHERE])
+    with pytest.raises(_cluster.WorkersLostError):
+        _cluster.scatter(client, [np.ones(3)], [NOWHERE])

@@ -84,7 +84,7 @@ def test_what_rows_were_is_kept_for_momentum_alone(loss, n_arrays):
     seen = []
 
     def look(state):
-        for rows in _rows.kept.values():
+        for rows in _rows.ROWS.values():
             arrays = [rows.S, rows.before, *rows.spare, rows.ahead and rows.ahead[2]]
             seen.append({F.ctypes.data for F in arrays if F is not None})
 
@@ -99,7 +99,7 @@ def test_what_rows_were_is_kept_for_momentum_alone(loss, n_arrays):
 
 
 @pytest.mark.parametrize(("n_blocks", "messages"), [(2, 1), (5, 3)])
-def test_an_order_is_one_message_and_one_for_each_level_of_sums(n_blocks, messages, monkeypatch):
+def test_a_step_is_one_message_and_one_for_each_level_of_sums(n_blocks, messages, monkeypatch):
     """Each costs the scheduler some milliseconds."""
     sent = []
     original = distributed.Client._send_to_scheduler

@@ -51,9 +51,7 @@ def checks_of(call, *arguments, **options):
         code = frame.f_code
         if event == "call" and code.co_name == "check_matrix":
             assert code.co_filename.startswith(PACKAGE)
-            # Of the rows brought to one length there are singular vectors: these are other data.
-            if frame.f_back.f_code.co_name != "randomized_svd":
-                found.append(np.shape(frame.f_locals["X"]) == X.shape)
+            found.append(np.shape(frame.f_locals["X"]) == X.shape)
 
     sys.setprofile(watch)
     try:
@@ -79,6 +77,8 @@ def test_data_are_checked_once(form, init):
     Z, options = FORMS[form](), {"init": init, "random_state": 0, "max_iter": 2}
     assert checks_of(sf.factorize, Z, n_components=3, **options) == 1
     assert checks_of(sf.represent, Z, X[:3]) == 1
+    if init != "nndsvda":
+        assert checks_of(sf.factorize, Z, n_components=3, n_starts=3, **options) == 1
 
 
 MODELS = {
@@ -92,11 +92,17 @@ MODELS = {
 }
 
 
+@each("form", FORMS)
+@each("name", ["NMF", "SSNMFClassifier", "FewLabelsClassifier"])
+def test_fits_check_their_data_once(name, form):
+    """Also where many trials are fitted to them."""
+    assert checks_of(clone(MODELS[name]).fit, FORMS[form](), np.arange(30) % 2) == 1
+
+
 @pytest.mark.slow
 @each("form", FORMS)
 @each("name", MODELS)
-def test_estimators_check_their_data_once(name, form):
-    """Also where many trials are fitted to them."""
+def test_methods_check_their_data_once(name, form):
     Z, y, model = FORMS[form](), np.arange(30) % 2, clone(MODELS[name])
     assert checks_of(model.fit, Z, y) == 1
     assert checks_of(model.fit_transform, Z, y) == 1

@@ -8,10 +8,15 @@ import scipy.sparse as sp
 from each import each
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import count_scale
 
-PositiveValues, common_step = count_scale.PositiveValues, count_scale.common_step
-find_count_scale, scaled = count_scale.find_count_scale, count_scale.scaled
+import ssnmf_fast as sf
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*components:UserWarning")
+
+
+def find_count_scale(X):
+    model = sf.BayesianNMF(n_components=1, max_iter=0, init="random", random_state=0)
+    return model.fit(X).count_scale_
 
 
 FACTORS = [1e-6, 0.1, 1 / 3, 1.0, np.pi, 1e6]
@@ -24,7 +29,7 @@ def test_counts_times_anything_are_counts(dtype, factor):
     X = (factor * counts).astype(dtype)
     assert find_count_scale(X) == pytest.approx(1 / factor, rel=1e-6)
     assert find_count_scale(sp.csr_array(X)) == find_count_scale(X)
-    np.testing.assert_allclose(scaled(X, find_count_scale(X)), counts, rtol=1e-5)
+    np.testing.assert_allclose(find_count_scale(X) * X, counts, rtol=1e-5)
 
 
 @each("dtype", [np.float32, np.float64])
@@ -50,35 +55,29 @@ def test_the_median_of_measured_values_is_two_counts(dtype, factor):
         ([0.3], 0.3),
         ([3, 10**9], 1),
         ([1, 1.5, np.sqrt(2)], None),
+        ([5e-324, 1], None),
     ],
 )
 def test_common_steps(values, step):
-    found = common_step(PositiveValues(np.array(values, dtype=float)))
-    assert found == (None if step is None else pytest.approx(step, rel=1e-9))
+    X = np.array([values], dtype=float)
+    expected = np.median(X) / 2 if step is None else step
+    assert 1 / find_count_scale(X) == pytest.approx(expected, rel=1e-9)
 
 
 def test_one_tiny_value_is_no_step():
     values = np.random.default_rng(0).exponential(size=50).astype(np.float32)
     values[7] = 1e-12
-    assert common_step(PositiveValues(values)) is None
     assert np.median(find_count_scale(values[None]) * values) == pytest.approx(2)
 
 
 @given(st.lists(st.integers(1, 2**40), min_size=1, max_size=30))
 def test_integers_are_counts_up_to_a_common_factor(values):
-    assert common_step(PositiveValues(np.array(values, dtype=float))) == np.gcd.reduce(values)
+    X = np.array([values], dtype=float)
+    assert find_count_scale(X) == 1 / np.gcd.reduce(values)
 
 
 def test_empty_and_tiny_data():
     assert find_count_scale(np.zeros((3, 2))) == 1
     assert find_count_scale(sp.csr_array((3, 2))) == 1
     with pytest.raises(ValueError, match="too small to be brought to the scale of counts"):
-        find_count_scale(np.full((3, 2), 5e-324))
-
-
-def test_scaling_leaves_the_data_as_they_are():
-    X = sp.csr_array(np.eye(3, dtype=np.float32))
-    assert scaled(X, 1) is X
-    assert scaled(X, 2.5).dtype == np.float32
-    assert X.sum() == 3
-    assert scaled(X, 2.5).sum() == 7.5
+        find_count_scale(np.array([[5e-324, 5e-324, 1.0]]))

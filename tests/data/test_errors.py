@@ -24,6 +24,7 @@ SECRETS = [f"secret{k}" for k in range(300)]
 def test_messages_never_hold_the_data(given):
     """Whatever is given in place of an argument, a message has a few entries of it at most."""
     ratings = ([0, 1, 2], [0, 1, 2], [1.0, 2.0, 3.0])
+    few = sf.FewLabelsClassifier(max_iter=1)
     calls = {
         sf.factorize: {"X": GOOD, "n_components": 2, "max_iter": 1},
         sf.complete: {"M": ratings, "rank": 1, "max_iter": 1},
@@ -33,7 +34,7 @@ def test_messages_never_hold_the_data(given):
         partial(fitted, sf.NMF): {"n_components": 2, "max_iter": 1},
         partial(fitted, sf.SeededTopics): {"seeds": {"a": [0], "b": [1]}, "max_iter": 1},
         partial(fitted, sf.papers.ConstrainedNMF): {"n_components": 2, "max_iter": 1},
-        partial(fitted, sf.HierarchicalClassifier): {"max_iter": 1},
+        partial(fitted, sf.HierarchicalClassifier): {"estimator": few},
     }
     messages = []
     for call, arguments in calls.items():

@@ -23,7 +23,8 @@ PROMISED = {"Completion.predict(rows=)": "IndexError", "Completion.predict(colum
 NOT_TAKEN = re.compile(
     r"((Supervised)?BayesianNMF|DynamicTopics|SeededTopics)\.\w+\(X_weights=\)"
     r"|ConstrainedNMF\.fit\(X_weights=\) 2|LowRankPlusSparse\(sparse=\)"
-    r"|(split_topic|topic_tree)\(X_weights=\) 2|NMF\.(topic_proportions|transform)\(covariates=\)"
+    r"|(split_topic|topic_tree)\(X_weights=\) 2"
+    r"|NMF\.(topic_proportions|transform|score)\(covariates=\)"
     r"|metrics\.inter_label_sparsity\(labels=\) 1|plotting\.representation_map\(y=\) 1"
     r"|(\w+NMF|SeededTopics|Hierarchical\w+)\.\w+\(y=\) 1|\w+\.score\(y=\) 1"  # several labels
 )

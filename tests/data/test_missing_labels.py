@@ -98,7 +98,8 @@ def test_what_is_no_label_anywhere(kind):
     tree = {"a": "top", "b": "top", "top": none}
     X = np.random.default_rng(0).random((5, 4))
     options = {"n_components": 2, "max_iter": 1, "tol": 0}
-    model = sf.HierarchicalClassifier(tree, max_iter=1, tol=0, random_state=0).fit(X, texts)
+    few = sf.FewLabelsClassifier(max_iter=1, tol=0, random_state=0)
+    model = sf.HierarchicalClassifier(few, parents=tree).fit(X, texts)
     assert [level.tolist() for level in model.levels_] == [["top"], ["a", "b"]]
     model = sf.SSNMFClassifier(supervision_weight=1.0, readout="joint", **options)
     model.partial_fit(X, array, classes=[none, "b", "a"])

@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from internals import entries
 from random_examples import examples
 
 import ssnmf_fast as sf
+from ssnmf_fast._data import entries
 
 LOSSES = ("frobenius", "kullback-leibler", 1.5)
 

@@ -11,9 +11,9 @@ from absent_packages import hide
 from each import each
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import times as slicing
 
 import ssnmf_fast as sf
+from ssnmf_fast._data import times as slicing
 
 EAST = timezone(timedelta(hours=9))
 DAYS = (date(2004, 12, 26), date(2004, 12, 28))

@@ -26,7 +26,6 @@ MODELS = {
     "ConstrainedNMF": {"n_components": 2},
     "MarginNMF": {"n_components": 2},
     "SupervisedBayesianNMF": {"n_components": 2},
-    "HierarchicalClassifier": {},
     "SeededTopics": {"seeds": dict(zip(GIVEN, [[0], [1]], strict=True))},
 }
 FORMS = {"list": list, "text": np.array, "objects": partial(np.array, dtype=object)}
@@ -81,14 +80,14 @@ def test_several_labels():
 
 def test_levels():
     y = ["e\u0301/x", "\u00e9/y", "\u00fc", "u\u0308"] + [None] * 36
-    model = sf.HierarchicalClassifier(**FEW).fit(X, y)
+    model = sf.HierarchicalClassifier(sf.FewLabelsClassifier(**FEW)).fit(X, y)
     assert [len(level) for level in model.levels_] == [2, 3]
     for level in (0, 1):
         forms = [list(map(write, y[:4])) for write in (COMPOSED, DECOMPOSED)]
         assert len({model.score(X[:4], form, level=level) for form in forms}) == 1
     parents = {"e\u03011": "\u00e9", "y": "e\u0301"}
     y[:4] = ["\u00e91", "y", "z", "z"]
-    model = sf.HierarchicalClassifier(parents, **FEW).fit(X, y)
+    model = sf.HierarchicalClassifier(sf.FewLabelsClassifier(**FEW), parents=parents).fit(X, y)
     assert [len(level) for level in model.levels_] == [2, 3]
 
 

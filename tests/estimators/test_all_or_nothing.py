@@ -166,7 +166,8 @@ def test_interrupt_at_any_line(name, method):
     model = fitted(name, method)
     if method == "partial_fit":
         learn(model, method, X, y)
-    total = interrupted_at(None, lambda: learn(copy.deepcopy(model), method, X, y))
+    same = copy.deepcopy(model)
+    total = interrupted_at(None, lambda: learn(same, method, X, y))
     near_the_end = total - np.array([2, 5, 9, 15, 30])
     before = np.linspace(10, total - 50, 4 if method == "fit" else 2).astype(int)
     for place in (*before, *near_the_end):

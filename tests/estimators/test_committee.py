@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from internals import _committee, _members, _neighbors, _training_data
 from scipy.special import softmax
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -17,6 +16,8 @@ from test_few_labels import hide
 from threadpoolctl import threadpool_info
 
 import ssnmf_fast as sf
+from ssnmf_fast.estimators import _committee, _members, _training_data
+from ssnmf_fast.estimators import _views as _neighbors
 
 QUICK = {"random_state": 0, "max_iter": 20, "tol": 0, "n_threads": 1}
 

@@ -48,7 +48,10 @@ _NEGATIVE_DATA = {
     "SSNMFClassifier": {
         **_NEGATIVE_X,
     },
-    "HierarchicalClassifier": _other_weights("samples are put into folds at random"),
+    "HierarchicalClassifier": {
+        **_NEGATIVE_X,
+        **_other_weights("samples are put into folds at random"),
+    },
     "TopicSupervisedNMF": _NEGATIVE_X,
     "MarginNMF": _NEGATIVE_X,
     "ConstrainedNMF": _NEGATIVE_X,
@@ -90,7 +93,7 @@ def of_scikit_learn(estimators, *marks):
         ":sklearn.exceptions.ConvergenceWarning",
         ".*optimality conditions:RuntimeWarning",
         "Of the [0-9]+ components:UserWarning",
-        "By validation the accuracy:UserWarning",  # labels at random
+        "The cross-validated accuracy:UserWarning",  # labels at random
         "The readout of the fit cannot be updated:UserWarning",
         "The only labels in y are -1 and 1:UserWarning",
     )
@@ -115,21 +118,22 @@ def test_conventions_of_scikit_learn(estimator, check):
 
 
 # A tree fits several committees, and takes three times as long as all others together.
-RELATIVES = [*GUIDED, sf.papers.SupervisedBayesianNMF, sf.SeededTopics]
+RELATIVES = [kind() for kind in (*GUIDED, sf.papers.SupervisedBayesianNMF, sf.SeededTopics)]
+TREE = sf.HierarchicalClassifier(sf.FewLabelsClassifier(random_state=0))
 if ALL:
-    RELATIVES.append(sf.HierarchicalClassifier)
+    RELATIVES.append(TREE)
 
 
-@of_scikit_learn([kind() for kind in RELATIVES], pytest.mark.slow)
+@of_scikit_learn(RELATIVES, pytest.mark.slow)
 def test_conventions_of_scikit_learn_hold_for_relatives(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:By validation the accuracy:UserWarning")  # labels at random
+@pytest.mark.filterwarnings("ignore:The cross-validated accuracy:UserWarning")  # labels at random
 @pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
-@pytest.mark.parametrize("kind", [sf.FewLabelsClassifier, sf.HierarchicalClassifier])
+@pytest.mark.parametrize("model", [sf.FewLabelsClassifier(), TREE])
 @each(
     "check",
     [
@@ -139,8 +143,8 @@ def test_conventions_of_scikit_learn_hold_for_relatives(estimator, check):
         estimator_checks.check_methods_sample_order_invariance,
     ],
 )
-def test_conventions_hold_for_a_committee(kind, check):
-    check(kind.__name__, kind())
+def test_conventions_hold_for_a_committee(model, check):
+    check(type(model).__name__, clone(model))
 
 
 def test_decision_and_probability_rank_alike():

@@ -31,10 +31,6 @@ MODELS: dict[str, tuple[Any, Any]] = {
     "Bayesian": (sf.BayesianNMF(**FITTED), None),
     "supervised Bayesian": (sf.papers.SupervisedBayesianNMF(**FITTED), NAMES),
     "dynamic": (sf.DynamicTopics(3, freq=4, method="nmf", **SHORT), TIMES),
-    "hierarchical": (
-        sf.HierarchicalClassifier({"a": "x", "b": "x", "c": "y"}, **SHORT),
-        NAMES,
-    ),
 }
 
 

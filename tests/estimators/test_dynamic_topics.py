@@ -8,10 +8,11 @@ import pytest
 import scipy.sparse as sp
 from absent_packages import hide
 from each import each
-from internals import folding, times
 from sklearn.base import clone
 
 import ssnmf_fast as sf
+from ssnmf_fast._data import times
+from ssnmf_fast._models import dated as folding
 
 cut, read_times = times.cut, times.read_times
 drawn_places, folded = folding.drawn_places, folding.folded

@@ -194,7 +194,7 @@ def test_a_table_sums_to_the_total(name, n_terms, models):
 
 def test_how_reasons_look():
     pandas = pytest.importorskip("pandas")
-    reasons = sf.results.Reasons(
+    reasons = sf.results.SampleContributions(
         2, "sport", 0.75, (("term", "goal", 1.0), ("intercept", "", -0.25))
     )
     assert repr(reasons).splitlines() == [
@@ -252,7 +252,7 @@ def test_topics_of_the_committee_have_the_shares_of_classes(of_words):
         ({"sample": -1}, ValueError, "sample must be at least 0"),
         ({"sample": 90}, ValueError, "sample must be at most 89"),
         ({"sample": 1.5}, TypeError, "sample must be an integer"),
-        ({"sample": 0, "class_name": "pets"}, ValueError, "class_name='pets' is no class"),
+        ({"sample": 0, "class_name": "pets"}, ValueError, "Unknown class_name 'pets'"),
         ({"sample": 0, "n_terms": 0}, ValueError, "n_terms must be at least 1"),
         ({"sample": 0, "feature_names": ["a"]}, ValueError, "feature_names holds 1 names"),
     ],

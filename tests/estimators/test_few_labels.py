@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from internals import _labels
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast.estimators import _class_topics, _classifier_training, _committee, _training_data
 
 
 def hide(y, per_class, seed):
@@ -143,29 +139,16 @@ def test_self_training_as_asked(digits, rounds):
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", [0, 1])
 def test_no_label_of_a_fold_affects_its_predictions(digits, rounds):
+    """Labels that have nothing to do with the data are not predicted better than by chance."""
     X, y = digits
-    hidden = hide(y, 4, 1)
-    labels = _training_data.labels_for_training(_labels.ClassLabels(hidden, "auto"))
-    loss = "kullback-leibler"
-    options = {"loss": loss, "max_iter": 20, "tol": 0, "n_threads": 1}
-    given = {"X": X, "X_weights": None, "options": options, "seed": 0}
-    samples = _class_topics.LabeledSamples(labels=labels, init="labels", **given)
-    samples = _class_topics.with_view(samples)
-    folds = _committee.folds_of(labels, 0)
-    plan = _classifier_training.Plan(10, rounds, None, False)
-    names = list(_classifier_training.prior_of(samples))
-
-    def predicted(given):
-        trials = replace(samples, labels=given)
-        return _classifier_training.predict_hidden(trials, plan, folds, names).values()
-
-    wrong = np.where(folds[:, None] == 0, np.roll(labels.members, 1, axis=1), labels.members)
-    changed = replace(labels, members=wrong)
-    for before, after in zip(predicted(labels), predicted(changed), strict=True):
-        assert np.array_equal(before[folds == 0], after[folds == 0])
-        assert before[folds == 0].any()
-        for other in range(1, folds.max() + 1):  # in which these labels are known
-            assert not np.allclose(before[folds == other], after[folds == other])
+    options = {"self_training": rounds, "max_iter": 20, "tol": 0, "n_threads": 1}
+    accuracies = []
+    for seed in range(4):
+        shuffled = np.random.default_rng(seed).permutation(y)
+        model = sf.FewLabelsClassifier(random_state=seed, **options)
+        accuracies.append(model.fit(X, hide(shuffled, 8, seed)).validation_accuracy_)
+    chance, count = 1 / len(np.unique(y)), 4 * 8 * len(np.unique(y))
+    assert np.mean(accuracies) < chance + 4 * np.sqrt(chance * (1 - chance) / count)
 
 
 def test_poor_predictions_are_warned_of():

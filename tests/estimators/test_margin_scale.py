@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from internals import warn
 from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf
@@ -64,15 +63,3 @@ def test_the_library_leaves_the_filters_of_the_process_alone():
         if "cli" not in file.relative_to(package).parts:
             for touch in ("catch_warnings", "simplefilter", "filterwarnings"):
                 assert touch not in file.read_text(encoding="utf-8"), file
-
-
-def test_callers_are_quiet_in_their_own_thread_alone():
-    def called(pool):
-        assert warn.is_quiet(warn.IDLE)
-        assert not warn.is_quiet(warn.UNINFORMED)
-        assert not pool.submit(warn.is_quiet, warn.IDLE).result()
-        raise KeyboardInterrupt
-
-    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
-        warn.quietly(warn.IDLE, called, pool)
-    assert not warn.is_quiet(warn.IDLE)

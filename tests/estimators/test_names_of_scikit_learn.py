@@ -46,3 +46,29 @@ def test_reconstruction_error_is_that_of_scikit_learn(X, loss):
 def test_reconstruction_error_is_not_known_after_batches(X):
     model = sf.NMF(3, random_state=0).partial_fit(X)
     assert not hasattr(model, "reconstruction_err_")
+
+
+@pytest.mark.parametrize(
+    ("given", "answer"),
+    [
+        ({"beta_loss": "kullback-leibler"}, "beta_loss is called loss here"),
+        ({"alpha_W": 0.1}, "penalties="),
+        ({"l1_ratio": 0.5}, "penalties="),
+        ({"shuffle": True}, "shuffle is not needed"),
+    ],
+)
+def test_arguments_of_scikit_learn_are_answered(X, given, answer):
+    for call in (sf.NMF, sf.BayesianNMF, sf.SSNMFClassifier, sf.NonnegativeCP):
+        with pytest.raises(TypeError, match=answer):
+            call(3, **given)
+    with pytest.raises(TypeError, match=answer):
+        sf.factorize(X, n_components=3, **given)
+
+
+def test_factors_of_scikit_learn_are_answered(X):
+    start = np.ones((30, 3)), np.ones((3, 12))
+    for name, factor in zip("WH", start, strict=True):
+        with pytest.raises(TypeError, match=r"init=\(S, A\)"):
+            sf.NMF(3).fit_transform(X, **{name: factor})
+        with pytest.raises(TypeError, match=r"init=\(S, A\)"):
+            sf.factorize(X, n_components=3, **{name: factor})

@@ -10,13 +10,13 @@ import pytest
 import scipy.sparse as sp
 from each import each
 from guided_models import QUICK, guided_models, small_digits
-from internals import threads as internal_threads
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import ssnmf_fast as sf
+from ssnmf_fast._data import threads as internal_threads
 
 D = "kullback-leibler"
 

@@ -153,7 +153,7 @@ def test_levels_of_a_hierarchy():
     names = np.array(["a/x", "a/y", "b"])[KINDS].astype(object)
     names[LABELS < 0] = None
     kept = np.arange(N) % 7 > 0
-    model = sf.HierarchicalClassifier(random_state=0, max_iter=40)
+    model = sf.HierarchicalClassifier(sf.FewLabelsClassifier(random_state=0, max_iter=40))
     one = model.fit(X, names, sample_weight=kept.astype(float)).predict_proba(X)
     other = model.fit(X[kept], names[kept]).predict_proba(X)
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-7)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from internals import _suggesting
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
 import ssnmf_fast as sf
+from ssnmf_fast.estimators import _predicting as _suggesting
 
 QUICK = {"n_components": 3, "supervision_weight": 1.0, "random_state": 0, "max_iter": 30}
 

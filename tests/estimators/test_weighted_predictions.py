@@ -87,9 +87,11 @@ def test_weights_count(name, models):
 def test_blocks_of_rows_do_not_matter(models, monkeypatch):
     given, weights = forms(HOLES)["observed, sparse"]
     whole = models["chosen"].predict_proba(given, X_weights=weights)
-    monkeypatch.setattr("ssnmf_fast.estimators._views._BLOCK_ENTRIES", 7 * X.shape[1])
-    cut = models["chosen"].predict_proba(given, X_weights=weights)
-    np.testing.assert_allclose(cut, whole, **TOLERANCE)
+    rows = np.tile(np.arange(len(X)), -(-(1 << 22) // X.size))  # more entries than a block has
+    many = sp.csr_array(given)[rows]
+    W = sf.weights.observed(~HOLES[rows])
+    cut = models["chosen"].predict_proba(many, X_weights=W)
+    np.testing.assert_allclose(cut, whole[rows], **TOLERANCE)
 
 
 def test_a_sample_without_any_entry_gets_the_class_frequencies(models):

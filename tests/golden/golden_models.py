@@ -74,7 +74,7 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
     yield "cp", cp.fit(tensor, labels={0: np.eye(3)[y]})
     yield "cp_batches", sf.NonnegativeCP(**FITTED, stream_mode=0).partial_fit(tensor)
     paths = [f"far/{name}" if kind else "near" for name, kind in zip(names, y, strict=True)]
-    yield "hierarchical", sf.HierarchicalClassifier(random_state=0, max_iter=30).fit(X, paths)
+    yield "hierarchical", sf.HierarchicalClassifier(clone(few_labels)).fit(X, paths)
     yield "nmf_split", sf.trees.split_topic(sf.NMF(**KL).fit(X), 0, 2, X)
     seeds = {name: [int(X[y == kind].sum(axis=0).argmax())] for kind, name in enumerate(NAMES)}
     yield "seeded", sf.SeededTopics(seeds, max_iter=30, n_free_topics=1, random_state=0).fit(X)

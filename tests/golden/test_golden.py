@@ -20,6 +20,7 @@ FILES = [path for version in VERSIONS for path in sorted(version.glob("*.npz"))]
 OUTDATED = {
     "bayesian_supervised": "SupervisedBayesianNMF",
     "constrained": "ConstrainedNMF",
+    "hierarchical": "HierarchicalClassifier",
     "margin": "MarginNMF",
     "seeded": "SeededTopics",
     "topic_supervised": "TopicSupervisedNMF",

@@ -65,7 +65,7 @@ MAKE = {
     "Receipt": lambda: sf.factorize(X, **FEW).receipt,
     "FitState": _state,
     "Explanation": lambda: _classifier().explain(X[:2]),
-    "Reasons": lambda: _classifier().explain(X[:2]).top(0),
+    "SampleContributions": lambda: _classifier().explain(X[:2]).top(0),
     "TopicTree": lambda: sf.trees.topic_tree(X, [2, 3], random_state=0),
     "Topics": lambda: sf.NMF(**FEW).fit(X).topics(),
     "Topic": lambda: sf.NMF(**FEW).fit(X).topics()[0],

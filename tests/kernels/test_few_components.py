@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import each
-
-from ssnmf_fast._common.arrays import bits_of
+from levels import bits_of
 
 RANKS = [16, 24, 40, 64, 90, 130]
 DTYPES = [np.float32, np.float64]

@@ -7,8 +7,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 from each import each
-
-from ssnmf_fast._common.arrays import bits_of
+from levels import bits_of
 
 DTYPES = [np.float32, np.float64]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from each import each
-
-from ssnmf_fast._common.arrays import bits_of
+from levels import bits_of
 
 DTYPES = [np.float32, np.float64]
 

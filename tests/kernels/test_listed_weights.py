@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from each import each
-
-from ssnmf_fast._common.arrays import bits_of
+from levels import bits_of
 
 RANKS = [8, 24, 40, 64]
 

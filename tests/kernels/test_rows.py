@@ -7,8 +7,7 @@ import pytest
 import scipy.optimize
 import scipy.sparse as sp
 from each import each
-
-from ssnmf_fast._common.arrays import bits_of
+from levels import bits_of
 
 
 @pytest.mark.parametrize("rank", [1, 5, 20])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -17,7 +15,6 @@ from brute_force import (
     sparse_forms,
 )
 from hypothesis import given, settings
-from internals import _occurrences
 
 from ssnmf_fast import metrics
 
@@ -44,13 +41,12 @@ class TestCoherence:
             np.testing.assert_allclose(result.per_topic, expected, atol=1e-12)
             np.testing.assert_allclose(result.score, np.mean(expected))
 
-    def test_components(self, block_entries: Callable[[int], None]) -> None:
+    def test_components(self) -> None:
         X, A = counts(), np.random.default_rng(0).random((3, 12))
         A[1] = 0
         A[1, [7, 2, 4]] = [1, 3, 3]
         tops = [np.argsort(-row, kind="stable")[:5] for row in A]
         tops[1] = np.array([2, 4, 7])
-        block_entries(12)
         for measure in ("npmi", "umass"):
             by_terms = metrics.topic_coherence(X, terms=tops, measure=measure)
             for form in [A, *sparse_forms(A)]:
@@ -102,7 +98,7 @@ def token_lists(seed: int) -> list[list[str]]:
 class TestTexts:
     @pytest.mark.parametrize("window", [1, 4, 110])
     @pytest.mark.parametrize("seed", range(2))
-    def test_brute_force(self, window: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_brute_force(self, window: int, seed: int) -> None:
         texts = token_lists(seed)
         rng = np.random.default_rng(seed)
         topics = [rng.permutation(WORDS)[:size].tolist() for size in (2, 5, 8)]
@@ -111,16 +107,14 @@ class TestTexts:
         expected = [brute_c_v(windows, topic) for topic in topics]
         present = np.array([[word in one for word in [*WORDS, "never"]] for one in windows])
         columns = [[[*WORDS, "never"].index(word) for word in topic] for topic in topics]
-        for at_once in (1 << 20, 20):
-            monkeypatch.setattr(_occurrences, "_ENTRIES_AT_ONCE", at_once)
-            found = metrics.topic_coherence(
-                texts=iter(texts), terms=topics, measure="c_v", window=window
-            )
-            np.testing.assert_allclose(found.per_topic, expected, atol=1e-12)
-            assert found.score == pytest.approx(np.mean(expected))
-            npmi = metrics.topic_coherence(texts=texts, terms=topics, window=window)
-            by_matrix = metrics.topic_coherence(present, terms=columns)
-            assert np.array_equal(npmi.per_topic, by_matrix.per_topic)
+        found = metrics.topic_coherence(
+            texts=iter(texts), terms=topics, measure="c_v", window=window
+        )
+        np.testing.assert_allclose(found.per_topic, expected, atol=1e-12)
+        assert found.score == pytest.approx(np.mean(expected))
+        npmi = metrics.topic_coherence(texts=texts, terms=topics, window=window)
+        by_matrix = metrics.topic_coherence(present, terms=columns)
+        assert np.array_equal(npmi.per_topic, by_matrix.per_topic)
 
     @settings(max_examples=20)
     @given(seed=SEEDS)

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import border
 
 import ssnmf_fast as sf
+from ssnmf_fast._data import border
 
 N, M, RANK = 40, 25, 3
 X = np.random.default_rng(0).poisson(1.0, (N, M))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ from each import each
 from guided_updates import constrained, nmf_alpha, nmf_alpha_objective, topic_supervised
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from internals import nmf_alpha as internal_nmf_alpha
 from problems import LOSSES, data, dense_objective, filled, iterates, weighted
 from random_examples import examples
 
@@ -29,20 +29,10 @@ def _problem(seed=0, n=40, m=25, r=4):
 
 
 def _preserving(X, alpha, S, A, weight=0.7, X_weights=None, **more):
-    arguments = {
-        "n_components": S.shape[1],
-        "loss": "kullback-leibler",
-        "supervision_weight": weight,
-        "init": (S, A),
-        "random_state": None,
-        "n_threads": 1,
-        "solver": "mu",
-        "max_iter": 20,
-        "tol": 0,
-        "callback": None,
-        "verbose": 0,
-    }
-    return internal_nmf_alpha.factorize_preserving(X, alpha, X_weights, **(arguments | more))[0]
+    options = {"solver": "mu", "max_iter": 20, "tol": 0, "n_threads": 1} | more
+    model = sf.papers.MarginNMF(S.shape[1], init=(S, A), supervision_weight=weight, **options)
+    model.fit(X, alpha=alpha, X_weights=X_weights)
+    return SimpleNamespace(S=model.representation_, A=model.components_, objective=model.objective_)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])

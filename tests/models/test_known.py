@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from internals import loop
 from random_examples import examples
 
 import ssnmf_fast as sf
 from ssnmf_fast import extend, penalties
+from ssnmf_fast._solver import loop
 
 N, M, R = 15, 12, 4
 OPTIONS = {"n_components": R, "random_state": 0}

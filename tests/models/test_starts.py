@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import each
-from internals import many_starts, side_by_side
 
 import ssnmf_fast as sf
+from ssnmf_fast._data import threads as side_by_side
 
 RNG = np.random.default_rng(0)
 DENSE = RNG.gamma(0.5, size=(40, 4)) @ RNG.gamma(0.5, size=(4, 15)) + 0.1 * RNG.random((40, 15))
@@ -26,6 +26,12 @@ GIVEN = {
     "single": (DENSE.astype(np.float32), {"solver": "mm"}),
 }
 SHORT = {"n_components": 3, "max_iter": 30, "init": "random"}
+
+
+def draw_seeds(random_state, n_starts):
+    """Return the seeds of several starts."""
+    rng = np.random.default_rng(random_state)
+    return [int(seed) for seed in rng.integers(2**31 - 1, size=n_starts)]
 
 
 @pytest.fixture
@@ -47,33 +53,30 @@ def same(one, other):
 def test_the_best_of_fits_with_the_seeds(case):
     X, options = GIVEN[case]
     options = SHORT | options
-    seeds = many_starts.draw_seeds(np.random.default_rng(7), 5)
+    seeds = draw_seeds(7, 5)
     fits = [sf.factorize(X, random_state=seed, **options) for seed in seeds]
     last = [fit.objective[-1][1] for fit in fits]
     best = sf.factorize(X, n_starts=5, random_state=7, **options)
     same(best, fits[int(np.argmin(last))])
     assert best.start_objectives == tuple(last)
-    for n_jobs in (1, 2, 3):
-        Y = options.get("Y")
-        others = {name: value for name, value in options.items() if name != "Y"}
-        found = many_starts.fit_starts(X, seeds, Y, n_jobs=n_jobs, n_threads=2, **others)
-        for one, other in zip(found, fits, strict=True):
-            same(one, other)
+    for n_threads in (1, 2, 3):
+        same(sf.factorize(X, n_starts=5, random_state=7, n_threads=n_threads, **options), best)
 
 
 @each("loss", ["frobenius", "kullback-leibler"])
-@each("n_jobs", [None, 1, 3, 7])
-def test_starts_of_a_file(on_disk, loss, n_jobs):
+@each("n_threads", [1, 3, 7])
+def test_starts_of_a_file(on_disk, loss, n_threads):
     options = SHORT | {"loss": loss, "tol": 1e-3}  # fits of different lengths
-    found = many_starts.fit_starts(on_disk, range(4), n_jobs=n_jobs, **options)
-    for seed, one in enumerate(found):
-        same(one, sf.factorize(on_disk, random_state=seed, **options))
+    found = sf.factorize(on_disk, n_starts=4, random_state=7, n_threads=n_threads, **options)
+    fits = [sf.factorize(on_disk, random_state=seed, **options) for seed in draw_seeds(7, 4)]
+    assert found.start_objectives == tuple(fit.objective[-1][1] for fit in fits)
+    same(found, fits[int(np.argmin(found.start_objectives))])
 
 
 def test_a_file_that_changes_ends_all_fits(on_disk, tmp_path):
     np.save(tmp_path / "indices.npy", np.full_like(COUNTS.indices, 99))
     with pytest.raises(ValueError, match="has changed since it was opened"):
-        list(many_starts.fit_starts(on_disk, [1, 2, 3], n_jobs=3, **SHORT))
+        sf.factorize(on_disk, n_starts=3, random_state=0, n_threads=3, **SHORT)
 
 
 def test_more_starts_are_no_worse():
@@ -99,7 +102,7 @@ def test_estimators(model, value):
     y = Y.argmax(axis=1)
     many = model.set_params(n_starts=4, random_state=0).fit(COUNTS, y)
     values = []
-    for seed in many_starts.draw_seeds(np.random.default_rng(0), 4):
+    for seed in draw_seeds(0, 4):
         one = model.__class__(**model.get_params() | {"n_starts": 1, "random_state": seed})
         values.append(value(one.fit(COUNTS, y)))
     assert value(many) == min(values)

@@ -14,9 +14,11 @@ import scipy.stats
 from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from internals import loop, variational, variational_priors
 from random_examples import examples
 from scipy.special import gammaln, psi
+
+from ssnmf_fast._models import variational
+from ssnmf_fast._solver import loop
 
 infer = variational.infer
 
@@ -267,14 +269,6 @@ def test_no_stop_before_the_end_of_burn_in():
     fit = fit_variational(X, None, **UNSUPERVISED | {"burn_in": 35, "tol": 1e3, "max_iter": 200})
     assert fit.n_iter == 50
     assert fit.converged
-
-
-@pytest.mark.parametrize("difference", [1e-9, 1e-3, 0.5, 10.0, 500.0, 1e4])
-def test_best_shape(difference):
-    a = variational_priors.best_shape(lambda a: np.log(a) - psi(a) - difference)
-    assert 1e-3 <= a <= 1e6
-    if 1e-3 < a < 1e6:
-        assert np.log(a) - psi(a) == pytest.approx(difference, rel=1e-6)
 
 
 # ------------------------------------------------------------------------------------- arrays

@@ -20,14 +20,15 @@ def files(folder):
     return sorted(path.name for path in folder.glob("*.npz"))
 
 
-def test_a_folder_is_read_instead_of_fits(tmp_path, monkeypatch):
+def test_a_folder_is_read_instead_of_fits(tmp_path):
     X, _ = planted(n=30)
     expected = found(X, n_starts=3)
     assert same(found(X, n_starts=3, folder=tmp_path / "new" / "starts"), expected)
     folder = tmp_path / "new" / "starts"
     assert files(folder) == [f"start.k_4.iter_{k}.npz" for k in range(3)]
-    monkeypatch.setattr("ssnmf_fast.selection._consensus.fit_starts", lambda *_, **__: iter(()))
+    written = [(path, path.stat().st_mtime_ns) for path in sorted(folder.glob("*.npz"))]
     assert same(found(X, n_starts=3, folder=folder), expected)
+    assert written == [(path, path.stat().st_mtime_ns) for path in sorted(folder.glob("*.npz"))]
 
 
 def test_only_what_is_missing_is_fitted(tmp_path):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import each
-from internals import _held_out
 from planted_ranks import absent, amounts, counts, weighed
 
 import ssnmf_fast as sf
+from ssnmf_fast.selection import _held_out
 
 FORMS = [np.array, sp.csr_array]
 KINDS = [None, "array", "observed", "missing", "outer"]

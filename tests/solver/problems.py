@@ -6,9 +6,9 @@ from unittest import mock
 
 import numpy as np
 import scipy.sparse as sp
-from internals import loop
 
 from ssnmf_fast import weights
+from ssnmf_fast._solver import loop
 
 LOSSES = ("frobenius", "kullback-leibler")
 FORMS = ("none", "outer", "observed", "missing", "dense", "nan")

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import each
-from internals import problem
 from problems import LOSSES, data, dense_objective, filled
 
 import ssnmf_fast as sf
+from ssnmf_fast._solver import problem
 
 PACKAGE = Path(sf.__file__).parent
 X = np.random.default_rng(0).random((12, 8))

@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 from absent_packages import hide
-from internals import progress
 
 import ssnmf_fast as sf
+from ssnmf_fast._solver import loop as progress
 
 X = np.random.default_rng(0).random((30, 20))
 

@@ -6,11 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from test_tensors import coordinates, low_rank, model, sparse_counts
 
 import ssnmf_fast as sf
-from ssnmf_fast._solver import starts as tensor_starts
 
 LOSSES = ("frobenius", "kullback-leibler")
 
@@ -85,19 +83,6 @@ def test_two_modes_and_other_losses_start_as_matrices_do(loss):
         cube = X[..., None] * np.arange(1.0, 4)
         named = sf.factorize_tensor(cube, init="random", **options)
         assert same(sf.factorize_tensor(cube, **options), named)
-
-
-@pytest.mark.parametrize("filled", [0.02, 0.5])
-def test_left_singular_vectors_by_products_of_rows_and_by_sketches(filled):
-    rng = np.random.default_rng(0)
-    planes = rng.random((30, 3)) * [9, 5, 3] @ rng.random((3, 900))
-    matrix = planes * (rng.random((30, 900)) < filled) + 1e-9
-    matrix[matrix < 1e-6] = 0
-    matrix = matrix[:, matrix.any(axis=0)]
-    expected = np.linalg.svd(matrix)[0][:, :2]
-    for form in (matrix, sp.csr_array(matrix), matrix.astype(np.float32)):
-        found = tensor_starts._left_vectors(form, 2, np.random.default_rng(1), 1)
-        np.testing.assert_allclose(np.abs(found.T @ expected), np.eye(2), atol=2e-2)
 
 
 def test_zeros_and_single_entries_have_starts():

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
         assert_type(sf.factorize(X, n_components=2).A, npt.NDArray[Any])
         assert_type(sf.complete(X, n_components=2), sf.results.Completion)
         assert_type(sf.__version__, str)
+        sf.NMF("5")  # type: ignore[arg-type]
+        sf.NMF(5, beta_loss=3)  # type: ignore[call-arg]
+        sf.NMF(5, loss="kl")  # type: ignore[arg-type]
+        sf.DynamicTopics(5, method="lda")  # type: ignore[arg-type]
+        sf.LowRankImputer(5, gamma_min="auto")  # type: ignore[arg-type]
+        assert_type(sf.NMF(3, loss="frobenius", random_state=0).score(X), float)
 
 
 def test_wrong_types_are_errors_when_checked_and_when_run() -> None:

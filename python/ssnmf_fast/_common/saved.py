@@ -159,6 +159,17 @@ class Saved:
             raise ValueError(f"{name} holds other than {self.values or 'nonnegative'} numbers")
 
 
+class SavedModels(Saved):
+    """A list of fitted estimators that can be saved, or None in place of one."""
+
+    def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
+        """Raise ValueError unless a value is a list of models of the same features."""
+        if not isinstance(value, list) or all(one is None for one in value):
+            raise ValueError(f"{name} is no list of estimators")
+        if len({one.n_features_in_ for one in value if one is not None}) > 1:
+            raise ValueError(f"{name} have different numbers of features")
+
+
 Table = Mapping[str, Saved]
 
 
@@ -182,7 +193,9 @@ def check_parts(values: dict[str, Any], table: Table) -> None:
     for name, saved in table.items():
         if name in values and not (values[name] is None and saved.optional):
             saved.check(name, values[name], sizes)
-    dictionary = next(name for name in _DICTIONARIES if name in table)
+    dictionary = next((name for name in _DICTIONARIES if name in table), None)
+    if dictionary is None:
+        return
     found = values[dictionary]
     matrices = found if isinstance(found, list) else [found]
     if not matrices or not all(math.prod(matrix.shape) for matrix in matrices):

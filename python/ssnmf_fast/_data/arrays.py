@@ -196,7 +196,7 @@ def float_dtype(dtype: Any, name: str) -> np.dtype[Any]:
     return np.dtype(np.float32 if single else np.float64)
 
 
-def check_dtype(dtype: npt.DTypeLike, otherwise: npt.DTypeLike | None = None) -> Any:
+def check_dtype(dtype: npt.DTypeLike | None, otherwise: npt.DTypeLike | None = None) -> Any:
     """Return the dtype to work in that a caller names; `otherwise` where that is None.
 
     Raises

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .._common.text import short
 from .arrays import with_values
 from .border import check_real
@@ -25,7 +26,7 @@ _LEAST_STEP = 1e-3  # of the smallest value
 _ROUNDINGS = 8  # rounding errors of a value that was multiplied once or twice
 
 
-def check_count_scale(value: Any) -> float | None:
+def check_count_scale(value: object) -> float | None:
     """Return the factor, or None for "auto"."""
     if isinstance(value, str):
         if value == "auto":
@@ -37,21 +38,29 @@ def check_count_scale(value: Any) -> float | None:
     return number
 
 
-def find_count_scale(X: Any) -> float:
+class Ask(Protocol):
+    """Calls a task with X, or with each of its blocks, whose answers are added in their order."""
+
+    def __call__(
+        self, plus: Callable[[Any, Any], Any], task: Callable[..., Any], *arguments: float
+    ) -> Any: ...
+
+
+def find_count_scale(X: Matrix) -> float:
     """Return the factor c that makes counts of clean data; for any a > 0, that of a X is c / a.
 
     Where all entries are multiples of a common step, as counts are, times a constant or not, the
     step counts as 1.  Elsewhere the median of the entries above 0 counts as `TYPICAL_COUNT`.
     """
-    return scale_of(PositiveValues(X))
+    step = common_step(lambda plus, task, *arguments: task(X, *arguments), X.dtype)
+    if step is None:
+        step = float(np.median(positive_values(X))) / TYPICAL_COUNT
+    return scale_of_step(step)
 
 
-def scale_of(values: PositiveValues) -> float:
-    """Return the factor for data with these entries above 0."""
-    if not values.summary().count:
-        return 1.0
-    step = common_step(values)
-    scale = 1 / step if step is not None else TYPICAL_COUNT / values.median()
+def scale_of_step(step: float) -> float:
+    """Return the factor that makes 1 of a step."""
+    scale = 1 / step if step > 0 else np.inf
     if not np.isfinite(scale):
         raise ValueError(
             "X holds values too small to be brought to the scale of counts; multiply it, for "
@@ -60,80 +69,81 @@ def scale_of(values: PositiveValues) -> float:
     return scale
 
 
-def scaled(X: Any, scale: float) -> Any:
+def scaled(X: Matrix, scale: float) -> Matrix:
     """Return scale * X, of the dtype of X; X itself where the factor is 1."""
     if scale == 1:
         return X
-    if not sp.issparse(X):
-        return X * scale
-    return with_values(X, X.data * scale)
+    return with_values(X, np.asarray(X.data) * scale) if sp.issparse(X) else X * scale
 
 
-@dataclass(frozen=True)
-class Summary:
-    """Number and range of values, and the greatest common divisor if all of them are integers."""
+class Summary(NamedTuple):
+    """Number and range of the values above 0, and the greatest common divisor of integers."""
 
-    count: int
+    size: int
     smallest: float
     largest: float
     integers: bool
     divisor: int
 
-
-class PositiveValues:
-    """The entries of X above 0, as far as the choice of a scale asks for them."""
-
-    def __init__(self, X: Any) -> None:
-        values: Array = X.data if sp.issparse(X) else X.ravel()
-        self._values = values[values > 0]
-        self.dtype = values.dtype
-        self._summary: Summary | None = None
-
-    def summary(self) -> Summary:
-        """Return what is known of all of them."""
-        if self._summary is None:
-            self._summary = self._summed_up()
-        return self._summary
-
-    def _summed_up(self) -> Summary:
-        values = self._values
-        if not len(values):
-            return Summary(0, np.inf, 0.0, True, 0)
-        smallest, largest, divisor = float(values.min()), float(values.max()), 0
-        integers = all(np.array_equal(part, np.rint(part)) for part in self.parts())
-        if integers and largest < LARGEST_INTEGER:
-            divisor = int(np.gcd.reduce(values.astype(np.int64)))
-        return Summary(len(values), smallest, largest, integers, divisor)
-
-    def small(self, limit: float) -> Array:
-        """Return the first of those that are no larger than a limit, in float64."""
-        return self._values[self._values <= limit][:AT_ONCE].astype(np.float64)
-
-    def median(self) -> float:
-        return float(np.median(self._values))
-
-    def agree(self, step: float, largest: float) -> bool:
-        """Whether all that are no larger than `largest` are multiples of a step."""
-        parts = (part[part <= largest] for part in self.parts())
-        return all(not len(_off(part / step, _NEARER)) for part in parts)
-
-    def parts(self) -> Iterator[Array]:
-        """Yield the values in float64, some at a time."""
-        for begin in range(0, len(self._values), AT_ONCE):
-            yield self._values[begin : begin + AT_ONCE].astype(np.float64)
+    def plus(self, other: Summary) -> Summary:
+        """Return the summary of both."""
+        return Summary(
+            self.size + other.size,
+            min(self.smallest, other.smallest),
+            max(self.largest, other.largest),
+            self.integers and other.integers,
+            math.gcd(self.divisor, other.divisor),
+        )
 
 
-def common_step(values: PositiveValues) -> float | None:
+def positive_values(X: Matrix) -> Array:
+    values = np.ravel(X.data if sp.issparse(X) else X)
+    return values[values > 0]
+
+
+def summarize(X: Matrix) -> Summary:
+    """Return what is known of all entries above 0."""
+    values = positive_values(X)
+    if not len(values):
+        return Summary(0, np.inf, 0.0, True, 0)
+    smallest, largest, divisor = float(values.min()), float(values.max()), 0
+    integers = all(np.array_equal(part, np.rint(part)) for part in _parts(values))
+    if integers and largest < LARGEST_INTEGER:
+        divisor = int(np.gcd.reduce(values.astype(np.int64)))
+    return Summary(len(values), smallest, largest, integers, divisor)
+
+
+def small_values(X: Matrix, limit: float) -> Array:
+    """Return the first entries above 0 that are no larger than a limit, in float64."""
+    values = positive_values(X)
+    return values[values <= limit][:AT_ONCE].astype(np.float64)
+
+
+def count_multiples(X: Matrix, step: float, largest: float) -> Array:
+    """Count the entries from 0 to `largest`, and whether some are no multiples of a step."""
+    values = positive_values(X)
+    values = values[values <= largest]
+    agree = all(not len(_off(part / step, _NEARER)) for part in _parts(values))
+    return np.array([len(values), not agree])
+
+
+def _parts(values: Array) -> Iterator[Array]:
+    for begin in range(0, len(values), AT_ONCE):
+        yield values[begin : begin + AT_ONCE].astype(np.float64)
+
+
+def common_step(ask: Ask, dtype: np.dtype[Any]) -> float | None:
     """Return the largest number of which all of the values are multiples, if there is one.
 
-    Integers have their greatest common divisor.  Elsewhere it is found up to rounding, by Euclid's
-    algorithm on the smaller values, and must be no small part of the smallest.
+    Integers have their greatest common divisor, and no values at all the step 1.  Elsewhere it is
+    found up to rounding, by Euclid's algorithm on the smaller values, and must be no small part of
+    the smallest.
     """
-    summary = values.summary()
+    summary: Summary = ask(Summary.plus, summarize)
     if summary.integers:
-        return float(summary.divisor) if summary.largest < LARGEST_INTEGER else None
+        return float(summary.divisor or 1) if summary.largest < LARGEST_INTEGER else None
     smallest = summary.smallest
-    small = values.small(_SMALL * smallest)
+    small = ask(lambda a, b: np.concatenate([a, b])[:AT_ONCE], small_values, _SMALL * smallest)
     step = smallest
     while len(rest := _off(small / step, _NEAR)):
         step *= float(rest.min())
@@ -141,10 +151,11 @@ def common_step(values: PositiveValues) -> float | None:
             return None
     step = float(small.sum() / np.rint(small / step).sum())  # one remainder is full of rounding
     # Beyond this multiple the fraction of a quotient is rounding error.
-    largest = step * min(_NEARER / (_ROUNDINGS * float(np.finfo(values.dtype).eps)), 1e6)
-    if values.median() > largest:  # too few tell: one tiny value is a step of itself
+    largest = step * min(_NEARER / (_ROUNDINGS * float(np.finfo(dtype).eps)), 1e6)
+    n_compared, n_others = ask(operator.add, count_multiples, step, largest)
+    if 2 * n_compared <= summary.size:  # one tiny value is a step of itself
         return None
-    return step if values.agree(step, largest) else None
+    return None if n_others else step
 
 
 def _off(quotients: Array, tolerance: float) -> Array:

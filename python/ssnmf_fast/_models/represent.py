@@ -147,16 +147,20 @@ _ROUNDING = 64.0
 
 
 def explained_deviance(
-    X: Tensor,
+    X: Matrix | Tensor,
     factors: Sequence[Array],
     *,
     loss: str | float,
     X_weights: WeightsLike = None,
     n_threads: int | None = None,
+    tensor: bool = False,
 ) -> float:
-    """Return D^2 of a model of a clean tensor: 1 - its loss over that of the mean."""
-    divergence = loss_named(loss, "loss")
-    term = build_tensor_term(X, X_weights, divergence, resolve_threads(n_threads))
+    """Return D^2 of a model of clean data: 1 - its loss over that of the mean."""
+    divergence, threads = loss_named(loss, "loss"), resolve_threads(n_threads)
+    if tensor:
+        term = build_tensor_term(X, X_weights, divergence, threads)
+    else:
+        term = build_term(X, X_weights, divergence, "X", threads)
     relation = Relation(mode_names(len(X.shape)), term)
 
     def value(*factors: Array) -> float:

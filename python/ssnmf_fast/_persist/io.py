@@ -34,15 +34,23 @@ from ..completion._result import Completion
 SCALARS = (str, bool, int, float, type(None))
 _PARTS = ("data", "indices", "indptr")
 _SEVERAL = ("arrays", "list of arrays")
+_MODELS = "models"
 _UNITS_OF_TIME = ("Y", "M", "D", "h", "s")
 
 
 def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
     """Return numeric arrays, and all else in a form for JSON; sparse matrices are their parts."""
-    arrays, plain = {}, {}
+    arrays: dict[str, Array] = {}
+    plain: dict[str, Any] = {}
     for key, value in values.items():
         parts = dict(enumerate(value)) if isinstance(value, list) else value
-        if _is_numeric(value):
+        if isinstance(value, list) and any(map(_is_estimator, value)):
+            models = [None if one is None else _taken_apart(one) for one in value]
+            for i, one in enumerate(models):
+                if one is not None:
+                    arrays |= {f"{key}/{i}/{name}": array for name, array in one[1].items()}
+            plain[key] = {"kind": _MODELS, "values": [one and one[0] for one in models]}
+        elif _is_numeric(value):
             arrays[key] = value
         elif sp.issparse(value):
             arrays |= {f"{key}/{part}": getattr(value, part) for part in _PARTS}
@@ -87,7 +95,12 @@ def names_of_arrays(plain: dict[str, Any], attributes: Iterable[str]) -> set[str
     found = set()
     for key in attributes:
         value = plain.get(key)
-        if isinstance(value, dict) and value["kind"] in ("csr", *_SEVERAL):
+        if isinstance(value, dict) and value["kind"] == _MODELS:
+            for i, one in enumerate(value["values"]):
+                if one is not None:
+                    names = names_of_arrays(one["attributes"], _table(_class_of(one["class"])))
+                    found |= {f"{key}/{i}/{name}" for name in names}
+        elif isinstance(value, dict) and value["kind"] in ("csr", *_SEVERAL):
             parts = _PARTS if value["kind"] == "csr" else value["values"]
             found |= {f"{key}/{part}" for part in parts}
         else:
@@ -98,9 +111,14 @@ def names_of_arrays(plain: dict[str, Any], attributes: Iterable[str]) -> set[str
 def unpacked(plain: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
     """Return the attributes that :func:`packed` took apart; ValueError if they do not fit."""
     arrays = dict(arrays)
-    values = {}
+    values: dict[str, Any] = {}
     for key, value in plain.items():
-        if isinstance(value, dict) and value["kind"] == "csr":
+        if isinstance(value, dict) and value["kind"] == _MODELS:
+            values[key] = [
+                one and _put_together(one, _popped(arrays, f"{key}/{i}/"))
+                for i, one in enumerate(value["values"])
+            ]
+        elif isinstance(value, dict) and value["kind"] == "csr":
             parts = tuple(arrays.pop(f"{key}/{part}") for part in _PARTS)
             values[key] = read_csr(sp.csr_array(parts, shape=tuple(value["values"])), key)
         elif isinstance(value, dict) and value["kind"] in _SEVERAL:
@@ -110,6 +128,12 @@ def unpacked(plain: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
         else:
             values[key] = _unpacked(value)
     return values | arrays
+
+
+def _popped(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
+    """Take the arrays whose names have a prefix out of others, and return them without it."""
+    names = [name for name in arrays if name.startswith(prefix)]
+    return {name.removeprefix(prefix): arrays.pop(name) for name in names}
 
 
 def _unpacked(value: object) -> Any:
@@ -158,7 +182,7 @@ _RESULTS: dict[Any, Table] = {
         "iterate": Saved("nm", "finite", optional=True),
     },
 }
-_FITTED = ("components_", "factors_")
+_FITTED = ("components_", "factors_", "classifiers_")
 # Attributes of Consensus in golden files; drop this when these are written again.
 _FORMER_NAMES = {"density": "neighbor_distances", "density_threshold": "distance_threshold"}
 _OF_THE_COMMAND = "model.npz"
@@ -202,26 +226,14 @@ def save(model: object, path: Names) -> None:
         model = model.in_memory()
     if isinstance(model, (str, os.PathLike)):
         raise TypeError(f"model is {model!r:.100}, a path; write save(model, path).")
-    kind, name = type(model), type(model).__name__
-    if _class_of(name) is not kind:
-        raise TypeError(f"A {name} cannot be saved; expected one of {_names()}, fitted.")
-    values = {key: arrays_of(getattr(model, key)) for key in _table(kind) if hasattr(model, key)}
-    if _is_estimator(kind) and not any(name in values for name in _FITTED):
-        raise ValueError(f"This {name} is not fitted; call fit before save.")
-    arrays, plain = packed(values)
-    parameters = _parameters(model)
+    described, arrays = _taken_apart(model)
     try:
-        _build(kind, parameters, unpacked(json.loads(json.dumps(plain)), arrays))
+        _put_together(json.loads(json.dumps(described)), arrays)
     except _MISFITS as error:
+        name = type(model).__name__
         raise ValueError(f"This {name} cannot be saved, nothing could load it: {error}.") from error
-    header = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "ssnmf_fast": __version__,
-        "class": name,
-        "parameters": parameters,
-        "attributes": plain,
-    }
+    formats = {"format": FORMAT, "format_version": FORMAT_VERSION, "ssnmf_fast": __version__}
+    header = formats | described
     stored: dict[str, Any] = {f"{_ARRAY}{key}": array for key, array in arrays.items()}
     stored[HEADER] = header_array(header)
     with Replacement() as files, files.path(Path(path)).open("wb") as file:
@@ -271,20 +283,37 @@ def load(path: Names) -> Any:
                 f"{path} has format version {version}; this version of ssnmf_fast reads up to "
                 f"{FORMAT_VERSION}. Update ssnmf_fast."
             )
-        kind, *named = (header[name] for name in _OF_HEADER)
-        parameters, plain = ({_FORMER.get(k, k): v for k, v in one.items()} for one in named)
-        kind = _class_of(kind)
+        for part in ("parameters", "attributes"):
+            header[part] = {_FORMER.get(k, k): v for k, v in header[part].items()}
+        kind = _class_of(header["class"])
         if kind is None:
             raise _damaged(path, f"it holds a {header['class']!r:.100}, not one of {_names()}")
         try:
-            names = names_of_arrays(plain, [*_table(kind), *_FORMER_NAMES])
+            names = names_of_arrays(header["attributes"], [*_table(kind), *_FORMER_NAMES])
             arrays = archive.arrays({f"{_ARRAY}{name}" for name in names})
-            arrays = {name.removeprefix(_ARRAY): array for name, array in arrays.items()}
-            values = unpacked(plain, arrays)
-            values = {_FORMER_NAMES.get(key, key): value for key, value in values.items()}
-            return _build(kind, parameters, values)
+            return _put_together(header, _popped(arrays, _ARRAY))
         except _MISFITS as error:
             raise _damaged(path, f"its contents do not fit together: {error}") from error
+
+
+def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return class, parameters and attributes of a model in a form for JSON, and its arrays."""
+    kind, name = type(model), type(model).__name__
+    if _class_of(name) is not kind:
+        raise TypeError(f"A {name} cannot be saved; expected one of {_names()}, fitted.")
+    values = {key: arrays_of(getattr(model, key)) for key in _table(kind) if hasattr(model, key)}
+    if _is_estimator(kind) and not any(name in values for name in _FITTED):
+        raise ValueError(f"This {name} is not fitted; call fit before save.")
+    arrays, plain = packed(values)
+    return {"class": name, "parameters": _parameters(model), "attributes": plain}, arrays
+
+
+def _put_together(described: dict[str, Any], arrays: dict[str, Array]) -> Any:
+    """Return the model that :func:`_taken_apart` described."""
+    kind, plain = _class_of(described["class"]), described["attributes"]
+    values = unpacked(plain, arrays)
+    values = {_FORMER_NAMES.get(key, key): value for key, value in values.items()}
+    return _build(kind, described["parameters"], values)
 
 
 def _version_of(header: Any) -> int:
@@ -343,8 +372,24 @@ def _parameters(model: Any) -> dict[str, Any]:
     given = model.get_params(deep=False)
     if given.get("dtype") is not None:
         given["dtype"] = check_dtype(given["dtype"]).name
-    plain = {key: one.item() if isinstance(one, np.generic) else one for key, one in given.items()}
-    return {key: value for key, value in plain.items() if isinstance(value, SCALARS)}
+    plain: dict[str, Any] = {}
+    for key, value in given.items():
+        if _is_estimator(value) and _class_of(type(value).__name__) is type(value):
+            plain[key] = {"class": type(value).__name__, "parameters": _parameters(value)}
+        elif isinstance(value, (*SCALARS, np.generic)):
+            plain[key] = value.item() if isinstance(value, np.generic) else value
+    return plain
+
+
+def _with_parameters(kind: Any, parameters: dict[str, Any]) -> Any:
+    """Return an estimator, which may have others as parameters."""
+    given = dict(parameters)
+    for key, value in parameters.items():
+        if isinstance(value, dict):
+            given[key] = _with_parameters(_class_of(value["class"]), value["parameters"])
+        elif not isinstance(value, SCALARS):
+            raise ValueError("parameters are neither text nor numbers")
+    return kind(**given)
 
 
 def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any:
@@ -355,13 +400,11 @@ def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any
     check_parts(values, table)
     if not _is_estimator(kind):
         return kind(**{name: table[name].restored(value) for name, value in values.items()})
-    if not all(isinstance(value, SCALARS) for value in parameters.values()):
-        raise ValueError("parameters are neither text nor numbers")
     given = {key for key, value in values.items() if value is not None}
     missing = {key for key, one in table.items() if not one.optional or key in values} - given
     if missing:
         raise ValueError(f"{sorted(missing)} is missing")
-    model = kind(**parameters)
+    model = _with_parameters(kind, parameters)
     for key, value in values.items():
         setattr(model, key, table[key].restored(value))
     if hasattr(model, "_check_loaded"):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from anndata import AnnData
 
 from .._common.arrays import Array, LossName
 from .._common.text import listed
@@ -16,28 +17,37 @@ from .._data.border import check_factor, check_option
 from .._models.represent import represent
 from .._version import __version__
 from ..selection import Consensus
-from ._data import said, writable
-from ._source import MEMORY, Source, deviations_of, read_matrix, require_annotated, require_unique
+from ._source import (
+    MEMORY,
+    Folder,
+    Moments,
+    Source,
+    plain_parameters,
+    read_matrix,
+    require_annotated,
+    require_unique,
+    writable,
+)
 
 _SCALES = ("reference", "own", "none")
 
 
 def map_to(
-    adata: Any,
-    reference: Any,
+    adata: AnnData,
+    reference: AnnData | pd.DataFrame | Consensus,
     *,
     key: str = "nmf",
     layer: str | None = None,
     genes: Sequence[str] | None = None,
-    scale: str = "reference",
+    scale: Literal["reference", "own", "none"] = "reference",
     key_added: str = "nmf",
     loss: LossName | float | None = None,
     tol: float = 1e-6,
     n_threads: int | None = None,
     memory: int = MEMORY,
-    temporary_folder: Any = None,
+    temporary_folder: Folder = None,
     copy: bool = False,
-) -> Any:
+) -> AnnData | None:
     """Find the programs of a reference in other cells, by the names of genes.
 
     Parameters
@@ -111,7 +121,10 @@ def map_to(
     A = known.values[:, columns]
     scales = None
     if scale == "own":
-        scales = deviations_of(source, places)
+        moments = Moments(len(places))
+        for piece in source.pieces(places):
+            moments.add(piece.genes, piece.values)
+        scales = moments.deviations()
     elif scale == "reference" and known.scales is not None:
         scales = known.scales[columns]
     adata = writable(adata, copy)
@@ -120,9 +133,12 @@ def map_to(
         S = represent(X, A.astype(X.dtype), loss=loss, tol=tol, n_threads=n_threads)
     rank = len(known.names)
     adata.obsm[f"X_{key_added}"] = np.ascontiguousarray(S[:, :rank])
-    params = {"layer": source.layer, "scale": scale, "n_genes": len(places), **said(loss=loss)}
-    names = np.array(known.names, dtype=object)
-    adata.uns[key_added] = {"params": params, "names": names, "version": __version__}
+    params = {"layer": source.layer, "scale": scale, "n_genes": len(places)}
+    adata.uns[key_added] = {
+        "params": params | plain_parameters(loss=loss),
+        "names": np.array(known.names, dtype=object),
+        "version": __version__,
+    }
     return adata if copy else None
 
 
@@ -133,11 +149,13 @@ class Programs:
     values: Array
     genes: pd.Index
     names: list[str]
-    loss: Any
+    loss: Any  # LossName | float, as files have it
     scales: Array | None = None
 
 
-def _programs(reference: Any, key: str, genes: Sequence[str] | None) -> Programs:
+def _programs(
+    reference: AnnData | pd.DataFrame | Consensus, key: str, genes: Sequence[str] | None
+) -> Programs:
     """Read the programs of a reference."""
     if isinstance(reference, pd.DataFrame):
         names = [str(name) for name in reference.index]
@@ -167,36 +185,36 @@ def _programs(reference: Any, key: str, genes: Sequence[str] | None) -> Programs
 
 
 def _checked(
-    values: Any, genes: pd.Index, names: list[str], loss: Any, scales: Array | None = None
+    values: Array, genes: pd.Index, names: list[str], loss: Any, scales: Array | None = None
 ) -> Programs:
     """Return the programs of the genes that one of them has; the others do not matter."""
-    for what, given in (("genes", genes), ("programs", names)):
-        if len(given) != len(set(given)):
+    for what, listing in (("genes", genes), ("programs", names)):
+        if len(listing) != len(set(listing)):
             raise ValueError(f"reference has {what} with the same name; make the names unique.")
     shape = len(values), len(genes)
-    found = check_factor(values, "the programs of reference", shape, np.float64, "programs x genes")
-    used = np.flatnonzero(found.any(axis=0))
+    A = check_factor(values, "the programs of reference", shape, np.float64, "programs x genes")
+    used = np.flatnonzero(A.any(axis=0))
     if not len(used):
         raise ValueError("the programs of reference are all zero; expected at least one gene.")
     own = None if scales is None else scales[used]
-    return Programs(found[:, used], genes[used], names, loss, own)
+    return Programs(A[:, used], genes[used], names, loss, own)
 
 
-def _in_common(adata: Any, known: Programs) -> tuple[Array, Array]:
+def _in_common(adata: AnnData, known: Programs) -> tuple[Array, Array]:
     """Return the numbers of the common genes in `adata`, rising, and in the reference."""
-    found = np.asarray(adata.var_names.get_indexer(known.genes))
-    missing = [str(gene) for gene in known.genes[found < 0]]
-    if len(missing) == len(found):
+    places = np.asarray(adata.var_names.get_indexer(known.genes))
+    missing = [str(gene) for gene in known.genes[places < 0]]
+    if len(missing) == len(places):
         raise ValueError(
-            f"adata has none of the {len(found)} genes of the reference, such as "
+            f"adata has none of the {len(places)} genes of the reference, such as "
             f"{listed(missing)}. Give both the same kind of names."
         )
     if missing:
         warn_user(
-            f"adata lacks {len(missing)} of the {len(found)} genes of the reference, which are "
+            f"adata lacks {len(missing)} of the {len(places)} genes of the reference, which are "
             f"left out: {listed(missing)}.",
             UserWarning,
         )
-    columns = np.flatnonzero(found >= 0)
-    columns = columns[np.argsort(found[columns])]
-    return found[columns], columns
+    columns = np.flatnonzero(places >= 0)
+    columns = columns[np.argsort(places[columns])]
+    return places[columns], columns

@@ -2,61 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count, islice
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from anndata import AnnData
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName, Seed, Solver
+from .._common.text import nfc
 from .._data.border import check_integer
-from .._data.csr_file import CsrFile
+from .._data.csr_file import CsrFile, bytes_of
+from .._version import __version__
 from ..estimators import NMF, SeededTopics
 from ..selection import Consensus, RankChoice
 from ..selection import choose_rank as choose_rank_of
 from ..selection import consensus as consensus_of
 from ..selection._consensus_result import check_file_name
-from ._data import (
-    Choice,
-    batches_of,
-    fit_sets,
-    genes_of,
-    gigabytes,
-    known_sets,
-    names_of_batches,
-    names_of_programs,
-    open_data,
-    said,
-    usage_of_profiles,
+from ._source import (
+    MEMORY,
+    SCALE,
+    DataSelection,
+    Folder,
+    SelectedData,
+    cells_of_size,
+    factors_of_size,
+    gene_numbers,
+    plain_parameters,
+    require_annotated,
     writable,
-    write_programs,
 )
-from ._source import MEMORY, cells_of_size, factors_of_size, require_annotated
+
+Genes: TypeAlias = "Sequence[str] | Mapping[str, float]"
 
 
 def nmf(
-    adata: Any,
+    adata: AnnData,
     n_components: int,
     *,
     layer: str | None = None,
     use_highly_variable: bool = True,
-    mask_var: Any = None,
+    mask_var: str | npt.ArrayLike | None = None,
     scale: bool = True,
     batch_key: str | None = None,
-    gene_sets: Mapping[str, Any] | None = None,
+    gene_sets: Mapping[str, Genes] | None = None,
     key_added: str = "nmf",
-    loss: str | float = "frobenius",
-    solver: str = "auto",
-    init: Any = "auto",
+    loss: LossName | float = "frobenius",
+    solver: Solver = "auto",
+    init: str | tuple[Array, Array] = "auto",
     n_starts: int = 1,
     max_iter: int = 200,
     tol: float = 1e-4,
-    random_state: Any = 0,
+    random_state: Seed = None,
     n_threads: int | None = None,
     verbose: int = 0,
     memory: int = MEMORY,
-    temporary_folder: Any = None,
+    temporary_folder: Folder = None,
     copy: bool = False,
-) -> Any:
+) -> AnnData | None:
     """Find gene programs in an AnnData, and write them to it.
 
     Parameters
@@ -133,31 +138,42 @@ def nmf(
         raise ValueError("gene_sets and batch_key cannot be given together; leave out one of them.")
     if gene_sets is not None and n_starts != 1:
         raise ValueError(f"n_starts must be 1 with gene_sets, which give it; got {n_starts!r}.")
-    batches = batches_of(adata, batch_key)
-    of_batches = names_of_batches(batches)
-    sets = None if gene_sets is None else known_sets(adata, gene_sets, rank)
+    batches = None if batch_key is None else _batches_of(adata, batch_key)
+    of_batches = [] if batches is None else [str(name) for name in batches.categories]
+    sets = None if gene_sets is None else _known_sets(adata, gene_sets, rank)
     adata = writable(adata, copy)
     given: dict[str, Any] = {"loss": loss, "solver": solver, "max_iter": max_iter, "tol": tol}
-    parameters = {"n_components": rank, **given, **said(batch_key=batch_key)}
+    parameters = {"n_components": rank, **given, **plain_parameters(batch_key=batch_key)}
     given |= {"random_state": random_state, "n_threads": n_threads, "verbose": verbose}
-    choice = Choice(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
+    selection = DataSelection(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
     names = None
-    with open_data(adata, choice, None if sets is None else genes_of(sets)) as data:
+    with selection.open(adata, [gene for each in (sets or {}).values() for gene in each]) as data:
         model: NMF | SeededTopics
         if sets is None:
-            known = None if batches is None else usage_of_profiles(data.X, batches)
-            model = NMF(rank + len(of_batches), init=init, n_starts=n_starts, **given).fit(
-                data.X, covariates=known
-            )
+            known = None if batches is None else _usage_of_profiles(data.X, batches)
+            model = NMF(rank + len(of_batches), init=init, n_starts=n_starts, **given)
+            model.fit(data.X, covariates=known)
         else:
-            names = names_of_programs(sets, rank)
-            model = fit_sets(data, sets, rank, given)
-    write_programs(
+            if isinstance(data.X, CsrFile):
+                raise ValueError(
+                    "gene_sets need the data in memory, where the chosen genes take "
+                    f"{_gigabytes(data.X)}. Give more memory, fewer genes, or no gene_sets."
+                )
+            free = (name for number in count(1) if (name := f"free{number}") not in sets)
+            names = [*sets, *islice(free, rank - len(sets))]
+            model = SeededTopics(
+                sets,
+                n_free_topics=rank - len(sets),
+                membership="mixed",
+                feature_names=adata.var_names[data.genes],
+                **given,
+            ).fit(data.X)
+    _write_programs(
         adata,
         key_added,
         (model.representation_, model.components_),
         data,
-        {**parameters, **said(random_state=random_state)},
+        parameters | plain_parameters(random_state=random_state),
         names=names,
         batches=of_batches,
         objective=float(model.objective_[-1][1]),
@@ -166,19 +182,128 @@ def nmf(
     return adata if copy else None
 
 
+def _gigabytes(X: CsrFile) -> str:
+    return f"{bytes_of(X.nnz, X.dtype) / 2**30:.1f} GiB"
+
+
+def _write_programs(
+    adata: AnnData,
+    key: str,
+    factors: tuple[Array, Array],
+    data: SelectedData,
+    parameters: Mapping[str, Any],
+    *,
+    names: Sequence[str] | None = None,
+    batches: Sequence[str] = (),
+    **facts: Array | float,
+) -> None:
+    """Write the result of a fit to obsm, varm and uns; the last rows of A are those of batches.
+
+    Rows of A are divided by their sums, which S is multiplied by: the programs are distributions of
+    genes, and S is how much of the data each of them explains.
+    """
+    S, A = factors
+    rank = len(A) - len(batches)
+    sums = A[:rank].sum(axis=1, dtype=np.float64)
+    sums = np.where(sums > 0, sums, 1)
+    for earlier in (f"{key}_batches", f"{key}_scores"):
+        if earlier in adata.varm:
+            del adata.varm[earlier]
+    adata.obsm[f"X_{key}"] = (S[:, :rank] * sums).astype(S.dtype)
+    programs = _by_gene(A[:rank] / sums[:, None], data.genes, adata.n_vars, A.dtype)
+    of_names = list(names or (f"{key}{number + 1}" for number in range(rank)))
+    adata.varm[key] = (
+        pd.DataFrame(programs, index=adata.var_names, columns=of_names) if names else programs
+    )
+    params = {"layer": data.source.layer, **parameters, **({"scale": SCALE} if data.scaled else {})}
+    about: dict[str, Any] = {"params": params, "names": np.array(of_names, dtype=object)}
+    if batches:
+        adata.varm[f"{key}_batches"] = _by_gene(A[rank:], data.genes, adata.n_vars, A.dtype)
+        about["batches"] = np.array(batches, dtype=object)
+    adata.uns[key] = {**about, "version": __version__, **facts}
+
+
+def _by_gene(A: Array, genes: Array, n_genes: int, dtype: np.dtype[Any]) -> Array:
+    """Return components as columns, with zeros for genes that were not used."""
+    columns = np.zeros((n_genes, len(A)), dtype)
+    columns[genes] = A.T
+    return columns
+
+
+def _batches_of(adata: AnnData, batch_key: str) -> pd.Categorical:
+    """Return the batch of each cell; raises ValueError where there is none."""
+    if batch_key not in adata.obs:
+        raise ValueError(
+            f"batch_key={batch_key!r} is not among the columns of adata.obs, {list(adata.obs)}."
+        )
+    batches = pd.Categorical(adata.obs[batch_key]).remove_unused_categories()
+    missing = int((batches.codes < 0).sum())
+    if missing:
+        raise ValueError(
+            f"adata.obs[{batch_key!r}] has no value for {missing} cells; expected a batch for each."
+        )
+    if len(set(map(str, batches.categories))) < len(batches.categories):
+        raise ValueError(
+            f"adata.obs[{batch_key!r}] has values that are the same as text, such as 1 and '1'. "
+            "Make them text, by astype(str)."
+        )
+    if len(batches.categories) < 2:
+        raise ValueError(
+            f"adata.obs[{batch_key!r}] has the same value for all cells; leave batch_key out."
+        )
+    return batches
+
+
+def _usage_of_profiles(X: Any, batches: pd.Categorical) -> Array:
+    """Return the columns of S that are known (n x batches): the size of a cell in its batch.
+
+    A cell with twice the counts has twice as much of the profile; their mean is 1.
+    """
+    blocks = [block for _, block in X.blocks()] if isinstance(X, CsrFile) else [X]
+    sums = [np.ravel(block.sum(axis=1, dtype=np.float64)) for block in blocks]
+    totals = np.concatenate(sums)
+    usage = np.zeros((len(totals), len(batches.categories)), X.dtype)
+    usage[np.arange(len(totals)), batches.codes] = totals / (totals.mean() or 1.0)
+    return usage
+
+
+def _known_sets(
+    adata: AnnData, gene_sets: Mapping[str, Genes], rank: int
+) -> dict[str, dict[str, float]]:
+    """Return the genes of each set that adata has, with their strengths; warn of the others."""
+    if not isinstance(gene_sets, Mapping):
+        raise TypeError(
+            "gene_sets must be a dict of programs, such as {'T cells': ['CD3D', 'CD3E']}; got "
+            f"{gene_sets!r:.100} ({type(gene_sets).__name__})."
+        )
+    if not 2 <= len(gene_sets) <= rank:
+        raise ValueError(
+            f"gene_sets has {len(gene_sets)} programs, and n_components is {rank}; expected two "
+            "or more, and not more than n_components."
+        )
+    sets: dict[str, dict[str, float]] = {}
+    for name, genes in gene_sets.items():
+        strengths = genes if isinstance(genes, Mapping) else {}
+        known = adata.var_names[gene_numbers(adata, genes, f"gene_sets[{name!r}]")]
+        if (text := nfc(str(name))) in sets:
+            raise ValueError(f"gene_sets names the program {text!r} twice; give distinct names.")
+        sets[text] = {gene: strengths.get(gene, 1.0) for gene in known}
+    return sets
+
+
 def consensus(
-    adata: Any,
+    adata: AnnData,
     n_components: int,
     *,
     layer: str | None = None,
     use_highly_variable: bool = True,
-    mask_var: Any = None,
+    mask_var: str | npt.ArrayLike | None = None,
     scale: bool = True,
-    key_added: str = "nmf",
+    key_added: str = "nmf_consensus",
     memory: int = MEMORY,
-    temporary_folder: Any = None,
-    random_state: Any = 0,
-    cnmf_folder: Any = None,
+    temporary_folder: Folder = None,
+    random_state: Seed = None,
+    cnmf_folder: Folder = None,
     cnmf_name: str = "cnmf",
     **options: Any,
 ) -> Consensus:
@@ -190,8 +315,10 @@ def consensus(
         With nonnegative data, such as counts, in memory or backed by a file.
     n_components : int
         Number r of programs.
-    layer, use_highly_variable, mask_var, scale, key_added, memory, temporary_folder
+    layer, use_highly_variable, mask_var, scale, memory, temporary_folder
         As in :func:`nmf`.
+    key_added : str
+        Name of the results.
     random_state : None, int, Generator or RandomState
         Seed of the starts.
     cnmf_folder : path, optional
@@ -199,7 +326,7 @@ def consensus(
         :meth:`ssnmf_fast.results.Consensus.to_cnmf`.  Those of all genes need them in memory: of
         more than `memory` bytes, tables have the genes that were used.
     cnmf_name : str
-        The begin of the names of these files, without separators of folders.
+        The beginning of the names of these files, without separators of folders.
     **options
         The other arguments of :func:`ssnmf_fast.consensus`: `n_starts`, `loss`, `folder` and so on.
 
@@ -208,12 +335,13 @@ def consensus(
     Consensus
         Of the genes that were used; for its pictures.  `adata` gets
 
-        - ``obsm["X_nmf"]`` (n x r): how much of each cell every program explains,
-        - ``varm["nmf"]`` (m x r): the programs, columns of sum 1, 0 for genes that were not used,
-        - ``varm["nmf_scores"]`` (m x r): which of all genes mark a program: coefficients of the
-          least squares of genes, in units of their standard deviations in cells that are scaled to
-          the same sum, on the usages,
-        - ``uns["nmf"]``: names, parameters, stability, error, version.
+        - ``obsm["X_nmf_consensus"]`` (n x r): how much of each cell every program explains,
+        - ``varm["nmf_consensus"]`` (m x r): the programs, columns of sum 1, 0 for genes that were
+          not used,
+        - ``varm["nmf_consensus_scores"]`` (m x r): which of all genes mark a program:
+          coefficients of least squares of genes, in units of their standard deviations in cells
+          that are scaled to the same sum, on the usages,
+        - ``uns["nmf_consensus"]``: names, parameters, stability, error, version.
 
     Raises
     ------
@@ -228,67 +356,61 @@ def consensus(
     >>> rng = np.random.default_rng(0)
     >>> counts = rng.poisson(5 * rng.dirichlet([0.3] * 4, 100) @ rng.gamma(0.5, size=(4, 30)))
     >>> adata = anndata.AnnData(counts.astype(np.float32))
-    >>> found = sfa.consensus(adata, 4, n_starts=10, use_highly_variable=False)
-    >>> adata.obsm["X_nmf"].shape, adata.uns["nmf"]["stability"].shape
+    >>> given = {"n_starts": 10, "random_state": 0, "use_highly_variable": False}
+    >>> found = sfa.consensus(adata, 4, **given)
+    >>> adata.obsm["X_nmf_consensus"].shape, adata.uns["nmf_consensus"]["stability"].shape
     ((100, 4), (4,))
     """
     require_annotated(adata, "adata")
     rank = check_integer(n_components, "n_components", 1)
-    choice = Choice(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
+    selection = DataSelection(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
     check_file_name(cnmf_name, "cnmf_name")
-    with open_data(adata, choice) as data:
+    with selection.open(adata) as data:
         factors = factors_of_size(data.source)  # which reads all genes, and may refuse them
-        found = consensus_of(data.X, rank, random_state=random_state, **options)
-    write_programs(
+        result = consensus_of(data.X, rank, random_state=random_state, **options)
+    _write_programs(
         adata,
         key_added,
-        (found.usage, found.components),
+        (result.usage, result.components),
         data,
         {
             "n_components": rank,
-            "loss": found.loss,
-            "n_starts": found.n_starts,
-            "distance_threshold": found.distance_threshold,
-            **said(random_state=random_state),
+            "loss": result.loss,
+            "n_starts": result.n_starts,
+            "distance_threshold": result.distance_threshold,
+            **plain_parameters(random_state=random_state),
         },
-        stability=found.stability,
-        error=found.error,
+        stability=result.stability,
+        error=result.error,
     )
     with cells_of_size(data.source, factors, memory, temporary_folder) as sized:
-        scores = found.scores_of(sized)
+        scores = result.scores_of(sized)
         if cnmf_folder is not None:
-            _write_files(found, adata, data.genes, sized, cnmf_folder, cnmf_name)
+            names = adata.var_names.astype(str)
+            tpm: dict[str, Any] = {"tpm": sized, "tpm_names": names}
+            result.to_cnmf(
+                cnmf_folder,
+                cnmf_name,
+                feature_names=names[data.genes],
+                sample_names=adata.obs_names.astype(str),
+                **({} if isinstance(sized, CsrFile) else tpm),
+            )
     adata.varm[f"{key_added}_scores"] = scores.T.astype(np.float32)
-    return found
-
-
-def _write_files(
-    found: Consensus, adata: Any, genes: Array, sized: Any, folder: Any, name: str
-) -> None:
-    """Write the tables of cNMF, with the names of cells and genes."""
-    names = adata.var_names.astype(str)
-    given: dict[str, Any] = {"tpm": sized, "tpm_names": names}
-    found.to_cnmf(
-        folder,
-        name,
-        feature_names=names[genes],
-        sample_names=adata.obs_names.astype(str),
-        **({} if isinstance(sized, CsrFile) else given),
-    )
+    return result
 
 
 def choose_rank(
-    adata: Any,
+    adata: AnnData,
     ranks: Iterable[int],
     *,
     layer: str | None = None,
     use_highly_variable: bool = True,
-    mask_var: Any = None,
+    mask_var: str | npt.ArrayLike | None = None,
     scale: bool = True,
     key_added: str = "nmf_rank",
     memory: int = MEMORY,
-    temporary_folder: Any = None,
-    random_state: Any = 0,
+    temporary_folder: Folder = None,
+    random_state: Seed = None,
     **options: Any,
 ) -> RankChoice:
     """Choose the number of gene programs, by what models of several ranks predict.
@@ -330,24 +452,24 @@ def choose_rank(
     >>> counts = rng.poisson(30 * rng.dirichlet([0.3] * 3, 100) @ rng.gamma(0.5, size=(3, 30)))
     >>> adata = anndata.AnnData(counts.astype(np.float32))
     >>> given = {"loss": "kullback-leibler", "use_highly_variable": False}
-    >>> sfa.choose_rank(adata, range(1, 6), **given).rank
+    >>> sfa.choose_rank(adata, range(1, 6), random_state=0, **given).rank
     3
     """
     require_annotated(adata, "adata")
-    choice = Choice(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
-    with open_data(adata, choice) as data:
+    selection = DataSelection(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
+    with selection.open(adata) as data:
         if isinstance(data.X, CsrFile) and options.get("criterion") != "stability":
             raise ValueError(
                 "choose_rank needs the data in memory, except by the stability, and the chosen "
-                f"genes take {gigabytes(data.X)}. Give more memory, or some of the cells, for "
+                f"genes take {_gigabytes(data.X)}. Give more memory, or some of the cells, for "
                 "example adata[::10].to_memory()."
             )
-        found = choose_rank_of(data.X, ranks, random_state=random_state, **options)
+        choice = choose_rank_of(data.X, ranks, random_state=random_state, **options)
     adata.uns[key_added] = {
-        "rank": found.rank,
-        "ranks": np.array(found.ranks),
-        "means": found.means,
-        "standard_errors": found.standard_errors,
-        "criterion": found.criterion,
+        "rank": choice.rank,
+        "ranks": np.array(choice.ranks),
+        "means": choice.means,
+        "standard_errors": choice.standard_errors,
+        "criterion": choice.criterion,
     }
-    return found
+    return choice

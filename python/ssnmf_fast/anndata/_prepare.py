@@ -3,42 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal
 
 import numpy as np
+from anndata import AnnData
 
 from .._common.arrays import Array
 from .._common.text import listed
+from .._common.warn import warn_user
+from .._data.arrays import scale_rows
 from .._data.border import check_integer, check_option
-from ._data import writable
 from ._source import (
+    COUNTS,
     HIGHLY_VARIABLE,
     PREPARED,
     SCALE,
     Moments,
     Source,
     cell_sums,
-    deviations,
+    factors_of_size,
     gene_numbers,
-    moments_of,
     require_annotated,
+    writable,
 )
 
 _HIGHEST = 20  # genes that the variation of cells in size is read from
-_MIDDLE = (0.1, 0.9)  # quantiles between which genes say what variance goes with a mean
+_MIDDLE = (0.1, 0.9)  # quantiles of genes that give the variance expected for a mean
 FANO_RATIO = "fano_ratio"
 
 
 def prepare(
-    adata: Any,
+    adata: AnnData,
     n_genes: int = 2000,
     *,
     layer: str | None = None,
     genes: Sequence[str] | None = None,
-    empty_cells: str = "error",
+    empty_cells: Literal["error", "keep"] = "error",
     copy: bool = False,
-) -> Any:
-    """Choose genes whose variance is above what goes with their mean, and find their scales.
+) -> AnnData | None:
+    """Choose genes whose variance is above that expected for their mean, and find their scales.
 
     It is the preparation of cNMF [1]_, and reads files block by block.  :func:`nmf` and the other
     functions take these genes, and divide each by its standard deviation.
@@ -101,28 +104,49 @@ def prepare(
     n_genes = check_integer(n_genes, "n_genes", 1)
     check_option(empty_cells, "empty_cells", ("error", "keep"))
     source = Source.of(adata, layer)
-    given = None if genes is None else gene_numbers(adata, genes, "genes")
+    own = None if genes is None else gene_numbers(adata, genes, "genes")
     adata = writable(adata, copy)
-    moments = moments_of(source)
-    if not moments.counts.any():
+    counts, of_size = _moments_of(source)
+    if not counts.mean.any():
         raise ValueError(f"{source.name} has no count; expected at least one.")
-    ratios = _fano_ratios(moments, source.shape[0])
+    ratios = _fano_ratios(of_size.mean, of_size.variance)
     chosen = np.zeros(len(ratios), dtype=bool)
     order = np.argsort(-ratios, kind="stable")  # NaN comes last
-    chosen[order[:n_genes] if given is None else given] = True
+    chosen[order[:n_genes] if own is None else own] = True
     if empty_cells == "error":
-        _refuse_empty(adata, source, np.flatnonzero(chosen))
+        empty = adata.obs_names[cell_sums(source, np.flatnonzero(chosen)) == 0].astype(str)
+        if len(empty):
+            raise ValueError(
+                f"{len(empty)} cells have no count of the {chosen.sum()} chosen genes: "
+                f"{listed(empty.tolist())}. Leave them out, choose more genes, or set "
+                "empty_cells='keep'."
+            )
     adata.var[HIGHLY_VARIABLE] = chosen
     adata.var[FANO_RATIO] = ratios
-    adata.var[SCALE] = deviations(moments.counts, moments.squares, source.shape[0])
+    adata.var[SCALE] = counts.deviations()
     adata.uns[PREPARED] = {"layer": source.layer, "n_genes": int(chosen.sum())}
     return adata if copy else None
 
 
-def _fano_ratios(moments: Moments, n: int) -> Array:
+def _moments_of(source: Source) -> tuple[Moments, Moments]:
+    """Return the moments of the counts, and those in cells of one size."""
+    factors, m = factors_of_size(source), source.matrix.shape[1]
+    of_counts, of_size, whole = Moments(m), Moments(m), True
+    for piece in source.pieces():
+        counts = piece.values.astype(np.float64)
+        whole = whole and bool((counts.data == np.floor(counts.data)).all())
+        of_counts.add(piece.genes, counts)
+        of_size.add(piece.genes, scale_rows(counts, factors[piece.rows]))
+    if not whole:
+        warn_user(
+            f"{source.name} has numbers that are not whole, and prepare is for counts. {COUNTS}.",
+            UserWarning,
+        )
+    return of_counts, of_size
+
+
+def _fano_ratios(mean: Array, variance: Array) -> Array:
     """Return how many times larger the ratio of variance and mean is than expected, (m,)."""
-    mean = moments.of_size / n
-    variance = np.maximum(moments.squares_of_size / n - mean**2, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         fano = variance / mean
         variation = np.sqrt(variance) / mean
@@ -133,13 +157,3 @@ def _fano_ratios(moments: Moments, n: int) -> Array:
         middle = (fano > ratios[0]) & (fano < ratios[1]) & (mean > means[0]) & (mean < means[1])
     level = np.median(fano[middle]) if middle.any() else np.nanmedian(fano)
     return np.asarray(fano / (slope * mean + level))
-
-
-def _refuse_empty(adata: Any, source: Source, genes: Array) -> None:
-    totals = cell_sums(source, genes)
-    empty = adata.obs_names[totals == 0].astype(str).tolist()
-    if empty:
-        raise ValueError(
-            f"{len(empty)} cells have no count of the {len(genes)} chosen genes: {listed(empty)}. "
-            "Leave them out, choose more genes, or say empty_cells='keep'."
-        )

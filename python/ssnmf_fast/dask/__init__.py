@@ -5,10 +5,11 @@ from .._common.optional import DASK_HINT, require_package
 with require_package("dask.distributed", DASK_HINT):
     import distributed as _distributed  # noqa: F401
 
+from ._bayesian import BayesianNMF
+from ._cluster import SchedulerLostError
 from ._consensus import consensus
-from ._estimators import NMF, BayesianNMF, SSNMFClassifier, TopicSupervisedNMF
+from ._estimators import NMF, SSNMFClassifier, TopicSupervisedNMF
 from ._factorize import factorize
-from ._waiting import SchedulerLostError
 
 __all__ = [
     "NMF",

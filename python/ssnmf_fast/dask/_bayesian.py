@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
+from distributed import Client
+from sklearn.utils.validation import check_is_fitted
 
+from .. import estimators
 from .._backend.dispatch import padded
-from .._common.arrays import Array
+from .._common.arrays import Array, Seed
 from .._data.arrays import on_disk_error
 from .._data.border import check_factor
-from .._data.count_scale import AT_ONCE, PositiveValues, Summary, scale_of, scaled
+from .._data.count_scale import common_step, scale_of_step, scaled
 from .._models.variational import Parameters, VariationalFit, counts_of, variational_fit
 from .._models.variational_problem import (
     Counts,
@@ -28,21 +29,30 @@ from .._models.variational_problem import (
 )
 from .._solver.known import Known
 from .._solver.losses import KULLBACK_LEIBLER
-from ._block import UPDATES_OF_LOST_ROWS, Block, BlockInput, Plan, copy_of_rows
-from ._cluster import Blocks, reduce_tasks
-from ._data import Data, count_threads, load
+from ..estimators._bayesian import interval_ends
+from ._cluster import reduce_tasks
+from ._data import BlockInput, Blocks, ByRows, Data, count_threads, load, with_title
+from ._estimators import OnCluster, Self, documented, lazy
 from ._fit import ClusterFit, begin, pcg64_of
-from ._rows import BlockStatistics, Order, Rows, aligned_copy, with_title
-
-_BITS, _DIGIT = 64, 16  # of a number, and of the part of it by which values are counted at a time
+from ._rows import (
+    UPDATES_OF_LOST_ROWS,
+    Block,
+    BlockStatistics,
+    Factors,
+    Plan,
+    Rows,
+    Step,
+    aligned_copy,
+    copy_rows,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PosteriorOrder(Order):
+class PosteriorStep(Step):
     """An update of the posterior where it moves, and the sums to return then.
 
-    The rates are those of the update; without one, of the last, with which lost rows are found
-    again.  `scales` are what the components of the start are to be multiplied by.
+    The rates are those of the update; without one, of the last, with which lost rows are
+    recovered.  `scales` are what the components of the start are to be multiplied by.
     """
 
     prior_shape: float
@@ -51,8 +61,8 @@ class PosteriorOrder(Order):
     logs: bool = False
     asks: tuple[str, ...] = ()  # for "P", "bound" or "constant"
 
-    def find_again(self, block: Block, others: Mapping[str, Array]) -> Rows:
-        """Find the posterior again: its part of the bound has one maximum, given A."""
+    def recover(self, block: Block, others: Factors) -> Rows:
+        """Recover the posterior: its part of the bound has one maximum, given A."""
         S = padded(np.ones((block.n_rows, block.rank)), block.dtype)
         counts = Counts(block.relations[0])
         posterior = Posterior(S, block.rank, block.relations[0].term.threads)
@@ -60,7 +70,7 @@ class PosteriorOrder(Order):
             self._update(posterior, counts, others["A"])
         return Rows(S, posterior.E, posterior)
 
-    def obey(self, block: Block, rows: Rows, others: Mapping[str, Array]) -> BlockStatistics:
+    def run(self, block: Block, rows: Rows, others: Factors) -> BlockStatistics:
         A, counts = others["A"], Counts(block.relations[0])
         if rows.posterior is None:  # these are the rows of the start
             rows.scale(self.scales)
@@ -101,33 +111,36 @@ class ClusterVariationalSteps(VariationalSteps):
 
     def __init__(
         self,
-        blocks: Blocks,
+        fit: ClusterFit,
         scales: Array,
         S: DistantPosterior,
         A: Posterior,
         priors: dict[str, GammaPrior | LabelPrior],
         burn_in: int,
     ) -> None:
-        self._blocks, self._scales = blocks, scales
+        self._fit, self._scales = fit, scales
         S.set_rates(priors["S"].expectations)
         self.S, self.A, self.priors = S, A, priors
-        sums = self._ask(asks=("P", "constant"))
+        sums = self._run(self.step(("P", "constant")))
         self._P, self._constant = aligned_copy(sums["P"]), float(sums["constant"])
         super().__init__(S, A, priors, burn_in)
 
-    def _order(self, **what: Any) -> PosteriorOrder:
-        """Return an order for the rows as they are; `what` changes it."""
-        return PosteriorOrder(
-            number=self._blocks.number,
+    def step(
+        self, asks: tuple[str, ...] = (), moves: bool = False, logs: bool = False
+    ) -> PosteriorStep:
+        return PosteriorStep(
+            number=self._fit.number,
             names=("A",),
             prior_shape=self.priors["S"].shape,
             rates=self.S.rates[:, : self.S.rank],
             scales=self._scales,
-            **what,
+            asks=asks,
+            moves=moves,
+            logs=logs,
         )
 
-    def _ask(self, **what: Any) -> dict[str, Any]:
-        sums = self._blocks.obey(self._order(**what), {"A": self.A.F}).sums
+    def _run(self, step: PosteriorStep) -> dict[str, Any]:
+        sums = self._fit.run(step, {"A": self.A.F}).sums
         self.S.sums = sums["S"]
         return sums
 
@@ -135,40 +148,41 @@ class ClusterVariationalSteps(VariationalSteps):
         return self._P
 
     def update_S(self, prior_shape: float, rates: Array, logs: bool) -> None:
-        self._blocks.number += 1
+        self._fit.number += 1
         self.S.set_rates(rates)
-        sums = self._ask(moves=True, logs=logs, asks=("P",))
+        sums = self._run(self.step(("P",), moves=True, logs=logs))
         self.S.log_sum, self._P = float(sums["logs"]), aligned_copy(sums["P"])
 
     def bound_of_counts(self) -> float:
-        sums = self._ask(asks=("bound",))
+        sums = self._run(self.step(("bound",)))
         self.S.entries_bound = float(sums["bound"])
         return self._constant - float(sums["loss"])
 
-    def rows(self) -> list[Any]:
-        """Return futures of the expectations of the rows of S."""
-        return self._blocks.read(self._order(), copy_of_rows, {"A": self.A.F})
-
 
 def fit_variational(
-    X: Data, *, init: Any, random_state: Any, n_threads: int | None, **parameters: Any
+    X: Data,
+    *,
+    init: str | tuple[ByRows, Array],
+    random_state: Seed,
+    n_threads: int | None,
+    **parameters: Any,
 ) -> VariationalFit:
     """Fit the model to data on a cluster; S, and the groups of its rows, are dask arrays."""
     checked = Parameters(**parameters)
     threads = count_threads(n_threads)
     rng, rank = pcg64_of(random_state), checked.rank
-    by_name = isinstance(init, str)
-    if not by_name and (not isinstance(init, (tuple, list)) or len(init) != 2 or init[0] is None):
+    pair = isinstance(init, (tuple, list)) and len(init) == 2 and init[0] is not None
+    if not pair and not isinstance(init, str):
         raise ValueError(f"init must be the name of a start, or (S, A); got {init!r:.100}.")
-    data = load(X.client, X, threads, S=None if by_name else init[0])
+    data = load(X.client, X, threads, S=None if isinstance(init, str) else init[0])
     if data.on_disk:
         raise on_disk_error("BayesianNMF")
-    scale = checked.count_scale or scale_of(ClusterValues(data))
+    scale = checked.count_scale or _find_scale(data)
     titles = [(f"block {position}",) for position in data.positions]
     data = replace(data, futures=data.start(_as_counts, scale, parts=titles))
     plan = Plan(rank, (KULLBACK_LEIBLER, KULLBACK_LEIBLER), 1.0, data.lengths, threads)
     with ClusterFit(data, plan) as fit:
-        if by_name:
+        if isinstance(init, str):
             A, means, scales = begin(fit, init, rng, Known())
         else:
             shape = rank, data.shape[1]
@@ -181,78 +195,102 @@ def fit_variational(
         model = of_S, of_A, checked.priors(scale, None, *sizes), checked.burn_in
         steps = ClusterVariationalSteps(fit, scales, *model)
         run = checked.loop.run(steps, lambda: steps.show(scale), checked.burn_in)
-        S = data.array(steps.rows(), rank, data.dtype)
+        S = data.array(fit.read(steps.step(), copy_rows, {"A": of_A.F}), rank, data.dtype)
         groups = da.zeros(data.shape[0], dtype=np.int32, chunks=(tuple(data.rows),))
         return variational_fit(steps, run, scale, S, groups)
 
 
-def _as_counts(given: BlockInput, title: str, scale: float) -> BlockInput:
-    """Return what was given for a block, as counts."""
-    if not sp.issparse(given.X) and np.isnan(given.X.max()):
+def _as_counts(block: BlockInput, title: str, scale: float) -> BlockInput:
+    if not sp.issparse(block.X) and np.isnan(block.X.max()):
         raise ValueError(
             f"{title}: X must not contain NaN: BayesianNMF takes no missing entries. Fill them, or "
             "leave out their rows."
         )
-    return replace(given, X=with_title(title, counts_of, given.X, scale))
+    return replace(block, X=with_title(title, counts_of, block.X, scale))
 
 
-class BlockValues(PositiveValues):
-    """The entries of a block above 0, on its worker."""
+def _find_scale(data: Data) -> float:
+    """Return the factor of data in memory, as far as it needs no median of all entries."""
 
-    def histogram(self, prefix: int, shift: int) -> Array:
-        """Count values by some bits of them, from `shift` on, above which is a prefix."""
-        counts = np.zeros(1 << _DIGIT, dtype=np.int64)
-        for part in self.parts():
-            bits = (part.view(np.int64) >> shift) - (prefix << _DIGIT)
-            mine = bits[(bits >= 0) & (bits < len(counts))]
-            counts += np.bincount(mine, minlength=len(counts))
-        return counts
+    def ask(plus: Callable[[Any, Any], Any], task: Callable[..., Any], *arguments: float) -> Any:
+        return reduce_tasks(data.client, data.start(_ask_block, task, *arguments), plus)
 
-
-class ClusterValues(PositiveValues):
-    """The entries above 0 of data on a cluster: its scale of counts is that of data in memory."""
-
-    def __init__(self, data: Data) -> None:
-        self._data, self.dtype = data, data.dtype
-        self._summary = self._ask(_both, "summary")
-
-    def small(self, limit: float) -> Array:
-        first = self._ask(lambda a, b: np.concatenate([a, b])[:AT_ONCE], "small", limit)
-        return np.asarray(first)
-
-    def agree(self, step: float, largest: float) -> bool:
-        return bool(self._ask(operator.and_, "agree", step, largest))
-
-    def median(self) -> float:
-        count = self.summary().count
-        middle = {(count - 1) // 2, count // 2}
-        return float(np.mean(np.array([self._ranked(i) for i in middle], dtype=self.dtype)))
-
-    def _ranked(self, rank: int) -> float:
-        """Return the value that a number of others precede, found from its first bits on."""
-        prefix = 0  # as integers, the bits of positive numbers are in their order
-        for shift in range(_BITS - _DIGIT, -1, -_DIGIT):
-            below = np.cumsum(self._ask(operator.add, "histogram", prefix, shift))
-            digit = int(np.searchsorted(below, rank, side="right"))
-            rank -= int(below[digit - 1]) if digit else 0
-            prefix = prefix << _DIGIT | digit
-        return float(np.array(prefix, dtype=np.uint64).view(np.float64))
-
-    def _ask(self, plus: Callable[[Any, Any], Any], query: str, *arguments: Any) -> Any:
-        """Ask all blocks; answers are put together in the order of the blocks."""
-        answers = self._data.start(_answer, query, *arguments)
-        return reduce_tasks(self._data.client, answers, plus)
+    step = common_step(ask, data.dtype)
+    if step is None:
+        raise ValueError(
+            "count_scale must be a number for data on a cluster that are not multiples of a common "
+            "step, as counts are; got 'auto'. In memory, 2 / median of the entries above 0 is used."
+        )
+    return scale_of_step(step)
 
 
-def _answer(given: BlockInput, query: str, *arguments: Any) -> Any:
-    return getattr(BlockValues(given.X), query)(*arguments)
+def _ask_block(block: BlockInput, task: Callable[..., Any], *arguments: float) -> Any:
+    return task(block.X, *arguments)
 
 
-def _both(first: Summary, second: Summary) -> Summary:
-    return Summary(
-        first.count + second.count,
-        min(first.smallest, second.smallest),
-        max(first.largest, second.largest),
-        first.integers and second.integers,
-        math.gcd(first.divisor, second.divisor),
-    )
+@documented
+class BayesianNMF(OnCluster, estimators.BayesianNMF):
+    """Poisson-gamma NMF by variational Bayes of data on a Dask cluster.
+
+    The model is that of :class:`ssnmf_fast.BayesianNMF`.  In every iteration each worker updates
+    the posteriors of the rows of S that belong to its blocks, and sends their sums for A, which are
+    added in a fixed order.  So the result does not depend on the number of workers.
+
+    Parameters
+    ----------
+    init : {"auto", "random", "least-squares", "random-acol"} or tuple of arrays
+        Start, as in memory; in a tuple (S, A), S may be a dask array.
+    count_scale : float or "auto"
+        As in memory; "auto" needs X whose entries are multiples of a common step, as counts are.
+    n_threads, callback
+        As in :func:`ssnmf_fast.dask.factorize`.
+
+    Attributes
+    ----------
+    representation_ : dask.array.Array, shape (n, r)
+        Posterior expectations of S, cut as X is.
+    representation_groups_ : dask.array.Array, shape (n,)
+        Row of `representation_rates_` for every sample; here always 0.
+
+    See Also
+    --------
+    ssnmf_fast.dask.factorize : Point estimates, also of data on disk.
+
+    Notes
+    -----
+    When a worker is lost, its blocks are loaded again by another one, and the posteriors of their
+    rows are computed again, given that of A.
+    """
+
+    _kind: ClassVar = estimators.BayesianNMF
+    _left_out: ClassVar[tuple[str, ...]] = ("representation_", "representation_groups_")
+
+    def fit(  # type: ignore[override]
+        self: Self, X: Blocks, y: object = None, *, client: Client | None = None
+    ) -> Self:
+        """Learn the posteriors from samples on the cluster.
+
+        Parameters
+        ----------
+        X, client
+            As in :func:`ssnmf_fast.dask.factorize`, but without NaN, and not in files.
+        y : ignored
+        """
+        return super().fit(X, y, client=client)
+
+    def _fit_variational(self, X: Data, groups: Array | None, **arguments: Any) -> VariationalFit:
+        del groups, arguments["n_starts"]  # there are no labels, and there is one start
+        return fit_variational(X, **arguments)
+
+    transform = lazy(estimators.BayesianNMF.transform)
+
+    def interval_representation(self, level: float = 0.9) -> tuple[da.Array, da.Array]:
+        """Return credible intervals of the entries of `representation_`.
+
+        Returns
+        -------
+        low, high : dask.array.Array, shape (n, r)
+            Quantiles of the gamma posteriors, lazy.
+        """
+        check_is_fitted(self)
+        return interval_ends(self.representation_, self.representation_rates_, level)

@@ -1,36 +1,110 @@
-"""Tasks on a Dask cluster: one for each block, on its worker, and sums of their statistics.
+"""Tasks on a Dask cluster that may lose workers: waiting, starting again, sums in a fixed order.
 
-Results are added in a fixed tree over the numbers of the blocks, so that they do not depend on the
-number of workers.  Everything else is left to Dask: where data go, what is computed again when a
-worker is lost, and how results travel.
+Sums are added in a fixed tree over the blocks, so that they do not depend on the number of workers.
+Dask decides where data are, computes again what a worker has lost, and transports results.
+
+Python drops an exception that a destructor raises, and with it an interrupt (Ctrl-C) that arrives
+while a future of Dask is deleted, which a fit does all the time.  Therefore a fit notes what is
+dropped, and its next wait raises it.
 """
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
+import inspect
 import logging
 import operator
-import pickle
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, TypeVar
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from time import monotonic, time
+from typing import Any, NamedTuple, TypeVar
 
 import dask
 import numpy as np
-from distributed import Client, get_client
+from distributed import Client, Future, Scheduler, get_client
+from distributed.client import FutureCancelledError, FuturesCancelledError
+from distributed.comm import CommClosedError
+from distributed.scheduler import TaskState, WorkerState
 
 from .._common.arrays import Array
-from . import _rows, _waiting
-from ._rows import BlockStatistics, Order, aligned_copy, forget, read, run_task
-from ._waiting import GOES_ON, WorkersLostError, ask, finish, logger, note_interrupts, result_of
 
 Result = TypeVar("Result")
-Self = TypeVar("Self", bound="Blocks")
+
+logger = logging.getLogger("ssnmf_fast.dask")
 
 ATTEMPTS = 10
+POLL_INTERVAL = 1.0  # seconds between two looks at the cluster
+WARN_AFTER = 5.0  # no task can run: the log states why
+IDLE_TIMEOUT = 10.0  # nobody works on a task: it was lost, and is started again
+SCHEDULER_TIMEOUT = 60.0  # the scheduler does not answer: it is lost
+GIVE_UP_AFTER = 300.0  # no task can run, or results do not arrive: the fit ends
+_HEARTBEAT_TIMEOUT = 5.0  # without a heartbeat, what a worker last reported may be outdated
+
+_OWN_COPIES = 4  # workers that data are sent to one by one
+
+_AT_WORK = ("executing", "long-running", "flight", "resumed")
+_DUE = ("ready", "constrained", "fetch")  # what a worker that is not paused starts by itself
+
+_LOST = (
+    CommClosedError,
+    FutureCancelledError,
+    FuturesCancelledError,
+    OSError,
+    TimeoutError,
+    asyncio.TimeoutError,
+)
+GOES_ON = "A fit with checkpoint= goes on by init=ssnmf_fast.load(path)."
 
 
-def check_client(client: Any) -> Client:
-    """Return the client that is given, or the one that is in use."""
+class SchedulerLostError(RuntimeError):
+    """The scheduler of the cluster no longer answers."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The scheduler of the Dask cluster no longer answers, and the fit has stopped. Start a "
+            f"cluster again. {GOES_ON}"
+        )
+
+
+class WorkersLostError(RuntimeError):
+    """Results were lost with workers of the cluster, and must be requested again."""
+
+
+_interrupted = False  # since the outermost context began
+
+
+@contextmanager
+def note_interrupts() -> Iterator[None]:
+    """Note interrupts that are dropped, for `_raise_interrupt`."""
+    global _interrupted
+    before = sys.unraisablehook
+
+    def note(unraisable: Any) -> None:
+        global _interrupted
+        if isinstance(unraisable.exc_value, KeyboardInterrupt):
+            _interrupted = True
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = note
+    try:
+        yield
+        _raise_interrupt()
+    finally:
+        sys.unraisablehook = before
+        _interrupted = False
+
+
+def _raise_interrupt() -> None:
+    if _interrupted and threading.current_thread() is threading.main_thread():
+        raise KeyboardInterrupt
+
+
+def check_client(client: Client | None) -> Client:
+    """Return the client, or the one in use."""
     if client is None:
         try:
             return get_client()
@@ -47,186 +121,306 @@ def check_client(client: Any) -> Client:
 
 
 def add_in_tree(
-    client: Client, parts: list[Any], plus: Callable[[Any, Any], Any], n_sums: int = 1
-) -> list[Any]:
+    client: Client, parts: list[Future], plus: Callable[..., Any], n_sums: int = 1
+) -> list[Future]:
     """Start sums in a fixed tree; return futures of the last ones, `parts` gets all of them."""
     level = list(parts)
     while len(level) > n_sums:
         n_pairs = len(level) // 2
-        pairs = level[: 2 * n_pairs : 2], level[1::2]
-        sums = client.map(plus, *pairs, pure=False)  # one message
+        sums = client.map(plus, level[: 2 * n_pairs : 2], level[1::2], pure=False)  # one message
         parts += sums
-        level = sums + ([level[-1]] if len(level) % 2 else [])
+        level = sums + level[2 * n_pairs :]
     return level
 
 
 def reduce_tasks(
-    client: Client, futures: Sequence[Any], plus: Callable[[Any, Any], Any] = operator.add
+    client: Client, futures: Sequence[Future], plus: Callable[..., Any] = operator.add
 ) -> Any:
     """Return the sum of results, added in a fixed tree over the blocks."""
     return result_of(client, add_in_tree(client, list(futures), plus)[0])
 
 
-def keep_value(client: Client, value: Array) -> Any:
-    """Return a future of an array that is kept by the scheduler: no worker can take it away."""
+def keep_value(client: Client, value: Array) -> Future:
+    """Return a future of an array that the scheduler keeps: it is not lost with a worker."""
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):
         return client.submit(np.asarray, value, pure=False)
 
 
-def insist(
-    client: Client, attempt: Callable[[], Result], mend: Callable[[], None] = lambda: None
+def retry(
+    client: Client, attempt: Callable[[], Result], repair: Callable[[], None] = lambda: None
 ) -> Result:
-    """Return what an attempt returns; make it again if workers are lost, after `mend`."""
-    trouble: WorkersLostError | None = None
+    """Return what an attempt returns; repeat it if workers are lost, after a repair."""
+    last: WorkersLostError | None = None
     for number in range(ATTEMPTS):
         try:
             if number:
-                mend()
+                repair()
             return attempt()
         except WorkersLostError as error:
-            trouble = error
+            last = error
             ask(client, client.nthreads)  # raises SchedulerLostError unless there is an answer
     raise WorkersLostError(
         f"Workers of the Dask cluster were lost {ATTEMPTS} times in one step, and the fit has "
         f"stopped. Look at their logs; they may have run out of memory. {GOES_ON}"
-    ) from trouble
+    ) from last
 
 
-def _find_homes(
-    keys: Sequence[Any], before: Sequence[str], dask_scheduler: Any = None
-) -> list[str]:
-    """Return for each key a worker that has it, or "": one that stays, as before if it can."""
-    found = []
-    for key, home in zip(keys, before, strict=True):
-        task = dask_scheduler.tasks.get(key)
-        workers = (task and task.who_has) or ()
-        having = [(w.status.name != "running", w.address != home, w.address) for w in workers]
-        found.append(min(having, default=("",))[-1])
-    return found
+def ask(
+    client: Client,
+    method: Callable[..., Any],
+    *arguments: Any,
+    seconds: float | None = None,
+    **options: Any,
+) -> Any:
+    """Return what a method of the client returns that needs an answer of the scheduler."""
+    watch = _until(seconds or SCHEDULER_TIMEOUT, SchedulerLostError())
+    try:
+        return _poll(client, watch, method, *arguments, **options)
+    except _LOST as error:
+        raise SchedulerLostError from error
 
 
-class Blocks:
-    """Blocks of a fit, each on its worker, where its rows of S are, and where its tasks go.
+def scatter(
+    client: Client, data: Sequence[object], places: Sequence[str]
+) -> dict[str, list[Future]]:
+    """Send data to workers; return futures for each place, for one step: they are lost with it.
 
-    As a context, it lets the workers drop in the end what they keep for the fit.
+    If the client sends to workers directly, up to four of them get copies at the same time: one
+    would have to wait until another has it.  More of them get it from each other.
+
+    A worker that leaves while data are sent to it may block the scheduler.  Therefore data are sent
+    to these places only, whose loss is noticed at once.
     """
+    workers = sorted(set(places))
+    direct = client.direct_to_workers and len(workers) <= _OWN_COPIES
+    groups = [[worker] for worker in workers] if direct else [workers]
 
-    def __init__(self, client: Client, futures: list[Any], fit: str) -> None:
-        self.client, self.futures, self._fit = client, futures, fit
-        self._places: list[str] = []
-        self._held: list[Any] = []  # futures of the last task
-        self._count = 0
-        self.number = 0  # of the last order that changed the rows
-        self._interrupts = note_interrupts()
-        self.locate()
+    async def send() -> list[list[Future]]:
+        sent = (client.scatter(data, hash=False, workers=group or None) for group in groups)
+        return list(await asyncio.gather(*sent))
 
-    def locate(self) -> None:
-        """Wait for all blocks, and see where they are."""
-        insist(self.client, self._locate)
+    error = WorkersLostError(f"A worker has taken no data for {SCHEDULER_TIMEOUT:.0f} s. {GOES_ON}")
+    watch = _until(SCHEDULER_TIMEOUT, error, _Watch(client, [], places).look)
+    try:
+        received = _poll(client, watch, send)
+    except (*_LOST, KeyError) as error:  # a KeyError for a worker that has just gone
+        raise _loss_error(client) from error
+    pairs = zip(groups, received, strict=True)
+    return {place: copies for group, copies in pairs for place in group or [""]}
 
-    def _locate(self) -> None:
+
+def _until(
+    seconds: float, error: RuntimeError, look: Callable[[], None] = lambda: None
+) -> Callable[[], None]:
+    """Return what looks, and raises an error when the time is over."""
+    end = monotonic() + seconds
+
+    def watch() -> None:
+        look()
+        if monotonic() > end:
+            raise error
+
+    return watch
+
+
+def result_of(client: Client, futures: Any, places: Sequence[str] = ()) -> Any:
+    """Return the results of futures, some of which can be computed in these places only."""
+    return _of_futures(client, futures, places, client.gather, futures)
+
+
+def finish(client: Client, futures: Sequence[Future]) -> None:
+    """Wait until futures are finished; raise what they raised."""
+
+    async def wait() -> None:
+        while not all(future.done() for future in futures):
+            await asyncio.sleep(POLL_INTERVAL / 100)
+
+    _of_futures(client, futures, (), wait)
+    for future in futures:
+        if future.status in ("error", "cancelled"):
+            result_of(client, future)
+    if any(future.status != "finished" for future in futures):
+        raise _loss_error(client)
+
+
+def cancel(client: Client, futures: Sequence[Future]) -> None:
+    """Cancel futures, if the scheduler still answers."""
+    if client.status == "running":
+        with suppress(SchedulerLostError):
+            ask(client, client.cancel, list(futures), force=True)
+
+
+def _loss_error(client: Client) -> RuntimeError:
+    if client.status != "running":
+        return SchedulerLostError()
+    return WorkersLostError(f"Workers of the Dask cluster were lost in a step. {GOES_ON}")
+
+
+def _of_futures(
+    client: Client,
+    futures: Future | Sequence[Future],
+    places: Sequence[str],
+    method: Callable[..., Any],
+    *arguments: object,
+) -> Any:
+    """Return what a method returns that waits for futures, while somebody works on them."""
+    flat = [futures] if isinstance(futures, Future) else list(futures)
+    try:
+        return _poll(client, _Watch(client, flat, places).look, method, *arguments)
+    except KeyboardInterrupt:
+        cancel(client, flat)
+        raise
+    except _LOST as error:
+        if any(future.status == "error" for future in flat):
+            raise  # the error of a task
+        if "restart" in str(error):
+            raise RuntimeError(
+                "The Dask cluster was restarted in a fit, which takes all data and results from "
+                f"it. Fit again. {GOES_ON}"
+            ) from error
+        raise _loss_error(client) from error
+
+
+def _poll(
+    client: Client,
+    look: Callable[[], None],
+    method: Callable[..., Any],
+    *arguments: object,
+    **options: object,
+) -> Any:
+    """Return what a method of the client returns, called on its loop; `look` meanwhile."""
+
+    async def call() -> tuple[Any, BaseException | None]:
         try:
-            finish(self.client, self.futures)
-        except WorkersLostError as error:
-            for number, future in enumerate(self.futures):
-                if future.cancelled():
-                    raise RuntimeError(
-                        f"The data of block {number} were lost, and Dask cannot make them again: "
-                        "they were scattered, or were cancelled, as client.restart() does. Give a "
-                        f"dask array, delayed objects or files. {GOES_ON}"
-                    ) from error
-            raise
-        keys = [future.key for future in self.futures]
-        given = keys, self._places or [""] * len(keys)  # rows of S stay where they are
-        places = ask(self.client, self.client.run_on_scheduler, _find_homes, *given)
-        if not all(places):
-            raise WorkersLostError("A worker was lost while the blocks were located.")
-        self._places = places
+            result = method(*arguments, **options)
+            return (await result if inspect.isawaitable(result) else result), None
+        except Exception as error:  # some kinds of them would cancel this call instead
+            return None, error
 
-    def anywhere(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """Start a task for every block at its place, or at another one if that is gone."""
-        submit, where = self.client.submit, {"allow_other_workers": True, "pure": False}
-        return [
-            submit(task, future, *arguments, workers=[place], **where)
-            for future, place in zip(self.futures, self._places, strict=True)
-        ]
+    if client.status != "running":
+        raise SchedulerLostError
+    handle = asyncio.run_coroutine_threadsafe(call(), client.loop.asyncio_loop)
+    try:
+        while True:
+            _raise_interrupt()
+            try:
+                result, error = handle.result(POLL_INTERVAL)
+                break
+            except concurrent.futures.TimeoutError:
+                if client.status != "running":
+                    raise SchedulerLostError from None
+                look()
+    finally:
+        handle.cancel()
+    if error is not None:
+        raise error
+    return result
 
-    def replace(self, task: Callable[..., Any], *arguments: Any) -> None:
-        """Make every block anew where it is, from what it was."""
-        self.futures = self.anywhere(task, *arguments)
-        self.locate()
 
-    def collect(
-        self, task: Callable[..., BlockStatistics], each: Sequence[Any], *factors: Array
-    ) -> BlockStatistics:
-        """Return the sum of the statistics that a task returns for all blocks with an argument.
+class _State(NamedTuple):
+    """How far tasks are, and which workers there are."""
 
-        Blocks of a worker that is lost come to another one, where Dask makes them again, and the
-        task is started once more.
-        """
-        return insist(self.client, lambda: self._collect(task, each, *factors), self.locate)
+    done: bool  # all results are in memory, or are errors
+    busy: bool  # something that the tasks need is being computed, or is on its way
+    unrunnable: bool  # a task waits for a worker that may run it
+    workers: list[str]
+    paused: dict[str, str]  # workers that take no tasks, with their memory
 
-    def _collect(
-        self, task: Callable[..., BlockStatistics], each: Sequence[Any], *factors: Array
-    ) -> BlockStatistics:
-        client, started = self.client, list[Any]()
-        self._count += 1
-        try:
-            sent = _waiting.scatter(client, list(factors), self._places) if factors else {}
-            shared = [sent.get(place, []) for place in self._places]
-            numbers = range(len(self.futures))
-            keys = [f"{self._fit}-{task.__name__}-{self._count}-{number}" for number in numbers]
-            given = self.futures, [task] * len(keys), each, *zip(*shared, strict=True)
-            # All in one message, with the place of each.
-            where = dict(zip(keys, self._places, strict=True)).__getitem__
-            with dask.annotate(workers=where, allow_other_workers=False):
-                started += client.map(run_task, *given, key=keys, pure=False)
-            # The last sum is the caller's where workers send to it directly, which saves a way.
-            last = add_in_tree(client, started, operator.add, 2 if client.direct_to_workers else 1)
-            # What is no longer needed is told with the new tasks: messages by themselves would let
-            # those wait.
-            self._held = [started, sent]
-            sums: list[BlockStatistics] = result_of(client, last, self._places)
-        except BaseException:
-            _waiting.cancel(client, started)
-            raise
-        found = sums[0].copied(aligned_copy)
-        for other in sums[1:]:
-            found.add(other)
-        if logger.isEnabledFor(logging.INFO):  # factors go to every worker, and sums come back
-            n_workers = len(set(self._places))
-            size = sum(F.nbytes for F in factors) + len(pickle.dumps(found, protocol=5))
-            moved = n_workers * size / 1e6
-            logger.info("%d workers: %.1f MB moved (%s)", n_workers, moved, keys[-1])
-        return found
 
-    def obey(self, order: Order, factors: Mapping[str, Array]) -> BlockStatistics:
-        """Return the statistics of all blocks after an order."""
-        others = (factors[name] for name in order.names)
-        return self.collect(_rows.work, [order] * len(self.futures), *others)
+def _look_at_tasks(keys: Sequence[str], dask_scheduler: Scheduler = None) -> _State:
+    """Return how far the tasks with these keys are; this runs on the scheduler."""
+    workers = dask_scheduler.workers
+    paused = {
+        address: f"{worker.metrics.get('memory', 0) >> 20} of {worker.memory_limit >> 20} MiB"
+        for address, worker in workers.items()
+        if worker.status.name == "paused"
+    }
+    tasks = [dask_scheduler.tasks.get(key) for key in keys]
+    needed, waiting = set[TaskState](), {task for task in tasks if task is not None}
+    while waiting:
+        task = waiting.pop()
+        needed.add(task)
+        waiting |= set(task.waiting_on or ()) - needed
+    return _State(
+        done=all(task is not None and task.state in ("memory", "erred") for task in tasks),
+        busy=any(
+            (task.state == "processing" and _works(task.processing_on))
+            or (task.state == "queued" and len(paused) < len(workers))
+            for task in needed
+        ),
+        unrunnable=not workers
+        or any(
+            task.state in ("no-worker", "queued")
+            or (task.state == "processing" and task.processing_on.address in paused)
+            for task in needed
+        ),
+        workers=list(workers),
+        paused=paused,
+    )
 
-    def read(
-        self, order: Order, what: Callable[..., Array], factors: Mapping[str, Array]
-    ) -> list[Any]:
-        """Return futures of what a function makes of the rows of each block, on any worker."""
-        shared = [keep_value(self.client, factors[name]) for name in order.names]
 
-        def attempt() -> list[Any]:
-            futures = self.anywhere(run_task, read, order, what, *shared)
-            finish(self.client, futures)  # before the workers drop the rows
-            return futures
+def _works(worker: WorkerState) -> bool:
+    """Whether a worker is at work, according to its last heartbeat."""
+    counts = worker.metrics.get("task_counts")
+    if counts is None or time() - worker.last_seen > _HEARTBEAT_TIMEOUT:
+        return True
+    states = _AT_WORK if worker.status.name == "paused" else _AT_WORK + _DUE
+    return any(
+        n > 0 and (state if isinstance(state, str) else state[-1]) in states
+        for state, n in counts.items()
+    )
 
-        return insist(self.client, attempt, self.locate)
 
-    def __enter__(self: Self) -> Self:
-        self._interrupts.__enter__()
-        return self
+class _Watch:
+    """Looks at the cluster during a wait for futures."""
 
-    def __exit__(self, *error: Any) -> None:
-        try:
-            self._interrupts.__exit__(*error)
-        finally:
-            if self.client.status == "running":
-                with suppress(RuntimeError):
-                    options: dict[str, Any] = {"on_error": "ignore", "seconds": _waiting.IDLE}
-                    ask(self.client, self.client.run, forget, self._fit, **options)
+    def __init__(self, client: Client, futures: Sequence[Future], places: Sequence[str]) -> None:
+        self._client, self._futures, self._places = client, futures, set(places)
+        self._workers = self._places  # at the last look
+        self._since: float | None = None  # the first look at which nobody worked
+        self._warned = False
+
+    def look(self) -> None:
+        """Raise an error if waiting is of no use."""
+        keys = [future.key for future in self._futures]
+        now: _State = ask(self._client, self._client.run_on_scheduler, _look_at_tasks, keys)
+        workers = set(now.workers)
+        if lost := self._workers - workers:
+            logger.warning(
+                "workers were lost, often for lack of memory (see their logs): %s; %d are left, "
+                "and their work is done again",
+                ", ".join(sorted(lost)),
+                len(workers),
+            )
+        self._workers = workers
+        if gone := sorted(self._places - workers):
+            raise WorkersLostError(f"Workers were lost: {', '.join(gone)}.")
+        if now.busy:
+            self._since, self._warned = None, False
+            return
+        self._since = self._since or monotonic()
+        seconds = monotonic() - self._since
+        arriving = now.done and all(future.status == "finished" for future in self._futures)
+        waits = now.unrunnable or arriving
+        if waits and seconds > GIVE_UP_AFTER:
+            raise RuntimeError(
+                f"{_why(now)}, since {seconds:.0f} s, and the fit has stopped. {GOES_ON}"
+            )
+        if not waits and seconds > IDLE_TIMEOUT:
+            raise WorkersLostError(
+                f"Tasks were lost: nobody has worked on them for {seconds:.0f} s. {GOES_ON}"
+            )
+        if now.unrunnable and seconds > WARN_AFTER and not self._warned:
+            self._warned = True
+            logger.warning("%s; the fit waits up to %.0f s", _why(now), GIVE_UP_AFTER)
+
+
+def _why(now: _State) -> str:
+    if not now.workers:
+        return "The Dask cluster has no worker (where they end again and again, it is often memory)"
+    if len(now.paused) == len(now.workers):
+        memory = ", ".join(f"{address} ({each})" for address, each in now.paused.items())
+        return f"All workers of the Dask cluster are paused, for their memory is full: {memory}"
+    if now.unrunnable:
+        return "No worker of the Dask cluster takes a task that the fit needs"
+    return "Results of the Dask cluster do not arrive"

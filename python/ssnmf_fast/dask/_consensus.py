@@ -5,42 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from os import PathLike
+from inspect import signature
 from typing import Any
 
+import dask.array as da
 import scipy.sparse as sp
-from distributed import Client
+from distributed import Client, Future
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .._data.border import CleanMatrix
+from .._data.csr_file import CsrFile
 from .._models.factorize import factorize
 from ..selection import Consensus
+from ..selection import consensus as consensus_in_memory
 from ..selection._consensus import agreement
 from ..selection._starts import Recipe, Start, start_of
-from ._block import as_matrix
-from ._cluster import check_client, insist
-from ._data import count_threads
-from ._on_cluster import gather
-from ._waiting import cancel, note_interrupts, result_of, scatter
+from ._cluster import cancel, check_client, note_interrupts, result_of, retry, scatter
+from ._data import as_matrix, count_threads
 
 
 def consensus(
-    X: Any,
+    X: Matrix | CsrFile | da.Array,
     n_components: int,
     *,
-    n_starts: int = 100,
-    loss: str | float = "frobenius",
-    distance_threshold: float = 0.5,
-    neighborhood_fraction: float = 0.3,
-    X_weights: Any = None,
-    max_iter: int = 1000,
-    tol: float = 1e-5,
-    init: str = "random",
-    folder: str | PathLike[str] | None = None,
     n_threads: int | None = None,
-    random_state: Any = None,
-    verbose: int = 0,
     client: Client | None = None,
+    **options: Any,
 ) -> Consensus:
     """Factorize X from many random starts on a cluster, and return what they agree on.
 
@@ -50,18 +40,17 @@ def consensus(
     Parameters
     ----------
     X : array_like, scipy.sparse, CsrFile or dask.array.Array, shape (n, m)
-        Samples by features, nonnegative.  A dask array comes to the caller; a file must be there
+        Samples by features, nonnegative.  A dask array is sent to the caller; a file must be there
         for all workers.
-    n_components, n_starts, loss, distance_threshold, neighborhood_fraction, X_weights, max_iter, \
-tol, init, random_state, verbose
-        As in :func:`ssnmf_fast.consensus`.
-    folder : path, optional
-        Where the caller keeps the result of every start, as in :func:`ssnmf_fast.consensus`, which
-        can go on with it too.
+    n_components : int
+        Rank r, at least 1.
     n_threads : int, optional
         Threads of each task; None takes one, since a worker runs several tasks at a time.
     client : dask.distributed.Client, optional
         None takes the one in use.
+    **options
+        The other arguments of :func:`ssnmf_fast.consensus` except `n_jobs`: `n_starts`, `loss`,
+        `folder` and so on.  The folder is one of the caller, and serves both functions.
 
     Returns
     -------
@@ -89,13 +78,22 @@ tol, init, random_state, verbose
     >>> found.usage.shape
     (100, 2)
     """
-    fitting = {"loss": loss, "X_weights": X_weights, "max_iter": max_iter, "tol": tol}
-    given = n_components, n_starts, distance_threshold, neighborhood_fraction, init, random_state
-    recipe = Recipe.checked(*given, fitting)
+    if "n_jobs" in options:
+        raise TypeError("consensus on a cluster has no argument n_jobs: each start is a task.")
+    bound = signature(consensus_in_memory).bind(X, n_components, n_threads=n_threads, **options)
+    bound.apply_defaults()
+    settings = dict(bound.arguments)
+    observed = settings["folder"], n_threads, settings["verbose"]
+    for name in ("X", "n_jobs", "n_threads", "folder", "verbose"):
+        del settings[name]
+    fitting = {name: settings.pop(name) for name in ("loss", "X_weights", "max_iter", "tol")}
+    recipe = Recipe.checked(fitting=fitting, **settings)
     client = check_client(client)
     fits = partial(_fit_on_workers, client, count_threads(n_threads))
     with note_interrupts():
-        return agreement(as_matrix(gather(client, X)), recipe, fits, folder, n_threads, verbose)
+        if isinstance(X, da.Array):
+            X = result_of(client, client.compute(X))
+        return agreement(as_matrix(X), recipe, fits, *observed)
 
 
 def _fit_on_workers(
@@ -108,7 +106,7 @@ def _fit_on_workers(
 ) -> Iterator[Start]:
     """Give the starts in their order; all are begun at once."""
     shared = _Shared(X.matrix, samples, {**recipe.fitting, "n_threads": threads})
-    started: dict[int, Any] = {}
+    started: dict[int, Future] = {}
 
     def begin(number: int) -> None:
         """Start what is not done; a lost worker may have had the data, which are sent again."""
@@ -117,13 +115,13 @@ def _fit_on_workers(
             started[later] = client.submit(_fit, sent, seeds[later], pure=False)
 
     def take(number: int) -> Start:
-        found: Start = result_of(client, started[number])
-        return found
+        start: Start = result_of(client, started[number])
+        return start
 
     try:
-        insist(client, partial(begin, 0))
+        retry(client, partial(begin, 0))
         for number in range(len(seeds)):
-            yield insist(client, partial(take, number), partial(begin, number))
+            yield retry(client, partial(take, number), partial(begin, number))
             del started[number]
     finally:
         cancel(client, [*started.values()])
@@ -133,7 +131,7 @@ def _fit_on_workers(
 class _Shared:
     """What all tasks take: clean data, the samples whose components are kept, the settings."""
 
-    matrix: Any
+    matrix: Matrix | CsrFile
     samples: Array
     arguments: dict[str, Any]
 

@@ -1,34 +1,149 @@
-"""What a user gives, cut by rows, and the data of a fit: checked blocks on the workers."""
+"""Data of a user, cut by rows into checked blocks on the workers."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import dask.array as da
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
+from dask import delayed
 from dask.delayed import Delayed
 from distributed import Client, Future
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype
-from .._data.border import check_integer
-from .._data.csr_file import open_csr
-from .._solver.build import as_weights
-from . import _block as _build
-from ._block import BlockInfo
-from ._rows import with_title
-from ._waiting import result_of
+from .._data.border import CleanMatrix, check_data, check_integer, check_matrix
+from .._data.csr_file import CsrFile, open_csr
+from .._solver.build import as_weights, sparse_labels
+from .._solver.weights import Weights
+from ._cluster import check_client, result_of
+
+Blocks: TypeAlias = "da.Array | Sequence[Delayed | Future | str | Path]"
+ByRows: TypeAlias = "Blocks | Matrix | Sequence[Any]"  # what has a row for each sample
+FilePath: TypeAlias = "str | Path"
+RowWeights: TypeAlias = "ByRows | Weights | None"
 
 MEMORY = 1 << 28  # bytes of the rows of one file at a time
 
 _BLOCKS = (Delayed, Future, str, Path)
+_ERRORS = (ValueError, TypeError, MemoryError, FileNotFoundError)  # whose class stays
+_NAMES = {"support": "S_support", "S": "init[0] (S)"}  # of arguments
+
+
+class SinglePickle:
+    """Something whose arrays are sent between workers in one piece.
+
+    Arrays that are sent separately are cut out of a message, where they may be misaligned.
+    """
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _restore, (type(self), pickle.dumps(vars(self), protocol=5))
+
+
+def _restore(kind: type, contents: bytes) -> object:
+    result: object = object.__new__(kind)
+    vars(result).update(pickle.loads(contents))
+    return result
+
+
+@dataclass(frozen=True)
+class BlockInput(SinglePickle):
+    """Checked data of a block of rows."""
+
+    X: Any  # Matrix | CsrFile
+    Y: Matrix | None = None
+    X_weights: Weights | None = None
+    Y_weights: Weights | None = None
+    support: Matrix | None = None
+    S: Matrix | None = None
+    covariates: Matrix | None = None
+
+
+@dataclass(frozen=True)
+class BlockInfo:
+    """What the caller needs to know of a block, or of all."""
+
+    n_columns: int
+    n_labels: int | None
+    dtype: np.dtype[Any]
+    on_disk: bool
+    nonzeros: tuple[int, int]  # of X and Y
+    n_fixed: int  # fixed columns of S
+
+
+def with_title(title: str, task: Callable[..., Any], *arguments: object, **options: object) -> Any:
+    """Run a task; an error names the block."""
+    try:
+        return task(*arguments, **options)
+    except Exception as error:
+        kind = type(error) if type(error) in _ERRORS else RuntimeError
+        raise kind(f"{title}: {error}") from error
+
+
+def as_matrix(Z: Any) -> Any:
+    """Return a chunk of pydata/sparse as a SciPy matrix; arrays from the network are copied."""
+    if hasattr(Z, "to_scipy_sparse"):
+        return sp.csr_array(Z.to_scipy_sparse())
+    if isinstance(Z, np.ndarray) and not Z.flags.aligned:
+        return Z.copy()
+    return Z
+
+
+def weights_of(parts: tuple[Weights, Matrix | None] | None) -> Weights | None:
+    """Return the weights of a block from those without rows, and from the rows."""
+    if parts is None:
+        return None
+    weights, rows = parts
+    return weights if rows is None else weights.with_part(as_matrix(rows))
+
+
+def _check_block(
+    X: BlockInput | CsrFile | Matrix,
+    threads: int,
+    dtype: np.dtype[Any] | None,
+    *,
+    Y: Matrix | None = None,
+    X_weights: tuple[Weights, Matrix | None] | None = None,
+    Y_weights: tuple[Weights, Matrix | None] | None = None,
+    **others: Matrix,
+) -> BlockInput:
+    """Return the data of a block, checked and converted."""
+    clean = CleanMatrix(X.X) if isinstance(X, BlockInput) else as_matrix(X)
+    checked = check_data(clean, threads, dtype)
+    if Y is not None:
+        Y = check_matrix(as_matrix(Y), "Y", dtype=checked.dtype, ordinary=True)
+        if Y.shape[0] != checked.shape[0]:
+            raise ValueError(
+                f"Y must have the rows of X; got {Y.shape[0]} rows, and X has {checked.shape[0]}."
+            )
+        Y = sparse_labels(Y)
+    return BlockInput(checked, Y, weights_of(X_weights), weights_of(Y_weights), **others)
+
+
+def _info_of(block: BlockInput) -> BlockInfo:
+    X, Y, covariates = block.X, block.Y, block.covariates
+    on_disk = isinstance(X, CsrFile)
+    return BlockInfo(
+        n_columns=X.shape[1],
+        n_labels=None if Y is None else Y.shape[1],
+        dtype=X.dtype,
+        on_disk=on_disk,
+        nonzeros=(X.nnz if on_disk else _nonzeros(X), 0 if Y is None else _nonzeros(Y)),
+        n_fixed=0 if covariates is None else np.shape(as_matrix(covariates))[-1],
+    )
+
+
+def _nonzeros(Z: Matrix) -> int:
+    return int(np.count_nonzero(Z.data if sp.issparse(Z) else Z))
 
 
 @dataclass(frozen=True)
@@ -36,10 +151,10 @@ class Data(BlockInfo):
     """Checked data on the workers, by blocks that have rows, and the info of all of them."""
 
     client: Client
-    futures: list[Any]
+    futures: list[Future]
     rows: list[int]  # of all blocks, those without rows too
     positions: list[int]  # of the blocks that have rows
-    checkpoint: str | Path | None = None  # of a fit to them
+    checkpoint: FilePath | None = None  # of a fit to them
     chosen: Array | None = None  # sorted numbers of samples, where not all are meant
 
     @property
@@ -59,10 +174,12 @@ class Data(BlockInfo):
         (of_X, of_Y), k = self.nonzeros, self.n_labels
         return (of_X // n, of_X // m), () if k is None else (of_Y // n, of_Y // k)
 
-    def parts(self, chosen: Array, *arrays: Array, everywhere: bool = False) -> list[Any]:
+    def parts(
+        self, chosen: Array, *arrays: Array, everywhere: bool = False
+    ) -> list[tuple[Array, ...] | None]:
         """Return which rows of each block are chosen, by sorted numbers, and their part of arrays.
 
-        None for a block without such rows, unless parts are asked for `everywhere`.
+        None for a block without such rows, unless parts are requested `everywhere`.
         """
         places = np.searchsorted(chosen, self.bounds)
         return [
@@ -70,15 +187,20 @@ class Data(BlockInfo):
             for (a, b), first in zip(pairwise(places), self.bounds, strict=False)
         ]
 
-    def start(self, task: Callable[..., Any], *shared: Any, parts: Any = None) -> list[Any]:
-        """Start a task for each block, with its part, a tuple; None leaves a block out."""
+    def start(
+        self,
+        task: Callable[..., Any],
+        *shared: object,
+        parts: Sequence[tuple[Any, ...] | None] | None = None,
+    ) -> list[Future]:
+        """Start a task for each block, with its part; None leaves a block out."""
         return [
             self.client.submit(task, block, *part, *shared, pure=False)
             for block, part in zip(self.futures, parts or [()] * len(self.futures), strict=True)
             if part is not None
         ]
 
-    def array(self, futures: Sequence[Any], width: int, dtype: Any) -> da.Array:
+    def array(self, futures: Sequence[Future], width: int, dtype: np.dtype[Any]) -> da.Array:
         """Return blocks of rows as a dask array, cut as the data are."""
         blocks = zip(futures, self.positions, strict=True)
         shapes = [(each, (self.rows[position], width)) for each, position in blocks]
@@ -98,45 +220,39 @@ def count_threads(n_threads: int | None) -> int:
 
 def load(
     client: Client,
-    X: Any,
+    X: Blocks | Data,
     threads: int,
     memory: int = MEMORY,
-    *,
-    Y: Any = None,
-    X_weights: Any = None,
-    Y_weights: Any = None,
-    support: Any = None,
-    S: Any = None,
-    covariates: Any = None,
-    dtype: Any = None,
+    dtype: npt.DTypeLike | None = None,
+    **further: Any,
 ) -> Data:
-    """Let the workers load, check and convert what a user gave, or data without other parts."""
-    if Y is None and Y_weights is not None:
+    """Let the workers load, check and convert the data of a user, or data without other parts.
+
+    Further parts are fields of `BlockInput`.
+    """
+    further = {name: part for name, part in further.items() if part is not None}
+    if "Y_weights" in further and "Y" not in further:
         raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
-    dtype = check_dtype(dtype)
+    of_type = None if dtype is None else check_dtype(dtype)
     if isinstance(X, Data):
         blocks, rows = dict(zip(X.positions, X.futures, strict=True)), X.rows
     else:
-        futures, rows = start_blocks(client, X, memory)
-        blocks = dict(enumerate(futures))
+        started, rows = _start_blocks(client, X, memory)
+        blocks = dict(enumerate(started))
     if not sum(rows):
         raise ValueError("X must have at least one row; got none.")
-    parts = [
-        cut(Y, "Y", rows),
-        cut_weights(X_weights, "X_weights", rows),
-        cut_weights(Y_weights, "Y_weights", rows),
-        cut(support, "S_support", rows),
-        cut(S, "init[0] (S)", rows),
-        cut(covariates, "covariates", rows),
-    ]
+    parts = {
+        name: (cut_weights if name.endswith("weights") else cut)(part, _NAMES.get(name, name), rows)
+        for name, part in further.items()
+    }
     positions = [position for position, n in enumerate(rows) if n]
     futures, bounds = [], list(accumulate(rows, initial=0))
     for position in positions:
         title = f"block {position} (rows {bounds[position]} to {bounds[position + 1] - 1})"
-        given = [_start_lazy(client, part[position]) for part in parts]
-        task = with_title, title, _build.check, blocks[position], *given, threads, dtype
-        futures.append(client.submit(*task, pure=False))
-    info = result_of(client, [client.submit(_build.info, each, pure=False) for each in futures])
+        own = {name: _start_lazy(client, each[position]) for name, each in parts.items()}
+        task = with_title, title, _check_block, blocks[position], threads, of_type
+        futures.append(client.submit(*task, **own, pure=False))
+    info = result_of(client, [client.submit(_info_of, each, pure=False) for each in futures])
     _check_equal(info, positions)
     on_disk = any(each.on_disk for each in info)
     nonzeros = tuple(sum(each.nonzeros[i] for each in info) for i in range(2))
@@ -153,21 +269,25 @@ def _start_lazy(client: Client, part: Any) -> Any:
 
 def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
     """Raise ValueError unless all blocks agree in what must be the same."""
-    words = {"n_columns": "number of columns", "n_labels": "number of columns of Y"}
-    words["n_fixed"] = "number of columns of covariates"
-    for name in ("n_columns", "n_labels", "dtype", "n_fixed"):
+    words = {
+        "n_columns": "number of columns",
+        "n_labels": "number of columns of Y",
+        "dtype": "dtype",
+        "n_fixed": "number of columns of covariates",
+    }
+    for name, text in words.items():
         first = getattr(info[0], name)
         for position, each in zip(positions, info, strict=True):
             if getattr(each, name) != first:
                 raise ValueError(
-                    f"All blocks must have the same {words.get(name, name)}; got {first} in block "
-                    f"{positions[0]} and {getattr(each, name)} in block {position}."
+                    f"All blocks must have the same {text}; got {first} in block {positions[0]} "
+                    f"and {getattr(each, name)} in block {position}."
                 )
     if info[0].n_columns == 0 or info[0].n_labels == 0:
         raise ValueError("X, and Y where it is given, must have at least one column.")
 
 
-def _count_rows(X: Any) -> int:
+def _count_rows(X: object) -> int:
     """Return the number of rows of a block of X."""
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple):
@@ -180,21 +300,21 @@ def _count_rows(X: Any) -> int:
     return int(shape[0])
 
 
-def start_blocks(client: Client, X: Any, memory: int) -> tuple[list[Any], list[int]]:
+def _start_blocks(client: Client, X: Blocks, memory: int) -> tuple[list[Future], list[int]]:
     """Start to load X; return its blocks as futures, and the numbers of their rows."""
-    given = blocks_of(X, "X")
-    if given is None:
+    blocks = blocks_of(X, "X")
+    if blocks is None:
         raise TypeError(
             "X must be a dask array cut by rows, or a list of delayed objects, of futures or of "
             f"paths, one for each block of rows; got {type(X).__name__}. For data in memory, use "
             "ssnmf_fast.factorize."
         )
-    if not given:
+    if not blocks:
         raise ValueError("X must have at least one block of rows; got an empty list.")
-    lazy = [block for block in given if isinstance(block, Delayed)]
+    lazy = [block for block in blocks if isinstance(block, Delayed)]
     computed = iter(client.compute(lazy) if lazy else ())
     futures = []
-    for number, block in enumerate(given):
+    for number, block in enumerate(blocks):
         if isinstance(block, Delayed):
             block = next(computed)
         elif isinstance(block, (str, Path)):  # the workers open files
@@ -205,13 +325,13 @@ def start_blocks(client: Client, X: Any, memory: int) -> tuple[list[Any], list[i
     if not np.isnan(sizes).any():
         return futures, [int(size) for size in sizes]
     counted = [
-        client.submit(with_title, f"block {i}", _count_rows, future, pure=False)
-        for i, future in enumerate(futures)
+        client.submit(with_title, f"block {number}", _count_rows, future, pure=False)
+        for number, future in enumerate(futures)
     ]
     return futures, result_of(client, counted)
 
 
-def blocks_of(Z: Any, name: str, columns: bool = True) -> list[Any] | None:
+def blocks_of(Z: ByRows, name: str, columns: bool = True) -> list[Any] | None:
     """Return the blocks of what is cut by rows already, or None for an array of all rows."""
     if isinstance(Z, da.Array):
         Z = whole_rows(Z, name, columns)
@@ -236,42 +356,84 @@ def whole_rows(Z: da.Array, name: str, columns: bool = True) -> da.Array:
     return Z.rechunk({1: -1})
 
 
-def cut(Z: Any, name: str, rows: Sequence[int], columns: bool = True) -> list[Any]:
+def cut(Z: ByRows, name: str, rows: Sequence[int], columns: bool = True) -> list[Any]:
     """Return what belongs to each block of X."""
-    if Z is None:
-        return [None] * len(rows)
-    if isinstance(Z, da.Array) and not np.isnan(Z.shape[0]):
-        _check_rows(Z.shape[0], name, rows)
-        if Z.chunks[0] != tuple(rows):
-            Z = Z.rechunk({0: tuple(rows)})
-    blocks = blocks_of(Z, name, columns)
-    if blocks is not None:
+    lazy = isinstance(Z, da.Array) and not np.isnan(Z.shape[0])
+    if not lazy and (blocks := blocks_of(Z, name, columns)) is not None:
         if len(blocks) == np.count_nonzero(rows):  # those without rows may be left out
-            given = iter(blocks)
-            return [next(given) if n else None for n in rows]
+            present = iter(blocks)
+            return [next(present) if n else None for n in rows]
         if len(blocks) != len(rows):
             raise ValueError(
                 f"{name} must have the blocks of X, with the same rows; got {len(blocks)} blocks, "
                 f"and X has {len(rows)}."
             )
         return blocks
-    Z = sp.csr_array(Z) if sp.issparse(Z) else np.asarray(Z)
-    _check_rows(Z.shape[0] if Z.ndim else 0, name, rows)
-    return [Z[begin:end] for begin, end in pairwise(accumulate(rows, initial=0))]
+    whole: Any = Z if lazy else sp.csr_array(Z) if sp.issparse(Z) else np.asarray(Z)
+    n = whole.shape[0] if whole.ndim else 0
+    if n != sum(rows):
+        raise ValueError(f"{name} must have the rows of X; got {n} rows, and X has {sum(rows)}.")
+    if lazy:
+        return blocks_of(whole.rechunk({0: tuple(rows)}), name, columns) or []
+    return [whole[begin:end] for begin, end in pairwise(accumulate(rows, initial=0))]
 
 
-def _check_rows(found: int, name: str, rows: Sequence[int]) -> None:
-    if found != sum(rows):
-        raise ValueError(
-            f"{name} must have the rows of X; got {found} rows, and X has {sum(rows)}."
-        )
-
-
-def cut_weights(given: Any, name: str, rows: Sequence[int]) -> list[Any]:
-    """Return the arguments of `_build.weights_of` for each block: weights, and what has rows."""
-    if given is None:
-        return [None] * len(rows)
-    weights = as_weights(given, name)
+def cut_weights(
+    X_weights: Any, name: str, rows: Sequence[int]
+) -> list[tuple[Weights, Matrix | None]]:
+    """Return the arguments of `weights_of` for each block: weights, and what has rows."""
+    weights = as_weights(X_weights, name)
+    if weights.by_rows is None:
+        return [(weights, None)] * len(rows)
     vector = weights.by_vector
     parts = cut(weights.by_rows, f"{name}.rows" if vector else name, rows, columns=not vector)
     return [(weights.with_part(None), part) for part in parts]
+
+
+def gather(client: Client | None, y: ByRows | None) -> Any:
+    """Return an array of the cluster in memory, and others as they are."""
+    if not isinstance(y, da.Array):
+        return y
+    client = check_client(client)
+    return result_of(client, client.compute(y))
+
+
+def with_rows(X_weights: RowWeights, rows: Array | None) -> Any:
+    """Return weights of X, those of each sample multiplied by a number."""
+    if rows is None:
+        return X_weights
+    if isinstance(X_weights, da.Array):
+        return X_weights * da.from_array(rows[:, None], chunks=(X_weights.chunks[0], 1))
+    weights = as_weights(X_weights, "X_weights")
+    if weights.by_vector and isinstance(weights.by_rows, da.Array):
+        weights = weights.with_part(gather(None, weights.by_rows))
+    elif isinstance(weights.by_rows, (da.Array, list, tuple)):
+        kind = type(X_weights).__name__.lower()
+        raise ValueError(
+            f"X_weights must be one array where samples have weights of their own; got blocks "
+            f"({kind}). Give them as one dask array, or no weights of samples (sample_weight None, "
+            "labeled_weight 1)."
+        )
+    return weights.with_rows(rows, "X_weights")
+
+
+def is_on_cluster(X: object) -> bool:
+    """Whether samples are cut into blocks."""
+    return isinstance(X, da.Array) or (
+        isinstance(X, (list, tuple)) and len(X) > 0 and blocks_of(X, "X") is not None
+    )
+
+
+def lazy_weights(X_weights: ByRows | Weights, rows: tuple[int, ...]) -> da.Array:
+    """Return an array whose blocks are the weights of blocks of rows."""
+    if np.isnan(rows).any():
+        raise ValueError(
+            "X must have blocks of known numbers of rows with X_weights; call "
+            "X.compute_chunk_sizes() before."
+        )
+    meta = np.empty((0, 1), dtype=object)
+    parts = [
+        da.from_delayed(delayed(part), (n, 1), meta=meta)
+        for part, n in zip(cut_weights(X_weights, "X_weights", rows), rows, strict=True)
+    ]
+    return da.concatenate(parts)

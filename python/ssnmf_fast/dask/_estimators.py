@@ -1,135 +1,323 @@
-"""Estimators of data on a cluster, but for the one of classes."""
+"""Estimators of data on a cluster: those in memory, with another fit and lazy predictions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
+from inspect import signature
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, ClassVar
+from operator import attrgetter
+from typing import Any, ClassVar, TypeVar
 
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
-from distributed import Client
-from sklearn.utils.validation import check_is_fitted
+from dask import delayed
+from distributed import Client, Future
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import estimators
-from .._common.arrays import Array
-from .._labels import LabelLists
+from .._common.arrays import Array, LossName, Matrix
+from .._common.docstrings import complete
+from .._data.csr_file import CsrFile
+from .._labels import ClassLabels, Indicators, LabelLists
 from .._models.factorize import Factorization
+from .._models.represent import represent
+from .._solver.weights import Weights
 from ..estimators import _class_topics
-from ..estimators._bayesian import interval_ends
-from ..estimators._class_topics import LabeledSamples
+from ..estimators._base import FactorizationBase
 from ..estimators._docstrings import complete_docstring
+from ..estimators._predicting import ReadoutPredictions, with_readout
 from ..estimators._training_data import as_outer, checked_weight, labels_for_training
 from ..estimators._views import visible
-from ._bayesian import fit_variational
-from ._block import BlockInput
-from ._cluster import keep_value, reduce_tasks
-from ._data import MEMORY, Data
+from ._cluster import check_client, keep_value, reduce_tasks, result_of
+from ._data import (
+    MEMORY,
+    BlockInput,
+    Blocks,
+    ByRows,
+    Data,
+    FilePath,
+    RowWeights,
+    as_matrix,
+    count_threads,
+    gather,
+    is_on_cluster,
+    lazy_weights,
+    load,
+    weights_of,
+    whole_rows,
+    with_rows,
+)
 from ._factorize import factorize
-from ._on_cluster import OnCluster, PredictsOnCluster, Self, gather, lazy, with_rows
-from ._waiting import result_of
+
+Self = TypeVar("Self", bound="OnCluster")
+Class = TypeVar("Class", bound=type)
+
+_SHARED = """What the estimators share.
+
+Parameters
+----------
+solver, init, n_threads, callback
+    As in :func:`ssnmf_fast.dask.factorize`.
+
+Attributes
+----------
+representation_ : dask.array.Array, shape (n, r)
+    Factor S of the fit, cut as X is; files do not have it.
+"""
 
 
-@complete_docstring
-class NMF(OnCluster, estimators.NMF):
-    """Nonnegative matrix factorization X ~ S A of data on a Dask cluster.
+def documented(cls: Class) -> Class:
+    """Complete the docstring of an estimator by what all of them share, and by its bases."""
+    cls.__doc__ = complete(cls.__doc__ or "", [_SHARED], signature(cls).parameters, _LEFT_OUT)
+    return complete_docstring(cls)
 
-    The model is that of :class:`ssnmf_fast.NMF`.  :meth:`transform` of a dask array is a lazy dask
-    array.
 
-    Parameters
-    ----------
-    solver, init, n_threads, callback
-        As in :func:`ssnmf_fast.dask.factorize`.
+_LEFT_OUT = ("representation_",)  # in memory
 
-    Attributes
-    ----------
-    representation_ : dask.array.Array, shape (n, r)
-        Factor S of the fit, cut as X is.
 
-    Notes
-    -----
-    :func:`ssnmf_fast.save` writes the file of the estimator in memory, without `representation_`,
-    and :func:`ssnmf_fast.load` gives that estimator.
+def lazy(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method of an estimator in memory for samples on the cluster too."""
+    name, accepted = method.__name__, signature(method)
 
-    For example::
+    @wraps(method)
+    def either(self: OnCluster, X: Blocks | Matrix, **weights: Any) -> Any:
+        accepted.bind(self, X, **weights)
+        if is_on_cluster(X):
+            return self._lazily(name, X, **weights)
+        return getattr(super(OnCluster, self), name)(X, **weights)
 
-        import dask.array as da
-        from dask.distributed import Client
-        import ssnmf_fast.dask as sfd
+    summary, _, rest = (method.__doc__ or "").partition("\n")
+    either.__doc__ = f"""{summary}
 
-        client = Client("tcp://scheduler:8786")
-        X = da.random.random((10_000, 50), chunks=(2_500, 50))
-        model = sfd.NMF(n_components=5, random_state=0).fit(X)
-        S = model.transform(X[:100]).compute()
+For a dask array, or a list of blocks as `fit` takes, the result is a lazy dask array.  X_weights
+may then be cut into blocks as well.
+{rest}"""
+    return either
+
+
+class OnCluster(FactorizationBase):
+    """An estimator in memory whose data may be on a cluster.
+
+    Representations and predictions of a dask array are lazy dask arrays.  :func:`ssnmf_fast.save`
+    writes the file of the estimator in memory, without `representation_`.
     """
 
-    _kind: ClassVar = estimators.NMF
+    _kind: ClassVar[type[FactorizationBase]]  # in memory: it is saved, and workers predict with it
+    _left_out: ClassVar[tuple[str, ...]] = _LEFT_OUT
 
     def fit(
         self: Self,
-        X: Any,
-        y: Any = None,
+        X: Blocks,
+        y: ByRows | None = None,
         *,
-        X_weights: Any = None,
-        covariates: Any = None,
         client: Client | None = None,
-        checkpoint: str | Path | None = None,
+        checkpoint: FilePath | None = None,
         memory: int = MEMORY,
+        **weights: RowWeights,
     ) -> Self:
-        """Learn a dictionary from samples on the cluster.
+        """Learn from samples on the cluster.
 
         Parameters
         ----------
-        X, X_weights, client, checkpoint, memory
+        X, client, checkpoint, memory
             As in :func:`ssnmf_fast.dask.factorize`.
-        covariates : array_like or dask.array.Array, shape (n, number of fixed components), optional
-            The last columns of S, which are given.  Representations of new samples then need
-            theirs, in memory (``model.in_memory().transform(X, covariates=...)``).
+        y : array_like or dask.array.Array, optional
+            Labels of all samples, as the class describes them.  They are sent to the caller.
+        **weights
+            Other arguments of the method in memory, such as `X_weights`, `covariates` or
+            `sample_weight`; all may be dask arrays.  With covariates, representations of new
+            samples need theirs, in memory (``model.in_memory().transform(X, covariates=...)``).
 
         Returns
         -------
         self
             `representation_` is a dask array, cut as X is.
         """
-        given = {"X_weights": X_weights, "covariates": covariates}
-        return self._fit_data(X, y, client, checkpoint, memory, **given)
+        signature(self._kind.fit).bind(self, X, y, **weights)
+        if getattr(self, "n_starts", 1) != 1:
+            raise ValueError(
+                f"n_starts must be 1 for data on a cluster; got {self.n_starts}. Fit models with "
+                "several values of random_state, and keep the one of the smallest objective_."
+            )
+        for name in {"sample_weight", "label_weight"} & {*weights}:
+            weights[name] = gather(client, weights[name])
+        client = check_client(client)
+        data = load(client, X, count_threads(self.n_threads), memory, self.dtype)
+        data = replace(data, checkpoint=checkpoint)
+        self._learn(self._checked(data, reset=True), gather(client, y), **weights)
+        return self
+
+    def fit_transform(self, X: Blocks, y: ByRows | None = None, **parameters: Any) -> da.Array:
+        """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
+
+        Parameters are those of :meth:`fit`.
+
+        Returns
+        -------
+        dask.array.Array, shape (n, r)
+            Lazy.
+        """
+        weights = {name: parameters[name] for name in parameters if name == "X_weights"}
+        return self.fit(X, y, **parameters).transform(X, **weights)
+
+    def _checked(self, X: Data | Blocks | Matrix, *, reset: bool) -> Any:
+        if isinstance(X, Data):
+            return validate_data(self, X, reset=reset, skip_check_array=True)
+        if is_on_cluster(X):
+            raise TypeError(
+                "X must be in memory for explain, partial_fit, score, suggest and to_pyldavis; got "
+                f"data on a cluster ({type(X).__name__}). Give a part, such as X[:100].compute()."
+            )
+        return super()._checked(X, reset=reset)
+
+    def _factorize(self, X: Data, Y: Matrix | None = None, **arguments: Any) -> Factorization:
+        arguments.pop("n_starts", None)
+        return factorize(X, Y, client=X.client, checkpoint=X.checkpoint, **arguments)
+
+    def _represent(self, X: Data | Matrix, X_weights: RowWeights, **known: Array) -> Array:
+        if not isinstance(X, Data):
+            return super()._represent(X, X_weights, **known)
+        assert X.chosen is not None
+        data = X.with_weights(X_weights, self.n_threads)
+        shared = keep_value(X.client, self.components_), self.loss, self.n_threads
+        futures = data.start(_represent_rows, *shared, parts=data.parts(X.chosen))
+        return np.vstack(result_of(X.client, futures))
+
+    def in_memory(self) -> Any:
+        """Return the model as an estimator in memory, without a row for each sample.
+
+        It is what :func:`ssnmf_fast.load` returns.
+        """
+        parameters = self.get_params(deep=False)
+        parameters["callback"] = None
+        if not isinstance(parameters["init"], str):
+            parameters.pop("init")
+        model = self._kind(**parameters)
+        for name, value in vars(self).items():
+            if name.endswith("_") and name not in self._left_out:
+                setattr(model, name, value)
+        return model
+
+    def _lazily(
+        self,
+        method: str,
+        X: Blocks,
+        X_weights: RowWeights = None,
+        side: Mapping[str, ByRows] | None = None,
+    ) -> da.Array:
+        check_is_fitted(self)
+        if side is not None:
+            raise ValueError("side must be None for data on a cluster.")
+        model = self.in_memory()
+        model.n_threads = count_threads(self.n_threads)
+        if not isinstance(X, da.Array):
+            data = load(check_client(None), X, model.n_threads, dtype=self.dtype)
+            X = data.array(data.start(attrgetter("X")), data.n_columns, data.dtype)
+        X = whole_rows(X, "X")
+        dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+        example = getattr(model, method)(np.ones((1, X.shape[1]), dtype))[:0]
+        empty = example.reshape(0, example.shape[1] if example.ndim == 2 else 1)
+        arrays = [X] if X_weights is None else [X, lazy_weights(X_weights, X.chunks[0])]
+        shared = {"model": delayed(model, traverse=False), "method": method, "empty": empty}
+        chunks = X.chunks[0], empty.shape[1:]
+        lazy = da.map_blocks(_apply, *arrays, **shared, meta=empty, chunks=chunks)
+        return lazy if example.ndim == 2 else lazy[:, 0]
+
+    transform = lazy(FactorizationBase.transform)
+    topic_proportions = lazy(FactorizationBase.topic_proportions)
+    inverse_transform = lazy(FactorizationBase.inverse_transform)
 
 
-@complete_docstring
+class PredictsOnCluster(OnCluster):
+    """The same for an estimator that predicts classes."""
+
+    decision_function = with_readout(lazy(ReadoutPredictions.decision_function))
+    predict_proba = with_readout(lazy(ReadoutPredictions.predict_proba))
+    predict_log_proba = with_readout(lazy(ReadoutPredictions.predict_log_proba))
+    predict = with_readout(lazy(ReadoutPredictions.predict))
+
+    @with_readout
+    def score(  # type: ignore[override]
+        self, X: Blocks, y: ByRows, sample_weight: ByRows | None = None, **parameters: Any
+    ) -> float:
+        """Return the accuracy; with multiple labels, the share of samples without a wrong label.
+
+        Parameters are those of the method in memory; all may be dask arrays.
+        """
+        in_memory: Any = super()
+        return float(in_memory.score(X, gather(None, y), gather(None, sample_weight), **parameters))
+
+
+def _apply(
+    block: Matrix,
+    weights: tuple[Weights, Matrix | None] | None = None,
+    *,
+    model: FactorizationBase,
+    method: str,
+    empty: Array,
+) -> Array:
+    """Apply a method of a model to a block of rows; the result has two dimensions."""
+    X = as_matrix(block)
+    if not X.shape[0]:
+        return empty
+    parameters = {} if weights is None else {"X_weights": weights_of(weights)}
+    result: Array = getattr(model, method)(X, **parameters)
+    return result.reshape(len(result), -1)
+
+
+def _represent_rows(
+    block: BlockInput, rows: Array, A: Array, loss: LossName | float, n_threads: int | None
+) -> Array:
+    """Return some rows of a block over a dictionary."""
+    X, weights = block.X, block.X_weights
+    few = weights is None and not isinstance(X, CsrFile)
+    S = represent(X[rows] if few else X, A, loss=loss, X_weights=weights, n_threads=n_threads or 1)
+    return S if few else S[rows]
+
+
+@documented
+class NMF(OnCluster, estimators.NMF):
+    """Nonnegative matrix factorization X ~ S A of data on a Dask cluster.
+
+    The model is that of :class:`ssnmf_fast.NMF`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
+    >>> import ssnmf_fast.dask as sfd
+    >>> X = da.random.default_rng(0).random((1000, 50), chunks=(250, 50))
+    >>> with Client(processes=False, dashboard_address=":0") as client:
+    ...     model = sfd.NMF(n_components=5, random_state=0).fit(X)
+    ...     print(model.transform(X[:100]).compute().shape)
+    (100, 5)
+    """
+
+    _kind: ClassVar = estimators.NMF
+
+
+@documented
 class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     """Topic-supervised NMF (TS-NMF) of data on a Dask cluster.
 
-    The model is that of :class:`ssnmf_fast.TopicSupervisedNMF`.  Predictions for a dask array are
-    lazy dask arrays.
-
-    Parameters
-    ----------
-    solver, init, n_threads, callback
-        As in :func:`ssnmf_fast.dask.factorize`.
-
-    Attributes
-    ----------
-    representation_ : dask.array.Array, shape (n, r)
-        Factor S of the fit, cut as X is.
+    The model is that of :class:`ssnmf_fast.TopicSupervisedNMF`.
 
     Notes
     -----
-    The labels of all samples come to the caller.  For the readout, so do the representations of
-    the labeled ones, an array (labeled samples, r).  As for data on disk, the readout sees
-    samples through their topics only: in memory it also sees their features and singular
-    directions, so that its predictions differ from these.  ``predicts=False`` omits both.
+    The labels of all samples are sent to the caller, and for the readout the representations of the
+    labeled ones, an array (labeled samples, r).  As for data on disk, the readout uses topics only.
+    In memory it also uses features and singular directions, so that its predictions differ.
     """
 
     _kind: ClassVar = estimators.TopicSupervisedNMF
 
-    def _with_rows(self, X_weights: Any, rows: Array) -> Any:
+    def _with_rows(self, X_weights: RowWeights, rows: Array) -> Any:
         return with_rows(X_weights, rows)
 
-    def _support(self, X: Data, lists: LabelLists, rank: int) -> list[Any]:
+    def _support(self, X: Data, lists: LabelLists, rank: int) -> list[Future]:
         """Return the support of each block: that of all samples is as large as S."""
         parts = [lists.part(slice(begin, end)) for begin, end in pairwise(np.cumsum([0, *X.rows]))]
         return [X.client.submit(LabelLists.support, p, rank, pure=False) for p in parts]
@@ -139,151 +327,49 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
         return chosen, lists.part(lists.labeled)
 
 
-@complete_docstring
-class BayesianNMF(OnCluster, estimators.BayesianNMF):
-    """Poisson-gamma NMF by variational Bayes of data on a Dask cluster.
-
-    The model is that of :class:`ssnmf_fast.BayesianNMF`.  In every iteration each worker updates
-    the posteriors of the rows of S that belong to its blocks, and sends their sums for A, which are
-    added in a fixed order.  So the result does not depend on the number of workers.
-    :meth:`transform` of a dask array is a lazy dask array.
-
-    Parameters
-    ----------
-    init : {"auto", "random", "least-squares", "random-acol"} or tuple of arrays
-        Start, as in memory; in a tuple (S, A), S may be a dask array.
-    n_threads, callback
-        As in :func:`ssnmf_fast.dask.factorize`.
-
-    Attributes
-    ----------
-    representation_ : dask.array.Array, shape (n, r)
-        Posterior expectations of S, cut as X is.
-    representation_groups_ : dask.array.Array, shape (n,)
-        Row of `representation_rates_` for every sample; here always 0.
-
-    See Also
-    --------
-    ssnmf_fast.dask.factorize : Point estimates, also of data on disk.
-
-    Notes
-    -----
-    When a worker is lost, its blocks are loaded again by another one, and the posteriors of their
-    rows are found again, given that of A.  Files are as those of :class:`NMF`.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> from dask.distributed import Client
-    >>> import ssnmf_fast.dask as sfd
-    >>> X = da.random.default_rng(0).poisson(2, (1000, 50), chunks=(250, 50))
-    >>> model = sfd.BayesianNMF(n_components=5, max_iter=20, tol=0, random_state=0)
-    >>> with Client(processes=False, dashboard_address=":0") as client:
-    ...     print(model.fit(X).transform(X[:100]).compute().shape)
-    (100, 5)
-    """
-
-    _kind: ClassVar = estimators.BayesianNMF
-    _left_out: ClassVar[tuple[str, ...]] = ("representation_", "representation_groups_")
-
-    def fit(  # type: ignore[override]
-        self: Self, X: Any, y: Any = None, *, client: Client | None = None
-    ) -> Self:
-        """Learn the posteriors from samples on the cluster.
-
-        Parameters
-        ----------
-        X, client
-            As in :func:`ssnmf_fast.dask.factorize`, but without NaN, and not in files.
-        y : ignored
-        """
-        return self._fit_data(X, y, client, None, MEMORY)
-
-    def _fit_variational(self, X: Any, groups: Any, **arguments: Any) -> Any:
-        del groups, arguments["n_starts"]  # there are no labels, and there is one start
-        return fit_variational(X, **arguments)
-
-    transform = lazy(estimators.BayesianNMF.transform)
-
-    def interval_representation(self, level: float = 0.9) -> tuple[Any, Any]:
-        """Return credible intervals of the entries of `representation_`.
-
-        Returns
-        -------
-        low, high : dask.array.Array, shape (n, r)
-            Quantiles of the gamma posteriors, computed when they are asked for.
-        """
-        check_is_fitted(self)
-        return interval_ends(self.representation_, self.representation_rates_, level)
-
-
-@complete_docstring
+@documented
 class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, of data on a Dask cluster.
 
-    The model is that of :class:`ssnmf_fast.SSNMFClassifier`.  Predictions for a dask array are lazy
-    dask arrays.
+    The model is that of :class:`ssnmf_fast.SSNMFClassifier`.
 
     Parameters
     ----------
     solver, init, n_threads, callback
         As in :func:`ssnmf_fast.dask.factorize`; `init` may also be "labels".
 
-    Attributes
-    ----------
-    representation_ : dask.array.Array, shape (n, r)
-        Factor S of the fit, cut as X is.
-
     Notes
     -----
-    The labels of all samples come to the caller.  So do the representations of the labeled ones,
-    an array (labeled samples, r), and their indicators, (labeled samples, k), to which the readout
-    is fitted.  As for data on disk, the readout "logistic" sees samples through their topics only:
-    in memory it also sees their features and singular directions, so that its predictions differ
-    from these.  Files are as those of :class:`NMF`.
+    The labels of all samples are sent to the caller, and for the readout the representations of the
+    labeled ones, an array (labeled samples, r), and their indicators, (labeled samples, k).  As for
+    data on disk, the readout "logistic" uses topics only.  In memory it also uses features and
+    singular directions, so that its predictions differ.
     """
 
     _kind: ClassVar = estimators.SSNMFClassifier
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-        label_weight: Any = None,
-        client: Client | None = None,
-        checkpoint: str | Path | None = None,
-        memory: int = MEMORY,
-    ) -> SSNMFClassifier:
-        """Learn dictionary and classifier from samples and the labels of some of them.
-
-        Parameters
-        ----------
-        X, X_weights, client, checkpoint, memory
-            As in :func:`ssnmf_fast.dask.factorize`.
-        y, sample_weight, label_weight : array_like or dask.array.Array
-            Labels of all samples, and their weights, as in memory.
-        """
-        weights = {
-            "sample_weight": gather(client, sample_weight),
-            "label_weight": gather(client, label_weight),
-        }
-        return self._fit_data(X, y, client, checkpoint, memory, X_weights=X_weights, **weights)
-
     def _samples(
-        self, X: Data, X_weights: Any, targets: Any, label_weight: Any, sample_weight: Any
+        self,
+        X: Data,
+        X_weights: RowWeights,
+        targets: ClassLabels | Indicators,
+        label_weight: Array | None,
+        sample_weight: Array | None,
     ) -> LabeledBlocks:
         chosen = np.flatnonzero(targets.labeled)
-        labels = labels_for_training(targets, label_weight, sample_weight, chosen)
-        given = {"X": X, "X_weights": X_weights, "labels": labels, "chosen": chosen}
-        weight = checked_weight(sample_weight, X.shape[0])
-        return LabeledBlocks.of(self, self.init, sample_weight=weight, **given)
+        return LabeledBlocks.of(
+            self,
+            self.init,
+            X=X,
+            X_weights=X_weights,
+            labels=labels_for_training(targets, label_weight, sample_weight, chosen),
+            chosen=chosen,
+            sample_weight=checked_weight(sample_weight, X.shape[0]),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabeledBlocks(LabeledSamples):
+class LabeledBlocks(_class_topics.LabeledSamples):
     """Samples on a cluster with the labels of some of them, the `chosen` ones."""
 
     X: Data
@@ -293,38 +379,35 @@ class LabeledBlocks(LabeledSamples):
     def _data(self) -> Data:
         return self.X.with_weights(self.X_weights, self.options["n_threads"])
 
-    def overall_mean(self) -> Array:
-        parts = self._data.parts(np.arange(self.X.shape[0]), self._even_weights()[:, None])
-        sums = self._data.start(_weighted_sums, parts=parts)
-        return np.asarray(reduce_tasks(self.X.client, sums)[0])
-
     @property
     def of_readout(self) -> Data:
         return replace(self.X, chosen=self.chosen)
 
     def sums(self, weights: Array) -> Array:
-        sums = self._data.start(_weighted_sums, parts=self._data.parts(self.chosen, weights))
+        n = self.X.shape[0]
+        rows = np.arange(n) if len(weights) == n else self.chosen
+        sums = self._data.start(_weighted_sums, parts=self._data.parts(rows, weights))
         return np.asarray(reduce_tasks(self.X.client, sums))
 
-    def support(self, owner: Array) -> list[Any]:
+    def support(self, owner: Array) -> list[Future]:
         labels, chosen = self.labels, self.chosen
         parts = self._data.parts(chosen, labels.members, labels.known, everywhere=True)
         return self._data.start(_support, owner, parts=parts)
 
-    def even_start(self, A: Array, support: list[Any] | None) -> list[Any]:
+    def even_start(self, A: Array, support: list[Future] | None) -> list[Future]:
         parts = [(each,) for each in support or [None] * len(self._data.futures)]
         return self._data.start(_even_start, keep_value(self.X.client, A), parts=parts)
 
-    def labeled_sums(self, S: Any) -> Array:
+    def labeled_sums(self, S: da.Array | list[Future]) -> Array:
         known, client = self.labels.known, self.X.client
-        given = self.chosen[known], self.labels.weight[known, None]
+        rows = self.chosen[known], self.labels.weight[known, None]
         if isinstance(S, da.Array):
-            return np.asarray(result_of(client, client.compute(_sum(S, *given))))
+            return np.asarray(result_of(client, client.compute(_sum(S, *rows))))
         blocks = replace(self._data, futures=S)
-        sums = blocks.start(_sum, parts=blocks.parts(*given, everywhere=True))
+        sums = blocks.start(_sum, parts=blocks.parts(*rows, everywhere=True))
         return np.asarray(reduce_tasks(client, sums))
 
-    def targets(self) -> tuple[Any, Any]:
+    def targets(self) -> tuple[sp.csr_array, Weights | list[Future] | None]:
         members, n = sp.coo_array(self.labels.members), self.X.shape[0]
         entries = members.data, (self.chosen[members.row], members.col)
         Y = sp.csr_array(entries, shape=(n, members.shape[1])).astype(self.X.dtype)
@@ -336,36 +419,36 @@ class LabeledBlocks(LabeledSamples):
         parts = self._data.parts(self.chosen, weights, everywhere=True)
         return Y, self._data.start(_spread, parts=parts)
 
-    def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
+    def factorize(self, Y: Matrix | None = None, **arguments: Any) -> Factorization:
         arguments |= self.options
         arguments |= {"client": self.X.client, "checkpoint": self.X.checkpoint}
         X_weights = with_rows(self.X_weights, self.sample_weight)
         return factorize(self.X, Y, X_weights=X_weights, **arguments)
 
 
-def _spread(given: BlockInput, rows: Array | slice, values: Array) -> Array:
-    """Return values for all rows of a block: zeros for others than these rows."""
-    spread = np.zeros((given.X.shape[0], *values.shape[1:]), dtype=values.dtype)
+def _spread(block: BlockInput, rows: Array | slice, values: Array) -> Array:
+    """Return values for all rows of a block, zeros outside of these rows."""
+    spread = np.zeros((block.X.shape[0], *values.shape[1:]), dtype=values.dtype)
     spread[rows] = values
     return spread
 
 
-def _weighted_sums(given: BlockInput, rows: Array | slice, weights: Array) -> Array:
+def _weighted_sums(block: BlockInput, rows: Array | slice, weights: Array) -> Array:
     return _class_topics.weighted_sums(
-        visible(given.X, given.X_weights), _spread(given, rows, weights)
+        visible(block.X, block.X_weights), _spread(block, rows, weights)
     )
 
 
-def _support(given: BlockInput, rows: Array, members: Array, known: Array, owner: Array) -> Array:
+def _support(block: BlockInput, rows: Array, members: Array, known: Array, owner: Array) -> Array:
     return _class_topics.support_of(
-        _spread(given, rows, members), _spread(given, rows, known), owner
+        _spread(block, rows, members), _spread(block, rows, known), owner
     )
 
 
-def _even_start(given: BlockInput, support: Array | None, A: Array) -> Array:
+def _even_start(block: BlockInput, support: Array | None, A: Array) -> Array:
     """Return a start of the rows of S of a block."""
-    S = _class_topics.even_start(visible(given.X, given.X_weights), A, support)
-    return np.asarray(S, dtype=given.X.dtype)
+    S = _class_topics.even_start(visible(block.X, block.X_weights), A, support)
+    return np.asarray(S, dtype=block.X.dtype)
 
 
 def _sum(S: Any, rows: Array, weights: Array) -> Any:

@@ -1,33 +1,204 @@
-"""A fit on a cluster: its blocks, its problem, whose rows are there, and starts block by block."""
+"""A fit on a cluster: its blocks, its problem, whose rows are on the workers, and its starts."""
 
 from __future__ import annotations
 
+import logging
 import operator
+import pickle
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
+import dask
 import numpy as np
+import scipy.sparse as sp
+from distributed import Future, Scheduler
 
-from .._common.arrays import Array, Solver
+from .._common.arrays import Array, Seed, Solver
 from .._data.border import check_random_state
 from .._data.threads import resolve_threads
 from .._solver import starts
 from .._solver.build import even_weight, pad_factors
 from .._solver.known import Known
-from .._solver.loop import Current
 from .._solver.penalties import Penalties
 from .._solver.problem import Ahead, Problem
 from .._solver.relations import Relation, Side, Statistics, unreached, value
-from . import _block
-from . import _block as _build
-from ._block import Draw, Plan, RowOrder
-from ._cluster import Blocks
-from ._data import Data
-from ._rows import BlockStatistics, Rows
-from ._waiting import result_of
+from . import _cluster, _rows
+from ._cluster import GOES_ON, WorkersLostError, ask, finish, keep_value, logger, result_of, retry
+from ._data import BlockInput, Data
+from ._rows import BlockStatistics, Draw, Plan, Rows, RowStep, Step
+
+
+def _find_homes(
+    keys: Sequence[str], before: Sequence[str], dask_scheduler: Scheduler = None
+) -> list[str]:
+    """Return for each key a worker that has it, or "": one that stays, as before if it can."""
+    homes = []
+    for key, home in zip(keys, before, strict=True):
+        task = dask_scheduler.tasks.get(key)
+        workers = (task and task.who_has) or ()
+        having = [(w.status.name != "running", w.address != home, w.address) for w in workers]
+        homes.append(min(having, default=("",))[-1])
+    return homes
+
+
+class ClusterFit:
+    """The blocks of a fit, each on the worker where its rows of S are, and totals of all of them.
+
+    As a context, it lets the workers drop in the end what they keep for the fit.
+    """
+
+    def __init__(self, data: Data, plan: Plan) -> None:
+        self.data, self.plan, self.client = data, plan, data.client
+        self._name = f"ssnmf-fast-{uuid.uuid4().hex[:12]}"
+        titles = zip([(self._name, i) for i in data.positions], data.bounds[:-1], strict=True)
+        self.futures = data.start(_rows.build, plan, parts=list(titles))
+        self._places = [""] * len(self.futures)
+        self._held: list[Any] = []  # futures of the last task
+        self._count = 0
+        self.number = 0  # of the last step that changed the rows
+        self._interrupts = _cluster.note_interrupts()
+        retry(self.client, self._locate)
+        counted: list[BlockStatistics] = result_of(self.client, self.anywhere(_rows.totals))
+        self.totals = reduce(operator.add, counted).sums
+        gaps = tuple(self.totals.get(f"{name} gaps", 0.0) for name in "XY")
+        if any(0 < count < len(counted) for count in gaps):
+            self._replace(_rows.with_gaps, gaps)
+        first = self.anywhere(_rows.relations_without_rows)[0]
+        self.relations: list[Relation] = result_of(self.client, first)
+
+    def _locate(self) -> None:
+        """Wait for all blocks, and find where they are."""
+        try:
+            finish(self.client, self.futures)
+        except WorkersLostError as error:
+            for number, future in enumerate(self.futures):
+                if future.cancelled():
+                    raise RuntimeError(
+                        f"The data of block {number} were lost, and Dask cannot make them again: "
+                        "they were scattered, or were cancelled, as client.restart() does. Give a "
+                        f"dask array, delayed objects or files. {GOES_ON}"
+                    ) from error
+            raise
+        arguments = [future.key for future in self.futures], self._places  # where rows of S stay
+        places = ask(self.client, self.client.run_on_scheduler, _find_homes, *arguments)
+        if not all(places):
+            raise WorkersLostError("A worker was lost while the blocks were located.")
+        self._places = places
+
+    def anywhere(self, task: Callable[..., Any], *arguments: object) -> list[Future]:
+        """Start a task for every block at its place, or at another one if that is gone."""
+        submit, where = self.client.submit, {"allow_other_workers": True, "pure": False}
+        return [
+            submit(task, future, *arguments, workers=[place], **where)
+            for future, place in zip(self.futures, self._places, strict=True)
+        ]
+
+    def _replace(self, task: Callable[..., Any], *arguments: object) -> None:
+        """Make every block again where it is, from what it was."""
+        self.futures = self.anywhere(task, *arguments)
+        retry(self.client, self._locate)
+
+    def collect(
+        self, task: Callable[..., BlockStatistics], each: Sequence[object], *factors: Array
+    ) -> BlockStatistics:
+        """Return the sum of the statistics that a task returns for all blocks with an argument.
+
+        Blocks of a worker that is lost move to another one, where Dask makes them again, and the
+        task is started once more.
+        """
+        return retry(self.client, lambda: self._collect(task, each, *factors), self._locate)
+
+    def _collect(
+        self, task: Callable[..., BlockStatistics], each: Sequence[object], *factors: Array
+    ) -> BlockStatistics:
+        client, started = self.client, list[Future]()
+        self._count += 1
+        try:
+            sent = _cluster.scatter(client, factors, self._places) if factors else {}
+            shared = [sent.get(place, []) for place in self._places]
+            numbers = range(len(self.futures))
+            keys = [f"{self._name}-{task.__name__}-{self._count}-{number}" for number in numbers]
+            arguments = self.futures, [task] * len(keys), each, *zip(*shared, strict=True)
+            # All in one message, with the place of each.
+            where = dict(zip(keys, self._places, strict=True)).__getitem__
+            with dask.annotate(workers=where, allow_other_workers=False):
+                started += client.map(_rows.run_task, *arguments, key=keys, pure=False)
+            # The caller adds the last two where workers send to it directly: a message less.
+            n_sums = 2 if client.direct_to_workers else 1
+            last = _cluster.add_in_tree(client, started, operator.add, n_sums)
+            # Futures that are no longer needed are released with the new tasks: messages of their
+            # own would delay these.
+            self._held = [started, sent]
+            sums: list[BlockStatistics] = result_of(client, last, self._places)
+        except BaseException:
+            _cluster.cancel(client, started)
+            raise
+        total = sums[0].copied(_rows.aligned_copy)
+        for other in sums[1:]:
+            total.add(other)
+        if logger.isEnabledFor(logging.INFO):  # factors go to every worker, and sums come back
+            n_workers = len(set(self._places))
+            size = sum(F.nbytes for F in factors) + len(pickle.dumps(total, protocol=5))
+            moved = n_workers * size / 1e6
+            logger.info("%d workers: %.1f MB moved (%s)", n_workers, moved, keys[-1])
+        return total
+
+    def run(self, step: Step, factors: Mapping[str, Array]) -> BlockStatistics:
+        """Return the statistics of all blocks after a step."""
+        others = (factors[name] for name in step.names)
+        return self.collect(_rows.run_step, [step] * len(self.futures), *others)
+
+    def read(
+        self, step: Step, read: Callable[..., Array], factors: Mapping[str, Array]
+    ) -> list[Future]:
+        """Return futures of what a function reads from the rows of each block, on any worker."""
+        shared = [keep_value(self.client, factors[name]) for name in step.names]
+
+        def attempt() -> list[Future]:
+            futures = self.anywhere(_rows.run_task, _rows.read_rows, step, read, *shared)
+            finish(self.client, futures)  # before the workers drop the rows
+            return futures
+
+        return retry(self.client, attempt, self._locate)
+
+    def mean(self, name: str = "X") -> float:
+        """Return the weighted mean of X or Y; 1 where any number will do."""
+        weights = self.totals[f"{name} weights"]
+        return float(self.totals[name] / weights if weights > 0 else 0.0) or 1.0
+
+    def begin(self, each: Sequence[Draw | Future] | None = None) -> tuple[Array, Array]:
+        """Set S to starts of its blocks, or to that of the user.
+
+        Return the means of its columns, and those without the support.
+        """
+        sums = self.collect(_rows.begin, each or [None] * len(self.futures)).sums
+        n = self.data.shape[0]
+        return sums["columns"] / n, sums["unbound"] / n
+
+    def balance(self, losses: Array) -> float:
+        """Weigh the supervision so that both losses are equal, on the workers and here."""
+        weight = even_weight(losses[0], losses[1])
+        self.relations = [self.relations[0], replace(self.relations[1], coefficient=weight)]
+        self._replace(_rows.reweigh, weight)
+        return weight
+
+    def __enter__(self) -> ClusterFit:
+        self._interrupts.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            self._interrupts.__exit__(*error)
+        finally:
+            if self.client.status == "running":
+                with suppress(RuntimeError):
+                    timeout = _cluster.IDLE_TIMEOUT
+                    run, name = self.client.run, self._name
+                    ask(self.client, run, _rows.forget, name, on_error="ignore", seconds=timeout)
 
 
 class ClusterProblem(Problem):
@@ -53,6 +224,7 @@ class ClusterProblem(Problem):
         self._changes: list[Callable[[Rows], None]] = []
         self._largest: Array | None = None
         self._local = local
+        self._elsewhere = tuple(name for r in fit.relations for name in r.names[1:])
         related = [*fit.relations, *local]
         super().__init__(factors, related, support, whole=False, penalties=penalties)
         self.threads = resolve_threads()  # all of them: the workers wait for what is done here
@@ -62,30 +234,29 @@ class ClusterProblem(Problem):
         self._ready = {}
 
     def scale_rows(self, scales: Array) -> None:
-        """Multiply the components of S, but for those that are given, with the next task."""
+        """Multiply the components of S, except fixed ones, with the next task."""
         free = scales[: len(scales) - self._fit.data.n_fixed]
         if (free != 1).any():
             self._changes.append(partial(Rows.scale, scales=free))
 
-    def _next_order(self, **what: Any) -> RowOrder:
+    def run_step(self, rule: Solver | None = None, **parts: Any) -> BlockStatistics:
+        """Let all blocks run the changes that wait, and a step with these fields."""
         changes, self._changes = tuple(self._changes), []
-        moves = bool(changes or what.get("rule"))
+        moves = bool(changes or rule)
         self._fit.number += moves
-        number, names = self._fit.number, tuple(self._elsewhere)
-        return RowOrder(number=number, names=names, moves=moves, changes=changes, **what)
+        fields = {"number": self._fit.number, "names": self._elsewhere, **parts}
+        step = RowStep(moves=moves, changes=changes, rule=rule, **fields)
+        statistics = self._fit.run(step, self.factors)
+        self._largest = statistics.largest
+        self._of_rows = float(statistics.sums.get("penalties", 0.0))
+        return statistics
 
-    def order(self, **what: Any) -> BlockStatistics:
-        """Let all blocks do what is due, and something more."""
-        found = self._fit.obey(self._next_order(**what), self.factors)
-        self._largest = found.largest
-        self._of_rows = float(found.sums.get("penalties", 0.0))
-        return found
-
-    def read(self, what: Callable[..., Array]) -> list[Any]:
-        """Return futures of what a function makes of the rows of each block."""
+    def read(self, read: Callable[..., Array]) -> list[Future]:
+        """Return futures of what a function reads from the rows of each block."""
         if self._changes:
-            self.order()
-        return self._fit.read(self._next_order(), what, self.factors)
+            self.run_step()
+        step = RowStep(number=self._fit.number, names=self._elsewhere)
+        return self._fit.read(step, read, self.factors)
 
     def statistics(
         self, name: str, curvature: bool, sides: Sequence[Side] | None = None
@@ -94,19 +265,11 @@ class ClusterProblem(Problem):
         if name not in self._elsewhere:
             return super().statistics(name, curvature, here)
         if name not in self._ready:
-            self._keep(self.order(others={name: curvature}))
-        found = self._ready.pop(name)
+            self._ready = dict(self.run_step(others={name: curvature}).factors)
+        statistics = self._ready.pop(name)
         if here:
-            found.join(super().statistics(name, curvature, here))
-        return found
-
-    @property
-    def _elsewhere(self) -> list[str]:
-        """Names of the other factors that meet the rows."""
-        return [name for r in self._fit.relations for name in r.names[1:]]
-
-    def _keep(self, found: BlockStatistics) -> None:
-        self._ready = dict(found.factors)
+            statistics.join(super().statistics(name, curvature, here))
+        return statistics
 
     def descends(self, name: str, rule: Solver) -> bool:
         """Whether by coordinate descent: where rows add to one Gram matrix."""
@@ -120,10 +283,9 @@ class ClusterProblem(Problem):
             rule = "mm"
         others = {name: self.descends(name, rule) for name in self._elsewhere}
         where = None if ahead is None else (ahead.step, ahead.positive)
-        found = self.order(rule=rule, others=others, ahead=where)
-        self._keep(found)
-        self._sums = found.sums
-        self._kept = found.sums.get("product")
+        statistics = self.run_step(rule=rule, others=others, ahead=where)
+        self._ready, self._sums = dict(statistics.factors), statistics.sums
+        self._kept = self._sums.get("product")
 
     def _value_of_terms(self) -> float:
         here = value(self._local, self.factors)
@@ -131,22 +293,22 @@ class ClusterProblem(Problem):
             total, constant = self._objective_from_P()
             if not (self._has_data and self._cancels(total, constant)):
                 return total + here
-        return float(self.order(asks=(value,)).sums["value"]) + here
+        return float(self.run_step(asks=(value,)).sums["value"]) + here
 
     def _value_of_penalties(self) -> float:
-        """Return that of the last order for S, which has no row here, and of the others."""
+        """Return that of the last step for S, which has no row here, and of the others."""
         return self._of_rows + super()._value_of_penalties()
 
     def _still(self) -> list[Array]:
-        first = self._fit.plan.rank - self._fit.data.n_fixed
-        given = np.arange(self.factors[self.rows].shape[1])
-        return [*super()._still(), (first <= given) & (given < self._fit.plan.rank)]
+        rank, number = self._fit.plan.rank, np.arange(self.factors[self.rows].shape[1])
+        fixed = (rank - self._fit.data.n_fixed <= number) & (number < rank)
+        return [*super()._still(), fixed]
 
     def squares(self) -> tuple[float, float]:
         return self._sums["below"], self._sums["constant"]
 
     def unreached(self) -> float:
-        return float(self.order(asks=(unreached,)).sums["unreached"])
+        return float(self.run_step(asks=(unreached,)).sums["unreached"])
 
     def extrapolate(self, name: str, before: Array, step: float, positive: bool) -> None:
         super().extrapolate(name, before, step, positive)
@@ -161,7 +323,7 @@ class ClusterProblem(Problem):
     def _largest_of(self, name: str) -> Array:
         if name != self.rows:
             return super()._largest_of(name)
-        return self.order().largest if self._largest is None else self._largest
+        return self.run_step().largest if self._largest is None else self._largest
 
     def _shift(self, exponents: Mapping[str, Array], earlier: Mapping[str, Array]) -> None:
         super()._shift(exponents, earlier)
@@ -169,52 +331,8 @@ class ClusterProblem(Problem):
         self._largest = None
 
 
-class ClusterFit(Blocks):
-    """The blocks of one fit, and what is known of all of them."""
-
-    def __init__(self, data: Data, plan: Plan) -> None:
-        self.data, self.plan = data, plan
-        name = f"ssnmf-fast-{uuid.uuid4().hex[:12]}"
-        titles = zip([(name, i) for i in data.positions], data.bounds[:-1], strict=True)
-        made = data.start(_build.build, plan, parts=titles)
-        super().__init__(data.client, made, name)
-        found: list[BlockStatistics] = result_of(data.client, self.anywhere(_build.totals))
-        self.totals = reduce(operator.add, found).sums
-        gaps = tuple(self.totals.get(f"{name} gaps", 0.0) for name in "XY")
-        if any(0 < count < len(found) for count in gaps):
-            self.replace(_build.with_gaps, gaps)
-        first = self.anywhere(_build.relations_without_rows)[0]
-        self.relations: list[Relation] = result_of(data.client, first)
-
-    def mean(self, name: str = "X") -> float:
-        """Return the weighted mean of X or Y; 1 where any number will do."""
-        weights = self.totals[f"{name} weights"]
-        return float(self.totals[name] / weights if weights > 0 else 0.0) or 1.0
-
-    def begin(self, each: Sequence[Draw | Any] | None = None) -> tuple[Array, Array]:
-        """Set S to starts of its blocks, or to what was given.
-
-        Return the means of its columns, and those without the support.
-        """
-        sums = self.collect(_block.begin, each or [None] * len(self.futures)).sums
-        columns, unbound = sums["columns"], sums["unbound"]
-        return columns / self.data.shape[0], unbound / self.data.shape[0]
-
-    def balance(self, losses: Array) -> float:
-        """Weigh the supervision so that both losses are equal, on the workers and here."""
-        weight = even_weight(losses[0], losses[1])
-        self.relations = [self.relations[0], replace(self.relations[1], coefficient=weight)]
-        self.replace(_build.reweigh, weight)
-        return weight
-
-
-def without_S(current: Current) -> Current:
-    """Return a view of the other factors alone: S stays with the workers."""
-    return lambda: {**current(), "S": None}
-
-
-def pcg64_of(random_state: Any) -> np.random.Generator:
-    """Return a generator that blocks can move on in: the one of a user, if it can."""
+def pcg64_of(random_state: Seed) -> np.random.Generator:
+    """Return a generator that blocks can advance: that of the user, if it can."""
     rng = check_random_state(random_state)
     if isinstance(rng.bit_generator, np.random.PCG64):
         return rng
@@ -224,7 +342,7 @@ def pcg64_of(random_state: Any) -> np.random.Generator:
 Start = tuple[Array, Array, Array]  # A, the means of S, what its components are to be multiplied by
 
 
-def begin(fit: ClusterFit, init: Any, rng: np.random.Generator, known: Known) -> Start:
+def begin(fit: ClusterFit, init: str, rng: np.random.Generator, known: Known) -> Start:
     """Start S as it is started in memory; return the rest, with what is known of A."""
     if init == "nndsvda":
         raise ValueError(
@@ -232,15 +350,15 @@ def begin(fit: ClusterFit, init: Any, rng: np.random.Generator, known: Known) ->
             "'random-acol', or give a start."
         )
     name = starts.choose_start(init, fit.plan.losses[0], fit.data.on_disk)
-    found = None
-    if name == "least-squares" and fit.totals["X"] > 0:
-        found = _least_squares(fit, rng, known)
     if name == "random-acol":
         A = _mean_rows(fit.data, fit.plan.rank, rng) + 0.01 * fit.mean()
         means, unbound = fit.begin(_draws(fit, rng, 1.0))
         scale = starts.ratio(fit.mean(), float(unbound @ A.mean(axis=1))) * _within(fit)
-        found = _as_known(fit, A, means, scale, known)
-    return _uniform(fit, rng, known) if found is None else found
+        return _as_known(fit, A, means, scale, known)
+    start = None
+    if name == "least-squares" and fit.totals["X"] > 0:
+        start = _least_squares(fit, rng, known)
+    return _uniform(fit, rng, known) if start is None else start
 
 
 def _uniform(fit: ClusterFit, rng: np.random.Generator, known: Known) -> Start:
@@ -259,7 +377,7 @@ def _as_known(fit: ClusterFit, A: Array, means: Array, scale: float, known: Know
 
 
 def _of_free(fit: ClusterFit, scale: float) -> Array:
-    """Return a number for each component of S, 1 for those that are given."""
+    """Return a number for each component of S, 1 for fixed ones."""
     free = fit.plan.rank - fit.data.n_fixed
     return np.where(np.arange(fit.plan.rank) < free, scale, 1.0)
 
@@ -270,7 +388,7 @@ def _within(fit: ClusterFit) -> float:
 
 
 def _draws(fit: ClusterFit, rng: np.random.Generator, scale: float) -> list[Draw]:
-    """Return the draws of all blocks, and move the generator on beyond them."""
+    """Return the draws of all blocks, and advance the generator beyond them."""
     bits, draws = rng.bit_generator, []
     assert isinstance(bits, np.random.PCG64)
     for n_rows in np.diff(fit.data.bounds).tolist():
@@ -283,9 +401,15 @@ def _mean_rows(data: Data, rank: int, rng: np.random.Generator) -> Array:
     """Return means of a few random rows of X, (r, m)."""
     chosen = rng.integers(data.shape[0], size=(rank, starts.ROWS_PER_MEAN))
     numbers, places = np.unique(chosen, return_inverse=True)
-    found = np.vstack(result_of(data.client, data.start(_build.rows_of, parts=data.parts(numbers))))
-    means: Array = found[places.reshape(chosen.shape)].mean(axis=1)
+    rows = np.vstack(result_of(data.client, data.start(_dense_rows, parts=data.parts(numbers))))
+    means: Array = rows[places.reshape(chosen.shape)].mean(axis=1)
     return means
+
+
+def _dense_rows(block: BlockInput, numbers: Array) -> Array:
+    """Return some rows of X, with 0 for NaN."""
+    rows = starts.rows_of(block.X, numbers)
+    return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
 
 
 def start_B(fit: ClusterFit, means: Array, rng: np.random.Generator) -> Array:
@@ -295,7 +419,7 @@ def start_B(fit: ClusterFit, means: Array, rng: np.random.Generator) -> Array:
 
 
 def _least_squares(fit: ClusterFit, rng: np.random.Generator, known: Known) -> Start | None:
-    """Set out from the squares of factors fitted to the square roots of X, where none vanishes."""
+    """Start from the squares of factors fitted to the square roots of X, unless one vanishes."""
     plan = replace(fit.plan, of_roots=True, lengths=((), ()), penalties={}, elsewhere=())
     rank = plan.rank
     with ClusterFit(fit.data, plan) as roots:
@@ -305,11 +429,11 @@ def _least_squares(fit: ClusterFit, rng: np.random.Generator, known: Known) -> S
         problem.scale_rows(scales)
         starts.fit_roots(problem)
         F = problem.factors["A"][:, :rank].astype(np.float64) ** 2
-        mean = problem.order(asks=(_block.squares,)).sums["squares"] / (fit.data.shape[0] * rank)
+        mean = problem.run_step(asks=(_rows.squares,)).sums["squares"] / (fit.data.shape[0] * rank)
         if not (mean > 0 and F.mean() > 0):
             return None
         floor = starts.FILLER * mean
-        means, _ = fit.begin(problem.read(partial(_block.squares_of_rows, floor=floor)))
+        means, _ = fit.begin(problem.read(partial(_rows.square_rows, floor=floor)))
     A = known.restore("A", np.maximum(F, starts.FILLER * F.mean())).T
     scales = _of_free(fit, starts.ratio(fit.mean(), float(means @ A.mean(axis=1))))
     return A, means * scales, scales

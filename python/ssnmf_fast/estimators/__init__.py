@@ -6,7 +6,7 @@ from ._bayesian import BayesianNMF, SupervisedBayesianNMF
 from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics
 from ._dynamic_time import Peak, PeakInterval, SlicePrevalence
-from ._explanation import Explanation, Reasons
+from ._explanation import Explanation, SampleContributions
 from ._few_labels import FewLabelsClassifier
 from ._hierarchical import HierarchicalClassifier
 from ._imputer import LowRankImputer
@@ -30,9 +30,9 @@ __all__ = [
     "NonnegativeCP",
     "Peak",
     "PeakInterval",
-    "Reasons",
     "SSNMFClassifier",
     "SSNMFRegressor",
+    "SampleContributions",
     "SeededTopics",
     "SlicePrevalence",
     "SupervisedBayesianNMF",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
     check_array,
@@ -20,28 +20,29 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Seed
+from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from .._common.foreign import refuse_foreign
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
-from .._data.arrays import check_dtype, refuse_on_disk
+from .._data.arrays import DataLike, check_dtype, refuse_on_disk
 from .._data.border import CleanMatrix, check_data, check_vector, readable, require_finite
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.online import Stream
 from .._models.receipts import Claim, claim_of
-from .._models.represent import represent
+from .._models.represent import explained_deviance, represent
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT, Receipt
-from .._topics import Topics, divide_by_sums, make_topics, names_of, topic_shares
+from .._topics import Topics, arrays_for_pyldavis, make_topics, names_of, topic_shares
 from ._docstrings import complete_methods
 
-Starts: TypeAlias = str | tuple[Array, ...] | Sequence[Array] | None
 DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
 
-class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Estimator(TransformerMixin, BaseEstimator):
     """Base of all estimators.
 
     Docstrings are completed.  If learning is refused, fails or is interrupted, the attributes are
@@ -54,6 +55,11 @@ class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     receipt_: Receipt
     _verifiable: ClassVar[bool] = False
     _claim_of: Callable[..., Claim]  # for X and y, arguments of fit and a number of threads
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Answer arguments of scikit-learn's NMF."""
+        refuse_foreign(cls.__name__, kwargs)
+        return super().__new__(cls)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # First the others: scikit-learn wraps methods too, and may fail after the method itself.
@@ -103,6 +109,7 @@ class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
+        refuse_foreign(method.__qualname__, kwargs)
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)
@@ -123,11 +130,11 @@ class IterativeEstimator(Estimator):
 
     max_iter: int = 200
     tol: float = 1e-4
-    random_state: Any = None
+    random_state: Seed = None
     n_threads: int | None = None
     callback: Callable[[Any], Any] | None = None
     verbose: int = 0
-    dtype: Any = None
+    dtype: npt.DTypeLike | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -170,43 +177,6 @@ def score_labeled(
     return float(metric(truth, predicted[labeled], sample_weight=sample_weight))
 
 
-_LEAST = 1e-12  # share that stands for 0, of which pyLDAvis would take the logarithm
-
-
-def arrays_for_pyldavis(X: Any, shares: Array, A: Array, vocabulary: list[str]) -> dict[str, Any]:
-    """Return the arguments of ``pyLDAvis.prepare``, without documents of no word or no topic.
-
-    `shares` (n, r) are those of every topic in the documents X (n, m), and A (r, m) has the topics.
-    """
-    blocks = X.blocks() if isinstance(X, CsrFile) else [(slice(len(shares)), X)]
-    kept, lengths, frequency = [], [], np.zeros(A.shape[1])
-    for rows, block in blocks:
-        values = block if sp.issparse(block) else np.nan_to_num(block)
-        words = np.asarray(values.sum(axis=1, dtype=np.float64)).ravel()
-        some = (words > 0) & shares[rows].any(axis=1)
-        frequency += some.astype(np.float64) @ values
-        kept.append(some)
-        lengths.append(words[some])
-    documents = np.concatenate(kept)
-    if not documents.any():
-        raise ValueError(
-            "X has no document of which a topic explains something: there is nothing to draw. Give "
-            "documents with words that the fit knows."
-        )
-    return {
-        "topic_term_dists": _distributions(A),
-        "doc_topic_dists": _distributions(shares[documents]),
-        "doc_lengths": np.concatenate(lengths),
-        "vocab": vocabulary,
-        "term_frequency": frequency,
-    }
-
-
-def _distributions(values: Array) -> Array:
-    """Return rows that sum to 1 and have no zeros; a row of zeros becomes an even one."""
-    return divide_by_sums(np.maximum(divide_by_sums(values), _LEAST))
-
-
 def keep_stream(model: Any, stream: Stream) -> None:
     """Set the attributes that count the calls of `partial_fit`."""
     first = not hasattr(model, "stream_statistics_")
@@ -237,7 +207,7 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return found
 
 
-class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
+class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """A dictionary learned from X, over which samples are represented."""
 
     # Learns from checked X and from y, with what else `fit` takes, and sets the attributes.
@@ -447,6 +417,29 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
         check_is_fitted(self)
         S = self._represent(self._checked(X, reset=False), X_weights)
         return topic_shares(S, self.components_)
+
+    def score(self, X: DataLike, y: Any = None, *, X_weights: Any = None) -> float:
+        """Return the share of the deviance of X that the model explains.
+
+        It is ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2
+        for squared errors, D^2 for other losses.
+
+        Returns
+        -------
+        float
+            At most 1, larger is better; 0 for a model that is no better than the mean, and for a
+            constant X.
+        """
+        del y
+        check_is_fitted(self)
+        return self._explained(self._checked(X, reset=False), X_weights)
+
+    def _explained(self, X: Any, X_weights: Any, **known: Any) -> float:
+        """Return the share of the deviance of checked data that the model explains."""
+        S, A = self._represent(X, X_weights, **known), self.components_
+        loss = getattr(self, "loss_", getattr(self, "loss", "kullback-leibler"))
+        options = {"X_weights": X_weights, "n_threads": self.n_threads}
+        return explained_deviance(X, [S, A.T], loss=loss, **options)
 
     def inverse_transform(self, X: Any) -> Array:
         """Return the data that a representation approximates, ``S @ components_``.

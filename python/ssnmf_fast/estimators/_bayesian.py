@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import gammainccinv, gammaincinv
@@ -15,6 +15,7 @@ from .._common.saved import COUNT, NUMBER, POSITIVE, Saved
 from .._common.warn import IDLE, is_quiet, warn_user
 from .._data.border import check_real
 from .._labels import ClassLabels
+from .._models.factorize import Start
 from .._models.variational import VariationalFit, fit_variational, infer
 from ._base import FactorizationBase, Self, count_copies, require
 from ._docstrings import complete_docstring
@@ -80,9 +81,9 @@ class BayesianBase(FactorizationBase):
         of A is that of the prior, and :meth:`topics` shows no terms.
     """
 
-    A_shape: float | str = "auto"
-    A_mean: float | str = "auto"
-    count_scale: float | str = "auto"
+    A_shape: float | Literal["auto"] = "auto"
+    A_mean: float | Literal["auto"] = "auto"
+    count_scale: float | Literal["auto"] = "auto"
     burn_in: int = 10
     n_starts: int = 1
     tol: float = 1e-5
@@ -275,9 +276,9 @@ class BayesianNMF(BayesianBase):
 
     n_components: int = 10
     _: KW_ONLY
-    S_shape: float | str = 1.0
-    S_mean: float | str = "auto"
-    init: Any = "auto"
+    S_shape: float | Literal["auto"] = 1.0
+    S_mean: float | Literal["auto"] = "auto"
+    init: Start = "auto"
 
     _saved: ClassVar = {"S_shape_": POSITIVE, "S_mean_": POSITIVE}
 
@@ -357,10 +358,10 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
 
     n_components: int = 10
     _: KW_ONLY
-    A_shape: float | str = 1.0
-    rate_shape: float | str = "auto"
-    rate_mean: float | str = "auto"
-    init: Any = "random"
+    A_shape: float | Literal["auto"] = 1.0
+    rate_shape: float | Literal["auto"] = "auto"
+    rate_mean: float | Literal["auto"] = "auto"
+    init: Start = "random"
     predicts: bool = True
     tol: float = 1e-5  # as of BayesianBase, not of ReadoutPredictions
 

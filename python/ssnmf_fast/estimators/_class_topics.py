@@ -135,7 +135,7 @@ class LabeledSamples:
 
     def overall_mean(self) -> Array:
         """Return the mean of all samples, (m,).  NaN, and entries without weight, count as 0."""
-        return np.asarray(weighted_sums(self._seen, self._even_weights()[:, None])[0])
+        return np.asarray(self.sums(self._even_weights()[:, None])[0])
 
     def _even_weights(self) -> Array:
         """Return the share of each sample in a mean, (n,)."""

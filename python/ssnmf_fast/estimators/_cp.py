@@ -8,16 +8,16 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName, Solver
+from .._common.bases import ClassNamePrefixFeaturesOutMixin
 from .._common.saved import COUNT, HISTORY, LOSS, Saved
 from .._common.text import short
 from .._data.border import check_factor, check_matrix, check_real
 from .._data.tensors import SparseTensor, Tensor, as_type, check_mode, check_tensor
 from .._data.threads import resolve_threads
-from .._models.factorize import factorize_tensor
+from .._models.factorize import TensorStart, factorize_tensor
 from .._models.online import Stream, refuse_changes
 from .._models.receipts import Claim, claim_of_tensor
 from .._models.represent import explained_deviance, represent_tensor
@@ -31,7 +31,7 @@ from ._docstrings import complete_docstring
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
+class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """Nonnegative CP decomposition of a tensor, also of one whose slices arrive one by one.
 
     Minimizes ``sum W .* d(X, M)`` over models ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a
@@ -112,11 +112,11 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # typ
 
     n_components: int = 10
     _: KW_ONLY
-    loss: str | float = "frobenius"
-    supervision_loss: str | float = "frobenius"
+    loss: LossName | float = "frobenius"
+    supervision_loss: LossName | float = "frobenius"
     supervision_weight: float = 1.0
-    solver: str = "auto"
-    init: Any = "auto"
+    solver: Solver = "auto"
+    init: TensorStart = "auto"
     n_starts: int = 1
     stream_mode: int = -1
     forget_factor: float = 0.98
@@ -422,6 +422,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # typ
             loss=self.loss_,
             X_weights=X_weights,
             n_threads=self.n_threads,
+            tensor=True,
         )
 
     def _with_rows(self, S: Array, mode: int) -> list[Array]:

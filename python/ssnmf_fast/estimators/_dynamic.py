@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array, LossName, Matrix, MatrixLike
+from .._common.arrays import Array, LossName, Matrix, MatrixLike, Solver
 from .._common.optional import TABLES_HINT, require_package
 from .._common.saved import LOSS, Saved
 from .._data.border import (
@@ -22,11 +22,12 @@ from .._data.border import (
 )
 from .._data.times import Times, cut, period_of, read_times
 from .._models.dated import means_of_slices, resampled
+from .._models.factorize import Start, TensorStart
 from .._models.many_starts import draw_seeds
 from .._models.online import refuse_changes
 from .._models.represent import represent
 from .._topics import Records, numbered_names
-from ._base import FactorizationBase, Starts, keep_stream
+from ._base import FactorizationBase, keep_stream
 from ._docstrings import complete_docstring
 from ._dynamic_time import (
     METHODS,
@@ -155,8 +156,8 @@ class DynamicTopics(FactorizationBase):
     method: Literal["tied", "tensor", "sums", "nmf"] = "tied"
     documents_per_slice: int | None = None
     loss: LossName | float = "frobenius"
-    solver: str = "auto"
-    init: Starts = "auto"
+    solver: Solver = "auto"
+    init: Literal["slices"] | Start | TensorStart = "auto"
     forget_factor: float = 0.98
 
     _allow_nan: ClassVar = False

@@ -19,14 +19,14 @@ from ._base import product
 from ._readout import ComponentReadout, LogisticReadout, Readout, is_empty, prior_logits
 from ._views import N_DIRECTIONS, Tables
 
-_NEGLIGIBLE = 1e-12  # share of all that is said, below which a part is rounding
+_NEGLIGIBLE = 1e-12  # share of the sum of all contributions below which one is rounding
 _TERMS_OF_TOPIC = 3  # in its name
 _COLUMNS = ["sample", "class", "kind", "name", "contribution"]
 
 
 @dataclass(frozen=True)
-class Reasons:
-    """What speaks for a class and against it, in one sample; print it.
+class SampleContributions:
+    """Contributions to the score of one class, for one sample; print it.
 
     Attributes
     ----------
@@ -37,10 +37,9 @@ class Reasons:
     total : float
         Sum of all contributions.
     parts : tuple of (str, str, float)
-        Kind, name and contribution, from what speaks most for the class to what speaks most against
-        it; the contributions sum to `total`.  The kinds are "topic", "term", "neighbors", "table"
-        (of side information), "intercept" (what is said before anything is seen of the sample) and
-        "rest" (all other topics and terms together).
+        Kind, name and contribution, from the largest to the smallest; the contributions sum to
+        `total`.  The kinds are "topic", "term", "neighbors", "table" (of side information),
+        "intercept" and "rest" (all other topics and terms together).
     """
 
     sample: int
@@ -69,7 +68,7 @@ class Reasons:
 
 @dataclass(frozen=True)
 class Contributions:
-    """What columns of samples add to scores: `rows` times (`coefficients` + `scales` * `along`)."""
+    """Contributions of columns to scores: `rows` times (`coefficients` + `scales` * `along`)."""
 
     rows: Any  # (n, p), dense or CSR
     coefficients: Array  # (k, p)
@@ -86,13 +85,13 @@ class Contributions:
         """Return the contributions to a class, (n, p), as sparse as the rows."""
         if not sp.issparse(self.rows):
             return self.rows * (self.coefficients[k] + self.scales[:, None] * self.along[k])
-        found = self.rows.copy()
-        scales = np.repeat(self.scales, np.diff(found.indptr))
-        found.data *= self.coefficients[k, found.indices] + scales * self.along[k, found.indices]
-        return found
+        parts = self.rows.copy()
+        scales = np.repeat(self.scales, np.diff(parts.indptr))
+        parts.data *= self.coefficients[k, parts.indices] + scales * self.along[k, parts.indices]
+        return parts
 
     def of_sample(self, i: int, k: int) -> tuple[Array, Array]:
-        """Return which columns contribute to a class in a sample, and how much."""
+        """Return the columns that contribute to a class in a sample, and their contributions."""
         if sp.issparse(self.rows):
             part = slice(*self.rows.indptr[i : i + 2])
             columns, values = self.rows.indices[part], self.rows.data[part]
@@ -104,17 +103,16 @@ class Contributions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """Why samples are predicted as they are: result of ``explain`` of a classifier.
+    """Contributions to the scores of samples: result of ``explain`` of a classifier.
 
-    What is seen of a sample adds up to a score for each class: ``intercepts``, ``neighbors``,
-    ``tables``, and the sums of ``topics(class_name)`` and of ``features(class_name)`` over their
-    columns are ``totals``, but for rounding.
+    The score of a class is a sum of contributions: ``intercepts``, ``neighbors``, ``tables``, and
+    the sums of ``topics(class_name)`` and of ``features(class_name)`` over their columns are
+    ``totals``, up to rounding.
 
-    With one label per sample all of these are relative to the mean over the classes, since a number
-    that all classes share decides nothing: `totals` are ``decision_function(X)`` minus its mean
-    over the classes; of two classes, the second minus the first is ``decision_function(X)``.  With
-    multiple labels every label is by itself: `totals` are the logits of ``predict_proba(X)``, from
-    which ``decision_function(X)`` differs by the logits of the thresholds.
+    With one label per sample all of these are relative to the mean over the classes: `totals` are
+    ``decision_function(X)`` minus its mean over the classes; of two classes, the second minus the
+    first is ``decision_function(X)``.  With multiple labels `totals` are the logits of
+    ``predict_proba(X)``; ``decision_function(X)`` differs by the logits of the thresholds.
 
     For the readouts "refit" and "joint" a topic contributes its part of the score S B, and features
     nothing; with one label per sample scores are divided by their sum, as in ``predict_proba``.
@@ -124,15 +122,15 @@ class Explanation:
     classes : ndarray, shape (k,)
         The classes.
     predicted : ndarray, shape (n,)
-        The predicted class of every sample; with multiple labels the one that lies most above its
-        threshold, or least below it.
+        The predicted class of every sample; with multiple labels the one with the largest
+        ``decision_function``.
     totals : ndarray, shape (n, k)
         Sums of all contributions.
     intercepts : ndarray, shape (n, k)
-        What is said before anything is seen of a sample, the same for all.  Only for an empty
-        sample it is what the frequencies of the classes say; nothing else contributes there.
+        Intercepts, the same for all samples; for empty samples, to which nothing else contributes,
+        the log-odds of the class frequencies.
     neighbors : ndarray, shape (n, k)
-        Contributions of the neighbors; 0 for a model without them.
+        Contributions of the neighbors; 0 for a model that has none.
     tables : dict of str to ndarray, shape (n, k)
         Contributions of every table of side information.
     feature_names : list of str
@@ -140,8 +138,8 @@ class Explanation:
 
     Notes
     -----
-    One copy of the samples is kept, of float64, sparse where X is sparse or on disk, with arrays of
-    n x (r + 2 k) and 2 k x m numbers.  No array of n x k x m or n x k x r is made.
+    It holds a copy of the samples, of float64, sparse where X is sparse or on disk, and arrays of
+    n x (r + 2 k) and 2 k x m numbers.
     """
 
     classes: Array
@@ -158,7 +156,7 @@ class Explanation:
 
     def __repr__(self) -> str:
         n, k = self.totals.shape
-        return f"Explanation of {n} samples for {k} classes; its top(i) tells of sample i"
+        return f"Explanation of {n} samples for {k} classes; top(i) has the reasons of sample i"
 
     def topics(self, class_name: Any) -> Array:
         """Return the contribution of every topic to a class.
@@ -186,8 +184,8 @@ class Explanation:
         class_name: Any = None,
         n_terms: int = 8,
         feature_names: Any = None,
-    ) -> Reasons:
-        """Return the topics and terms that speak most for a class, or against it, in a sample.
+    ) -> SampleContributions:
+        """Return the topics and terms that contribute most to a class in a sample.
 
         Parameters
         ----------
@@ -203,7 +201,7 @@ class Explanation:
 
         Returns
         -------
-        Reasons
+        SampleContributions
             Print it, or see its ``to_rows`` and ``to_frame``.
         """
         i = check_integer(sample, "sample", 0, len(self.totals) - 1)
@@ -230,10 +228,12 @@ class Explanation:
         parts.append(("rest", "", rest))
         least = _NEGLIGIBLE * sum(abs(value) for *_, value in parts)
         parts = sorted((p for p in parts if abs(p[2]) > least), key=lambda part: -part[2])
-        return Reasons(i, self.classes.tolist()[k], float(self.totals[i, k]), tuple(parts))
+        return SampleContributions(
+            i, self.classes.tolist()[k], float(self.totals[i, k]), tuple(parts)
+        )
 
     def leading_terms(self, n_terms: int = 3) -> list[tuple[str, ...]]:
-        """Return, for every sample, the terms that speak most for the predicted class.
+        """Return, for every sample, the terms that contribute most to the predicted class.
 
         Parameters
         ----------
@@ -243,28 +243,28 @@ class Explanation:
         Returns
         -------
         list of tuple of str, length n
-            The strongest first; terms that speak against the class are left out.
+            The strongest first; terms with a negative contribution are left out.
         """
         n_terms = check_integer(n_terms, "n_terms", 1)
-        found = []
+        terms = []
         for i, class_name in enumerate(self.predicted.tolist()):
             columns, values = self._features.of_sample(i, self._number(class_name))
             chosen = columns[_largest(values, n_terms)].tolist()
-            found.append(tuple(self.feature_names[column] for column in chosen))
-        return found
+            terms.append(tuple(self.feature_names[column] for column in chosen))
+        return terms
 
     def _number(self, class_name: Any) -> int:
         classes: list[Any] = self.classes.tolist()
         if class_name not in classes:
             raise ValueError(
-                f"class_name={short(class_name)} is no class; the classes are {listed(classes)}."
+                f"Unknown class_name {short(class_name)}; the classes are {listed(classes)}."
             )
         return classes.index(class_name)
 
     def _name_of_topic(self, topic: int, names: list[str]) -> str:
         """Return number, name and leading terms of a topic."""
-        given = self._topic_names[topic : topic + 1]
-        head = f"{topic} ({given[0]})" if given else f"{topic}"
+        name = self._topic_names[topic : topic + 1]
+        head = f"{topic} ({name[0]})" if name else f"{topic}"
         row = self._dictionary[topic]
         terms = ", ".join(names[column] for column in _largest(row, _TERMS_OF_TOPIC))
         return f"{head}: {terms or '(no terms)'}"
@@ -296,7 +296,7 @@ def explanation_of(
         predicted=model.classes_[best.argmax(axis=1)],
         totals=totals,
         feature_names=names_of(getattr(model, "feature_names_in_", None), A.shape[1]),
-        # The terms of a component that explains nothing would be arbitrary.
+        # The terms of an inactive component would be arbitrary.
         _dictionary=A if active is None else np.where(active[:, None], A, 0),
         _topic_names=list(getattr(model, "topic_names_", ())),
         **parts,
@@ -335,7 +335,8 @@ def _of_logits(
     features = _nothing(X, k)
     if linear.rows is not None and linear.scores is not None:
         along = (slopes * linear.scores) @ readout.directions
-        seen = _without(_stacked(blocks), empty)
+        stack = sp.vstack if _is_sparse(X) else np.vstack
+        seen = _without(blocks[0] if len(blocks) == 1 else stack(blocks), empty)
         features = Contributions(seen, relative(slopes * linear.rows), relative(along), scales)
     return {
         "intercepts": relative(intercepts, 1),
@@ -375,12 +376,6 @@ def _relative(scores: Array, axis: int, several: bool) -> Array:
 
 def _is_sparse(X: Any) -> bool:
     return sp.issparse(X) or isinstance(X, CsrFile)
-
-
-def _stacked(blocks: list[Any]) -> Any:
-    if len(blocks) == 1:
-        return blocks[0]
-    return sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.vstack(blocks)
 
 
 def _without(rows: Any, empty: Array) -> Any:

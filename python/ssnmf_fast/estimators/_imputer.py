@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array
+from .._common.arrays import Array, Seed
+from .._common.bases import OneToOneFeatureMixin
 from .._common.saved import COUNT, NUMBER, Saved
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype, list_entries
@@ -42,7 +43,7 @@ _TENTHS, _FEW_ENTRIES = 3, 100_000  # in larger tables one hidden tenth is enoug
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
+class LowRankImputer(OneToOneFeatureMixin, Estimator):
     """Fill missing entries by a low-rank model of the table.
 
     Columns are standardized by the means and deviations of their entries.  The model is that of
@@ -118,18 +119,18 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
 
     n_components: int | None = None
     _: KW_ONLY
-    gamma_min: Any = "validate"
+    gamma_min: float | Literal["validate"] = "validate"
     standardize: bool = True
     clip: bool = True
-    missing_values: Any = np.nan
+    missing_values: float | None = np.nan
     add_indicator: bool = False
     keep_empty_features: bool = False
     max_iter: int | None = None
     tol: float | None = None
-    random_state: Any = None
+    random_state: Seed = None
     n_threads: int | None = None
     verbose: int = 0
-    dtype: Any = None
+    dtype: npt.DTypeLike | None = None
 
     _saved: ClassVar = {
         "components_": Saved("rm", "finite"),

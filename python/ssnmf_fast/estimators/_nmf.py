@@ -8,15 +8,17 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName, Solver
 from .._common.saved import Saved
 from .._common.text import short
 from .._common.warn import warn_user
-from .._data.arrays import as_array
+from .._data.arrays import DataLike, as_array
 from .._data.border import check_matrix
 from .._labels import ClassLabels, Targets, is_indicator
+from .._models.factorize import Start
 from .._models.online import Online, learn_batch
 from .._models.represent import represent
 from .._solver.losses import loss_named
@@ -249,13 +251,13 @@ class NMF(BatchLearner):
 
     n_components: int = 10
     _: KW_ONLY
-    loss: str = "frobenius"
-    solver: str = "auto"
-    init: Any = "auto"
+    loss: LossName | float = "frobenius"
+    solver: Solver = "auto"
+    init: Start = "auto"
     n_starts: int = 1
     forget_factor: float = 0.8
-    A_support: Any = None
-    fixed_components: Any = None
+    A_support: npt.ArrayLike | None = None
+    fixed_components: npt.ArrayLike | None = None
     penalties: Any = None
 
     _saved: ClassVar = {"topic_names_": Saved("r", "text", optional=True)}
@@ -346,6 +348,36 @@ class NMF(BatchLearner):
         X = self._checked(X, reset=False)
         S = self._represent(X, X_weights, covariates=_table(covariates))
         return topic_shares(S, self.components_)
+
+    def score(
+        self,
+        X: DataLike,
+        y: Any = None,
+        *,
+        X_weights: Any = None,
+        covariates: npt.ArrayLike | None = None,
+    ) -> float:
+        """Return the share of the deviance of X that the model explains.
+
+        It is ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2
+        for squared errors, D^2 for other losses.
+
+        Parameters
+        ----------
+        covariates : array_like, shape (n, number of fixed components), optional
+            As in :meth:`transform`.
+
+        Returns
+        -------
+        float
+            At most 1, larger is better; 0 for a model that is no better than the mean, and for a
+            constant X.
+        """
+        del y
+        check_is_fitted(self)
+        return self._explained(
+            self._checked(X, reset=False), X_weights, covariates=_table(covariates)
+        )
 
     def _represent(self, X: Any, X_weights: Any, **known: Any) -> Array:
         wanted, given = getattr(self, "n_fixed_", 0), known.get("covariates")

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
-from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
@@ -23,38 +22,9 @@ from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
 from .._models.receipts import Claim, claim_of
 from .._solver.build import as_weights, collapse
 from .._solver.losses import loss_named
-from .._topics import Topics
 from ._base import require
 from ._docstrings import complete_docstring
-from ._predicting import ReadoutPredictions
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class NamedTopics(ReadoutPredictions):
-    """A dictionary whose first topics have names, which are also classes of the samples."""
-
-    _saved: ClassVar = {
-        "topic_names_": Saved("t"),
-        "n_labeled_": COUNT,
-    }
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the topics; those of free ones are "free0", "free1", ...
-
-        Returns
-        -------
-        ndarray of str, shape (r,)
-        """
-        check_is_fitted(self)
-        return np.array(self._names(), dtype=object)
-
-    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights of every topic, and the names of topics."""
-        return super().topics(feature_names, n_terms).named(self._names())
-
-    def _names(self) -> list[str]:
-        named = [str(name) for name in self.topic_names_.tolist()]
-        return named + [f"free{k}" for k in range(len(self.components_) - len(named))]
+from ._predicting import NamedTopics, ReadoutPredictions
 
 
 @complete_docstring
@@ -71,9 +41,7 @@ class ConstrainedNMF(ReadoutPredictions):
     init : {"random", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r), whose rows are averaged by class, and A (r, m).
     callback : callable, optional
-        Called with a state (``iteration``, ``objective``, read-only ``S`` and ``A``) after every
-        check of the objective, S having a row for each class, then one for each unlabeled sample;
-        returning True stops the fit.
+        As in :class:`NMF`; S has a row for each class, then one for each unlabeled sample.
 
     Attributes
     ----------
@@ -89,7 +57,7 @@ class ConstrainedNMF(ReadoutPredictions):
     -----
     `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN for an unlabeled
     one.  Samples that share a row count as one, their weighted mean: a fit with many labels is
-    faster than one without, and has the paper's updates.
+    faster than one without.
 
     References
     ----------
@@ -213,11 +181,10 @@ class TopicSupervisedNMF(NamedTopics):
     - a list with a list of topics for each document, empty or None for an unlabeled one;
     - one topic for each document, or -1, None or NaN;
     - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with a row of zeros, of -1 or of NaN
-      for an unlabeled document; then the topics are called by its columns or 0 ... k - 1.
+      for an unlabeled document; the topics have the names of its columns, or 0 ... k - 1.
 
-    :meth:`transform` represents new documents over all topics.  :meth:`predict` gives a topic for
-    each document or, where `y` held lists or a matrix, a matrix of 0 and 1 with a column for each
-    of `topic_names_`; its readout is fitted to representations that do not use the labels.
+    :meth:`predict` returns a topic for each document or, where `y` held lists or a matrix, a matrix
+    of 0 and 1 with a column for each of `topic_names_`.
 
     References
     ----------
@@ -344,9 +311,8 @@ class MarginNMF(ReadoutPredictions):
     Notes
     -----
     `y` in :meth:`fit` holds a class label for each sample, with -1, None or NaN for an unlabeled
-    one (two classes: one machine; more: one for every pair), or, for multiple labels, is an
-    indicator matrix with rows of NaN (dense) or -1 for unlabeled samples (one machine for each
-    label).  X must be complete.
+    one (a machine for every pair of classes), or is an indicator matrix with rows of NaN (dense) or
+    -1 for unlabeled samples (a machine for each label).  X must be complete.
 
     References
     ----------
@@ -396,8 +362,7 @@ class MarginNMF(ReadoutPredictions):
         y : array_like, shape (n,) or (n, k)
             Labels, as the class describes them.  With `alpha` they are optional and only predict.
         alpha : array_like or scipy.sparse, shape (n, q), optional
-            Nonnegative coefficients of the combinations to preserve, one in each column, in place
-            of those of support vector machines: for example of a perceptron.
+            Nonnegative coefficients of other combinations to preserve, one in each column.
         """
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, alpha=alpha)
         return self

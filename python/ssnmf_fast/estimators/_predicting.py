@@ -8,17 +8,18 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from scipy.special import entr
-from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
+from .._common.bases import ClassifierMixin
+from .._common.saved import COUNT, Saved
 from .._data.border import check_integer
 from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, Indicators
-from .._topics import topic_shares
+from .._topics import Topics, topic_shares
 from ._base import FactorizationBase, score_labeled
 from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
@@ -26,19 +27,16 @@ from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
 from ._training_data import TrainingLabels, labels_for_training
 from ._views import Tables, View, directions_of, filled, row_sums, tables_to_predict, view_of
 
-_LOOKED_AT = 10_000  # samples of a larger X, unless more are asked for
-_CANDIDATES = 2000  # of these the most uncertain, unless more are asked for
+_LOOKED_AT = 10_000  # samples of a larger X, at least `n`
+_CANDIDATES = 2000  # the most uncertain of these, at least `n`
 _DIGITS = 9
 _SHARPNESS = 4  # power of a similarity: a label tells of what is near
 
 
 def suggest(model: Any, X: Any, X_weights: Any, n: int, tables: Tables) -> Array:
-    """Return the rows of checked X that are worth labeling, best first, at most `n`.
-
-    Rows without data come last.  The tables are those of side information.
-    """
+    """Return at most `n` rows of checked X, the best first and rows without data last."""
     known, most = np.flatnonzero(row_sums(X) > 0), max(_LOOKED_AT, n)
-    if len(known) > most and _in_memory(X, X_weights):
+    if len(known) > most and X_weights is None and not isinstance(X, CsrFile):
         rows = known[np.arange(most) * len(known) // most]  # evenly spaced
         part = {name: table[rows] for name, table in tables.items()}
         return np.asarray(rows[suggest(model, X[rows], None, n, part)])
@@ -47,36 +45,23 @@ def suggest(model: Any, X: Any, X_weights: Any, n: int, tables: Tables) -> Array
     unsure = uncertainty(readout.proba(scores, model.multilabel_), model.multilabel_)
     chosen = np.sort(np.argsort(-unsure, kind="stable")[: max(_CANDIDATES, n)])
     points = _points(model, readout, X, X_weights, known[chosen])
-    found = known[chosen[_covering(points, unsure[chosen], n)]]
+    best = known[chosen[_covering(points, unsure[chosen], n)]]
     empty = np.delete(np.arange(X.shape[0]), known)
-    return np.concatenate([found, empty[: n - len(found)]])
+    return np.concatenate([best, empty[: n - len(best)]])
 
 
 def uncertainty(chances: Array, several: bool) -> Array:
-    """Return from 0 to 1 how unsure predictions are, (n,).
-
-    Of classes: 1 less the difference of the two largest probabilities.  Of several labels: the mean
-    entropy of each, in bits.
-    """
+    """Return the uncertainty of predictions, from 0 to 1, (n,)."""
     if several:
         return np.asarray((entr(chances) + entr(1 - chances)).mean(axis=1) / np.log(2))
     second, first = np.partition(chances, -2, axis=1)[:, -2:].T
     return np.asarray(1 - (first - second))
 
 
-def _in_memory(X: Any, X_weights: Any) -> bool:
-    """Whether rows of X may be chosen as those of an array."""
-    return X_weights is None and not isinstance(X, CsrFile)
-
-
 def _points(model: Any, readout: Any, X: Any, X_weights: Any, rows: Array) -> Array:
-    """Return points of length 1 for some samples.
-
-    They are scores along the leading directions or, where only topics are seen, the Hellinger
-    coordinates of topic shares.
-    """
+    """Return points of length 1: scores along the leading directions, or roots of topic shares."""
     directions = readout.directions if isinstance(readout, LogisticReadout) else None
-    if directions is None or not _in_memory(X, X_weights):
+    if directions is None or X_weights is not None or isinstance(X, CsrFile):
         shares = topic_shares(model._represent(X, X_weights), model.components_)
         return np.asarray(np.sqrt(shares[rows]))
     return view_of(filled(X[rows]), directions).scores
@@ -84,13 +69,11 @@ def _points(model: Any, readout: Any, X: Any, X_weights: Any, rows: Array) -> Ar
 
 @one_blas_thread()
 def _covering(points: Array, unsure: Array, n: int) -> list[int]:
-    """Choose points near to as much uncertainty as possible, at most `n`; of equals the first.
+    """Choose at most `n` points of the largest gain, greedily; of equal ones the first.
 
-    A chosen point takes the share of the uncertainty of every other that is their similarity, as
-    far as those before it have not.  So it is unsure itself or stands for many that are, and is no
-    copy of an earlier one.  What a point takes only falls, and is found again only where it counts.
+    Gains only fall, and are computed again only for the candidate (lazy greedy cover).
     """
-    # Without the last digits, in which copies differ by where they stand.
+    # Without the last digits, in which copies of a point may differ.
     similar = np.round(np.maximum(points @ points.T, 0), _DIGITS) ** _SHARPNESS
     unsure = np.round(unsure, _DIGITS)
     taken, gains, chosen = np.zeros(len(points)), similar @ unsure, []
@@ -123,7 +106,7 @@ with_readout: Callable[[Method], Method] = available_if(_has_readout)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[misc]
+class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     """A dictionary that labels guide, with predictions for samples without labels."""
 
     unlabeled: Any = "auto"
@@ -212,29 +195,29 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
 
     @with_readout
     def decision_function(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Array:
-        """Return how strongly the samples belong to the classes.
+        """Return the scores of the classes.
 
         Returns
         -------
         ndarray, shape (n, k) or (n,)
             Logits or, for the readouts "refit" and "joint", scores S B.  With two classes, the
-            second minus the first (of scores divided by their sum).  With multiple labels, how far
-            they lie above the threshold: positive values are predicted.
+            second minus the first (of scores divided by their sum).  With multiple labels, the
+            distance above the threshold: positive values are predicted.
         """
         readout, scores = self._read(X, X_weights, side)
         return readout.decide(scores, self._limits(readout))
 
     @with_readout
     def predict_proba(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Array:
-        """Return the probability of every class, or of every label by itself.
+        """Return the probability of every class or label.
 
         Returns
         -------
         ndarray, shape (n, k)
-            Above 0 and below 1.  Those of :class:`FewLabelsClassifier` are calibrated by
-            validation, if there was one.  Those of the readouts "refit" and "joint" are scores S B
-            divided by their sum over the classes, `class_prior_` where all are zero; with multiple
-            labels, the scores clipped to the inside of (0, 1).
+            Above 0 and below 1; of :class:`FewLabelsClassifier` calibrated by cross-validation, if
+            there was one.  Those of the readouts "refit" and "joint" are scores S B divided by
+            their sum over the classes, `class_prior_` where all are zero; with multiple labels, the
+            scores clipped to the inside of (0, 1).
         """
         readout, scores = self._read(X, X_weights, side)
         return readout.proba(scores, self.multilabel_)
@@ -268,12 +251,12 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
 
     @with_readout
     def explain(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Explanation:
-        """Return what topics, features, neighbors and tables add to the scores, exactly.
+        """Return the contributions of topics, features, neighbors and tables to the scores.
 
         Returns
         -------
         Explanation
-            Its ``top(i)`` prints what speaks for the predicted class in sample i.
+            Its ``top(i)`` prints those to the predicted class in sample i.
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
@@ -284,7 +267,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
     def suggest(self, X: Any, n: int = 10, *, X_weights: Any = None, side: Any = None) -> Array:
         """Choose samples that are worth labeling next.
 
-        They stand for many samples that the model is unsure of, and not for the same ones.  Label
+        They represent many samples of which the predictions are uncertain, each one others.  Label
         them, fit again to all labels, and repeat.
 
         Parameters
@@ -301,11 +284,11 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
 
         Notes
         -----
-        A sample gains the uncertainty of every other times their similarity (the cosine in the
-        leading directions or, where only topics are seen, that of the roots of topic shares, to the
-        fourth power), less what the samples before it have gained.  Uncertainty is 1 less the
-        difference of the two largest probabilities; with several labels the mean entropy of each.
-        Of more than 10,000 samples, as many evenly spaced ones are looked at.
+        The gain of a sample is the sum of the uncertainty of all others times their similarity (the
+        fourth power of the cosine in the leading directions or, without these, of the roots of
+        topic shares), less the gains of the samples before it.  Uncertainty is 1 minus the
+        difference of the two largest probabilities; with multiple labels the mean entropy of each.
+        Of more than 10,000 samples, 10,000 evenly spaced ones are considered.
 
         Raises
         ------
@@ -327,7 +310,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
         return suggest(self, X, X_weights, count, self._tables(side, X.shape[0]))
 
     @with_readout
-    def score(
+    def score(  # type: ignore[override]
         self,
         X: Any,
         y: Any,
@@ -347,3 +330,31 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
             return indicators.known, indicators.complete
         labels = ClassLabels(y, self.unlabeled, known_classes=self.classes_)
         return labels.known, labels.labeled
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NamedTopics(ReadoutPredictions):
+    """A dictionary whose first topics have names, which are also classes of the samples."""
+
+    _saved: ClassVar = {
+        "topic_names_": Saved("t"),
+        "n_labeled_": COUNT,
+    }
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the topics; those of free ones are "free0", "free1", ...
+
+        Returns
+        -------
+        ndarray of str, shape (r,)
+        """
+        check_is_fitted(self)
+        return np.array(self._names(), dtype=object)
+
+    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
+        """Return the features with the largest weights of every topic, and the names of topics."""
+        return super().topics(feature_names, n_terms).named(self._names())
+
+    def _names(self) -> list[str]:
+        named = [str(name) for name in self.topic_names_.tolist()]
+        return named + [f"free{k}" for k in range(len(self.components_) - len(named))]

@@ -35,7 +35,7 @@ from ._base import require
 from ._class_topics import OVERALL, even_start, weighted_sums
 from ._docstrings import complete_docstring
 from ._members import Linear, fit_naive_bayes
-from ._papers import NamedTopics
+from ._predicting import NamedTopics
 from ._readout import LogisticReadout
 from ._training_data import TrainingLabels, surest
 from ._views import directions_of, row_sums, view_of
@@ -60,8 +60,8 @@ class Vocabulary:
             return check_integer(feature, f"every number in {where}", 0, self.n_features - 1)
         if not isinstance(feature, str):
             raise TypeError(
-                f"{where} holds {short(feature)} ({type(feature).__name__}); expected names of "
-                "features, or their numbers."
+                f"{where} holds {short(feature)} ({type(feature).__name__}); expected names or "
+                "numbers of features."
             )
         if self._positions is None:
             raise ValueError(
@@ -194,7 +194,7 @@ _FREE = 10  # iterations in which all topics adapt
 
 @one_blas_thread()
 def topics_of_samples(X: Any, seeds: Seeds, members: Array) -> Array:
-    """Return how likely each topic is in each sample, (n, k); rows sum to 1.
+    """Return the probability of each topic for each sample, (n, k), by naive Bayes and EM.
 
     `members` (n, k) are 1 for the topic of a labeled sample, and 0 elsewhere.  A forbidden feature
     of a topic has no effect on its probability.
@@ -217,10 +217,9 @@ def topics_of_samples(X: Any, seeds: Seeds, members: Array) -> Array:
 
 @one_blas_thread()
 def _evidence(X: Any, seeds: Seeds, members: Array) -> tuple[Any, Array]:
-    """Return X with rows that sum to 1, float64, and the evidence of seeds in it, (n, k).
+    """Return X with rows that sum to 1, float64, and the sums of seeds in it, (n, k).
 
-    A seed counts in inverse proportion to its sum over the samples, so that all topics have the
-    same evidence.  ValueError for a topic that has neither seeds in the samples nor labels.
+    A seed counts in inverse proportion to its sum over the samples.
     """
     rows = unit_rows(X)  # first, so that tiny rows do not vanish
     sums = row_sums(rows)
@@ -244,11 +243,8 @@ def start_of_mixture(
 ) -> tuple[Array, Array]:
     """Return S (n, r) and A (r, m) to start from, named topics first.
 
-    `members` (n, k) are 1 for the topic of a labeled sample, and 0 elsewhere.  Seeds define where
-    the topics start, and their names at the end.  In between they are fitted to the data without
-    restrictions, so that wrong seeds are corrected.  The loss is least squares of roots: from the
-    same means, fits with the Kullback-Leibler loss often end with two topics that share a program,
-    and one that has two.
+    Topics start from their seeds and are then fitted without restrictions, which corrects seeds; by
+    least squares of roots, as two topics often share a program with the Kullback-Leibler loss.
     """
     # Squares, so that samples of which much is the topic count more than many of which little is.
     labeled = members.any(axis=1, keepdims=True)
@@ -264,7 +260,12 @@ def start_of_mixture(
     parts = CleanMatrix(parts)
     held = factorize(parts, fixed_components=named, init="random", max_iter=_HELD, **common)
     fit = factorize(parts, init=(_lifted(held.S), _lifted(held.A)), max_iter=_FREE, **common)
-    order = _named_first(fit, seeds, members)
+    # The topics in the order of the names: those that match seeds and labels best.
+    profiles = divide_by_sums(fit.A.astype(np.float64) ** 2)
+    of_seeds = seeds.strengths @ divide_by_sums(profiles, axis=0).T
+    of_labels = divide_by_sums(members, axis=0).T @ topic_shares(fit.S**2, fit.A**2)
+    _, chosen = linear_sum_assignment(of_seeds + of_labels, maximize=True)
+    order = np.append(chosen, np.setdiff1d(np.arange(len(profiles)), chosen))
     S, A = (_lifted(F[order].astype(np.float64) ** 2) for F in (fit.S.T, fit.A))
     sizes = A.max(axis=1, keepdims=True)
     half = largest**0.5  # in S and in A, so that neither grows too large
@@ -272,38 +273,20 @@ def start_of_mixture(
 
 
 def shares_of_named(fit: Factorization, members: Array) -> Array:
-    """Return the share of each sample that each named topic explains, (n, k); rows sum to 1.
-
-    Samples that no named topic explains have the mean.
-    """
+    """Return the share of each sample that each named topic explains, or their mean, (n, k)."""
     k = members.shape[1]
     shares = divide_by_sums(topic_shares(fit.S, fit.A)[:, :k])
-    labeled = members.any(axis=1, keepdims=True)
-    shares = np.where(labeled, members, shares)
+    shares = np.where(members.any(axis=1, keepdims=True), members, shares)
     total = shares.sum(axis=0)
     mean = total / total.sum() if total.any() else np.full(k, 1 / k)
     return np.where(shares.any(axis=1, keepdims=True), shares, mean)
 
 
-def _named_first(fit: Factorization, seeds: Seeds, members: Array) -> Array:
-    """Return the numbers of the topics, first those that match seeds and labels best.
-
-    A seed counts for the topics in proportion to their weights for it, and a label in proportion
-    to what the topics explain of its sample.
-    """
-    profiles = divide_by_sums(fit.A.astype(np.float64) ** 2)
-    of_seeds = seeds.strengths @ divide_by_sums(profiles, axis=0).T
-    of_labels = divide_by_sums(members, axis=0).T @ topic_shares(fit.S**2, fit.A**2)
-    _, chosen = linear_sum_assignment(of_seeds + of_labels, maximize=True)
-    return np.append(chosen, np.setdiff1d(np.arange(len(profiles)), chosen))
-
-
 def _lifted(F: Array) -> Array:
-    """Return a factor without zeros, which would stay."""
+    """Return a factor without zeros, which updates would keep."""
     return np.asarray(np.maximum(F, FILLER * F.mean() or 1.0))
 
 
-_MEMBERSHIPS = ("single", "mixed")
 _SURE = 0.5  # share of the samples of each topic that keep to it in the factorization
 _SLOPE = 3.0  # of the logits of naive Bayes, which is less sure than right
 
@@ -314,9 +297,9 @@ class SeededTopics(NamedTopics):
     """Topics that start from a few words each, and classes of samples without any label.
 
     A mixture in which every sample has one topic spreads the seeds to other words and samples [1]_.
-    Its predictions train a complement naive Bayes classifier, which predicts; the surer half of the
-    samples may only have their topic, and free ones, in the factorization
-    ``sum d(X, (S .* T) A)`` [2]_.
+    Its predictions train a complement naive Bayes classifier, which predicts.  In the factorization
+    ``sum d(X, (S .* T) A)`` [2]_ the surer half of the samples is restricted to their topics and
+    free ones.
 
     Parameters
     ----------
@@ -328,8 +311,7 @@ class SeededTopics(NamedTopics):
     n_free_topics : int
         Number of topics without a name, at least 0.
     forbidden : dict, optional
-        Features that a topic may not have, by its name: their weights stay 0.  They do not keep
-        samples away from the topic.
+        Features that a topic may not have, by its name: their weights stay 0.
     membership : {"single", "mixed"}
         "single" is as above, for texts that are mostly about one topic.  "mixed" is for samples
         that mix topics, such as cells that run several gene programs: a factorization without
@@ -360,8 +342,8 @@ class SeededTopics(NamedTopics):
     `y` in :meth:`fit` is optional: the name of a topic for each sample, or -1, None or NaN for an
     unlabeled one.  A label counts as much as 20 predictions.
 
-    The order and the lengths of the lists do not matter: each seed counts in inverse proportion to
-    its sum over all samples, and the seeds of each topic as much as those of every other one.
+    Each seed counts in inverse proportion to its sum over all samples, and the seeds of each topic
+    as much as those of every other one: the lengths of the lists do not matter.
 
     References
     ----------
@@ -410,7 +392,7 @@ class SeededTopics(NamedTopics):
 
     def _learn(self, X: Any, y: Any) -> None:
         n_free = check_integer(self.n_free_topics, "n_free_topics", 0)
-        mixed = check_option(self.membership, "membership", _MEMBERSHIPS) == "mixed"
+        mixed = check_option(self.membership, "membership", ("single", "mixed")) == "mixed"
         seeds, members = self._known(X, y)
         labeled = np.asarray(members.any(axis=1))
         if mixed:
@@ -508,22 +490,14 @@ class SeededTopics(NamedTopics):
         self.multilabel_, self.classes_ = False, self.topic_names_
         self.class_prior_ = likely.mean(axis=0)
         k = likely.shape[1]
-        members = np.eye(k)[likely.argmax(axis=1)]
-        weights = np.where(labeled, 1.0, 1 / _LABEL_WEIGHT)
-        labels = TrainingLabels(members, np.repeat(weights[:, None], k, axis=1), False)
-        directions = directions_of(X, None, 0, self.n_threads)
-        view = view_of(X, directions)
+        weights = np.repeat(np.where(labeled, 1.0, 1 / _LABEL_WEIGHT)[:, None], k, axis=1)
+        labels = TrainingLabels(np.eye(k)[likely.argmax(axis=1)], weights, False)
+        view = view_of(X, directions_of(X, None, 0, self.n_threads))
         member = fit_naive_bayes(view, labels) if view.rows is not None else Linear(np.zeros(k))
         readout = LogisticReadout.of(member, len(self.components_), view)
         self.readout_ = replace(readout, slopes=np.full(k, _SLOPE))
 
     def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights of every topic, and the names of topics.
-
-        Parameters
-        ----------
-        feature_names : array_like of str, optional
-            Names of the features; by default those that the model was given.
-        """
+        """Return the features with the largest weights of every topic, and the names of topics."""
         names = self.feature_names if feature_names is None else feature_names
         return super().topics(names, n_terms)

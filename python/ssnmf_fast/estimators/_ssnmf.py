@@ -6,11 +6,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
+from .._common.bases import RegressorMixin
 from .._common.saved import COUNT, Saved
 from .._data.border import check_integer, check_option, check_real, require_finite, require_memory
 from .._labels import ClassLabels, Indicators, RealTargets, labels_of
@@ -246,7 +246,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
+class SSNMFRegressor(RegressorMixin, SupervisedBase):
     """Semi-supervised NMF for regression, X ~ S A and Y ~ S B.
 
     Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where unlabeled
@@ -399,7 +399,9 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         self.n_targets_ = targets.n_targets
         self._offset, self.offset_ = targets.offset, np.nan_to_num(targets.offset)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
+    def score(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None
+    ) -> float:
         """Return R squared of the predictions."""
         check_is_fitted(self)
         targets = RealTargets(y, n_targets=self.n_targets_)

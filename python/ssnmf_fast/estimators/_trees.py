@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName, MatrixLike, Seed
 from .._common.optional import TABLES_HINT, require_package
 from .._common.text import short
 from .._data.border import check_integer
@@ -149,7 +149,7 @@ class TopicTree:
         topics = make_topics(rows, self.feature_names, n_terms).named(names)
         return topics.with_sizes(np.array([nodes[name].share for name in names]))
 
-    def transform(self, X: npt.ArrayLike, level: int = -1) -> Array:
+    def transform(self, X: MatrixLike, level: int = -1) -> Array:
         """Represent samples over the topics of a level.
 
         Parameters
@@ -170,7 +170,7 @@ class TopicTree:
         grouped = components_of_groups(representation_of(self.model), A, group)
         return representation_by_groups(S, A, group, grouped)
 
-    def topic_proportions(self, X: npt.ArrayLike, level: int = -1) -> Array:
+    def topic_proportions(self, X: MatrixLike, level: int = -1) -> Array:
         """Return the share of each sample that every topic of a level explains.
 
         Parameters
@@ -231,15 +231,15 @@ class TopicTree:
 
 
 def topic_tree(
-    X: npt.ArrayLike,
+    X: MatrixLike,
     levels: Sequence[int],
     *,
-    loss: str = "frobenius",
+    loss: LossName | float = "frobenius",
     X_weights: Any = None,
-    feature_names: Any = None,
+    feature_names: npt.ArrayLike | None = None,
     max_iter: int = 200,
     tol: float = 1e-4,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_threads: int | None = None,
 ) -> TopicTree:
     """Find topics, their parts, the parts of these and so on.
@@ -310,7 +310,7 @@ def _parts_by_size(model: NMF, total: int) -> list[int]:
     return [int(count) + 1 for count in counts]
 
 
-def place_of_level(level: Any, depth: int) -> int:
+def place_of_level(level: int, depth: int) -> int:
     """Return the number of a level, which may count from the last as -1."""
     found = check_integer(level, "level", -depth)
     if found >= depth:

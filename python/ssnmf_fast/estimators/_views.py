@@ -21,8 +21,8 @@ from .._data.arrays import scale_rows
 from .._data.border import check_matrix
 from .._data.csr_file import CsrFile
 from .._data.threads import limited_openmp, look_for_libraries, one_blas_thread, resolve_threads
-from .._linalg.operators import unit_rows
-from .._linalg.randomized_svd import randomized_svd
+from .._linalg.operators import MatrixOperator, unit_rows
+from .._linalg.randomized_svd import truncated_svd
 from .._solver.build import as_weights
 from ._training_data import TrainingLabels
 
@@ -330,14 +330,9 @@ def directions_of(
     if sample_weight is not None:
         root = np.sqrt(sample_weight)
         rows = scale_rows(rows, root) if sp.issparse(rows) else rows * root[:, None]
-    _, singular, Vt = randomized_svd(
-        rows,
-        min(_MORE_DIRECTIONS, *rows.shape),
-        n_oversamples=_OVERSAMPLES,
-        n_power=_POWER_STEPS,
-        random_state=seed,
-        n_threads=n_threads,
-    )
+    operator = MatrixOperator(rows, resolve_threads(n_threads))
+    sizes = min(_MORE_DIRECTIONS, *rows.shape), _OVERSAMPLES, _POWER_STEPS
+    _, singular, Vt = truncated_svd(operator, *sizes, np.random.default_rng(seed))
     # A direction without data is noise of rounding.
     kept = singular > singular[0] * 1e-10 if len(singular) else singular > 0
     return np.asarray(Vt[kept])

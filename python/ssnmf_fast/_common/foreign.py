@@ -1,0 +1,42 @@
+"""Arguments that scikit-learn's NMF has, answered by the names that they have here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_PENALTIES = "penalties here, such as penalties={'S': ssnmf_fast.penalties.L1(0.1)}"
+_ANSWERS = {
+    "beta_loss": "is called loss here",
+    "alpha_W": f"and l1_ratio are {_PENALTIES}",
+    "alpha_H": f"and l1_ratio are {_PENALTIES}",
+    "l1_ratio": f"and alpha_W are {_PENALTIES}",
+    "shuffle": "is not needed: no solver here takes components in a random order",
+    "W": "is part of init here: init=(S, A), with S (samples) in place of W",
+    "H": "is part of init here: init=(S, A), with A (components) in place of H",
+    "update_H": "=False is ssnmf_fast.represent or transform here",
+    "batch_size": "is not needed: partial_fit takes batches of any size",
+}
+
+
+def refuse_foreign(name: str, arguments: Iterable[str]) -> None:
+    """Raise TypeError for an argument of scikit-learn's NMF that has another name here."""
+    for argument in arguments:
+        if argument in _ANSWERS:
+            raise TypeError(
+                f"{name} has no argument {argument!r}: {argument} {_ANSWERS[argument]}."
+            )
+
+
+def answer_foreign(function: Function) -> Function:
+    """Let a public function answer arguments of scikit-learn's NMF."""
+
+    @wraps(function)
+    def answering(*args: Any, **kwargs: Any) -> Any:
+        refuse_foreign(function.__name__, kwargs)
+        return function(*args, **kwargs)
+
+    return answering  # type: ignore[return-value]
