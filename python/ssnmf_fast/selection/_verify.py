@@ -8,8 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
 from .._backend.dispatch import LEVELS
 from .._common.text import short
+from .._data.tensors import TensorLike
 from .._data.threads import resolve_threads
 from .._models.receipts import INPUTS, TENSOR_INPUTS, Claim, Recomputed, claim_of, claim_of_tensor
 from .._solver.result import Factorization, History, Receipt, TensorFactorization
@@ -85,7 +89,7 @@ def _of_history(claim: Claim) -> list[str]:
     return found
 
 
-def _met(history: History, tol: Any) -> bool:
+def _met(history: History, tol: object) -> bool:
     """Whether the stopping rule may have been met at the end of a history."""
     if len(history) < 2 or not isinstance(tol, (int, float)) or not tol > 0:
         return False
@@ -166,7 +170,12 @@ class Verification:
 
 
 def verify(
-    result: Any, X: Any, y: Any = None, *, n_threads: int | None = None, **inputs: Any
+    result: Factorization | TensorFactorization | BaseEstimator,
+    X: TensorLike,
+    y: npt.ArrayLike | Mapping[int, npt.ArrayLike] | None = None,
+    *,
+    n_threads: int | None = None,
+    **inputs: object,
 ) -> Verification:
     """Check a result against its receipt and its data.
 
@@ -223,18 +232,23 @@ def verify(
     return Verification(*compare(claim))
 
 
-def _claim(result: Any, X: Any, y: Any, inputs: dict[str, Any], threads: int) -> Claim | None:
+def _claim(
+    result: Factorization | TensorFactorization | BaseEstimator,
+    X: TensorLike,
+    y: npt.ArrayLike | Mapping[int, npt.ArrayLike] | None,
+    inputs: dict[str, Any],
+    threads: int,
+) -> Claim | None:
     """Return the claim of a result; None without a receipt."""
     if hasattr(result, "_claim"):  # an estimator
         claim: Claim | None = result._claim(X, y, inputs, threads)
         return claim
-    tensor = isinstance(result, TensorFactorization)
-    if not tensor and not isinstance(result, Factorization):
+    if not isinstance(result, (Factorization, TensorFactorization)):
         raise TypeError(
             f"verify is not available for {type(result).__name__}; expected a Factorization, a "
             "TensorFactorization or a fitted estimator."
         )
-    known = TENSOR_INPUTS if tensor else INPUTS
+    known = INPUTS if isinstance(result, Factorization) else TENSOR_INPUTS
     unknown = sorted(set(inputs) - set(known))
     if unknown:
         raise TypeError(
@@ -242,6 +256,6 @@ def _claim(result: Any, X: Any, y: Any, inputs: dict[str, Any], threads: int) ->
         )
     if result.receipt is None:
         return None
-    if tensor:
-        return claim_of_tensor(result, X, inputs if y is None else {"labels": y, **inputs}, threads)
-    return claim_of(result, X, {"Y": y, **inputs}, threads)
+    if isinstance(result, Factorization):
+        return claim_of(result, X, {"Y": y, **inputs}, threads)
+    return claim_of_tensor(result, X, inputs if y is None else {"labels": y, **inputs}, threads)
