@@ -63,12 +63,7 @@ def rows(X: Any, options: Options) -> list[list[str]]:
     return table
 
 
-OPTIONS = {
-    "loads": [0, 1, 2, 3, 4],
-    "threads": [1, 2],
-    "repeats": 9,
-    "iterations": 50,
-}
+OPTIONS = {"loads": [0, 1, 2, 3, 4], "threads": [1, 2], "repeats": 9, "iterations": 50}
 QUICK = {"loads": [0, 1], "repeats": 1, "iterations": 2}
 
 

@@ -15,13 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from common import Array, data_file, read_lines, read_posts, strip
 
-FIVE_GROUPS = (
-    "comp.graphics",
-    "rec.sport.hockey",
-    "sci.med",
-    "sci.space",
-    "talk.politics.mideast",
-)
+FIVE_GROUPS = ("comp.graphics", "rec.sport.hockey", "sci.med", "sci.space", "talk.politics.mideast")
 # Groups that share most of their words: topics alone hardly tell them apart.
 COMPUTER_GROUPS = (
     "comp.graphics",

@@ -114,9 +114,7 @@ def run(split: Split, known: Array, draw: int) -> dict[str, float]:
             [0.75, 0.5],
         )
         found["LabelSpreading"] = score(
-            lambda k: LabelSpreading(kernel="knn", n_neighbors=k, max_iter=100),
-            narrow,
-            [20, 7, 50],
+            lambda k: LabelSpreading(kernel="knn", n_neighbors=k, max_iter=100), narrow, [20, 7, 50]
         )
     return found
 

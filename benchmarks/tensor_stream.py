@@ -152,11 +152,7 @@ def objective(X: Any, model: Any) -> float:
 
 
 CASE = lru_cache(1)(lambda name, seed: CASES[name](seed))
-OPTIONS = {
-    "cases": (list(CASES)[:-1], "", CASES),
-    "forget_factors": [0.9, 0.98, 1.0],
-    "seed": 0,
-}
+OPTIONS = {"cases": (list(CASES)[:-1], "", CASES), "forget_factors": [0.9, 0.98, 1.0], "seed": 0}
 QUICK = {"cases": ["quick"], "forget_factors": [0.98]}
 
 

@@ -35,10 +35,7 @@ def rows(sizes: Any, ranks: list[int], threads: list[int]) -> list[list[str]]:
     return table
 
 
-OPTIONS = {
-    "ranks": [10, 32, 64],
-    "threads": ([1, 2], "the first is 1"),
-}
+OPTIONS = {"ranks": [10, 32, 64], "threads": ([1, 2], "the first is 1")}
 QUICK = {"ranks": [10]}
 
 

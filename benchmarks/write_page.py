@@ -139,12 +139,7 @@ def likelihood(records: list[Record]) -> tuple[str, list[Loss]]:
         spread = f"{max(values):,.0f}" + (f" to {min(values):,.0f}" if len(fits) > 1 else "")
         longest = max(r["seconds"] for r in fits)
         rows.append(
-            [
-                f"{OURS}, {several(len(fits), 'random start')}",
-                str(count),
-                spread,
-                f"{longest:.1f}",
-            ]
+            [f"{OURS}, {several(len(fits), 'random start')}", str(count), spread, f"{longest:.1f}"]
         )
     rows += [
         [r["solver"], str(r["iterations"]), f"{r['log_likelihood']:,.0f}", f"{r['seconds']:.1f}"]
@@ -270,13 +265,7 @@ PARTS = [
     ),
     Part("Counts", "count_likelihood", "", "", likelihood),
     Part("Tensors", "tensors", "--patience 90", "--rounds 1", tensors),
-    Part(
-        "Completion",
-        "completion_speed",
-        "--parts a",
-        None,
-        completion,
-    ),
+    Part("Completion", "completion_speed", "--parts a", None, completion),
     Part(
         "Few labels",
         "few_labels",

@@ -17,11 +17,10 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
-from command_parser import build_parser
 from optional_packages import need_anndata
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import main
+from ssnmf_fast.cli import build_parser, main
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import subprocess
@@ -60,6 +61,7 @@ def room(module: str) -> str:
     return ROOM_OF[module.split(".")[0]]
 
 
+@functools.cache
 def imported(module: str) -> set[str]:
     """The modules of this package that a module imports from, wherever in it."""
     path = MODULES[module]

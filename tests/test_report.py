@@ -16,7 +16,7 @@ from each import each
 from topic_tables import make_topics
 
 from ssnmf_fast.cli import main
-from ssnmf_fast.report import Example, Judged, Report, _page, confusion, render
+from ssnmf_fast.report import Evaluation, Example, Report, _page, confusion, render
 from ssnmf_fast.results import Topics
 
 EVIL = "<script>alert('x')</script>"
@@ -163,8 +163,8 @@ def page(**parts: Any) -> str:
     return render(replace(report(), **parts))
 
 
-def judged(truth: list[str], guessed: list[str], classes: list[str]) -> Judged:
-    return Judged(np.array(truth), {"model": np.array(guessed)}, classes, False)
+def judged(truth: list[str], guessed: list[str], classes: list[str]) -> Evaluation:
+    return Evaluation(np.array(truth), {"model": np.array(guessed)}, classes, False)
 
 
 class TestCards:
@@ -208,7 +208,7 @@ class TestPage:
             topics=topics_of(2, names).named([EVIL, "q"]),
             examples=[[Example(0, 0.9, EVIL, EVIL)], []],
             class_counts=[1, 2, 3],
-            judged=judged(names, ["b", EVIL, "c"], names),
+            evaluation=judged(names, ["b", EVIL, "c"], names),
         )
         assert "<script" not in text
         assert "http" not in text
@@ -231,7 +231,7 @@ class TestPage:
 
     def test_many_classes_are_told_in_words(self) -> None:
         names = [f"class {k}" for k in range(120)]
-        text = page(topics=topics_of(3, names), judged=judged(names, names[::-1], names))
+        text = page(topics=topics_of(3, names), evaluation=judged(names, names[::-1], names))
         assert text.count("it has 120 classes, too many to read") == 2
         assert "topic_classes.csv has it." in text
         assert 'class="tag"' in text
@@ -301,7 +301,7 @@ class TestImages:
     @pytest.mark.parametrize(
         ("shape", "message"),
         [
-            ("5x3", "is of 15 pixels"),
+            ("5x3", "has 15 pixels"),
             ("4", "height and width as in 28x28"),
             ("0x3", "height and width as in 28x28"),
             ("4x3x1", "height and width as in 28x28"),
@@ -321,7 +321,7 @@ class TestImages:
     def test_of_a_table(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (tmp_path / "t.csv").write_text("text\na b\n", encoding="utf-8")
         assert self.fit(tmp_path / "t.csv", tmp_path / "out", "--image-shape", "4x3") == 2
-        assert "belongs to a matrix of images" in capsys.readouterr().err
+        assert "is for a matrix of images" in capsys.readouterr().err
 
 
 def test_sizes_and_examples_of_texts(tmp_path: Path) -> None:

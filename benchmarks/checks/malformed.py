@@ -35,10 +35,7 @@ def run(folder: str, seed: int, first: int, last: int) -> tuple[list[str], str]:
         return output.read().splitlines(), ended
 
 
-OPTIONS = {
-    "cases": 5000,
-    "seed": 0,
-}
+OPTIONS = {"cases": 5000, "seed": 0}
 
 
 def main(options: Options) -> int:

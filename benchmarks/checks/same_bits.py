@@ -70,10 +70,7 @@ def differences(seed: int, case: int) -> list[str]:
     return found
 
 
-OPTIONS = {
-    "cases": 200,
-    "seed": 0,
-}
+OPTIONS = {"cases": 200, "seed": 0}
 
 
 def main(options: Options) -> int:

@@ -51,11 +51,7 @@ TITLES = {
     "aviation": "Aviation reports: mean of macro and micro F-measure, x 100",
 }
 # Shares of labeled training rows: the paper's, and the 5 % of the others for MNIST too.
-RATES = {
-    "mnist": (0.02, 0.05, 0.1, 1.0),
-    "news": (0.05, 0.1, 1.0),
-    "aviation": (0.05, 0.1, 1.0),
-}
+RATES = {"mnist": (0.02, 0.05, 0.1, 1.0), "news": (0.05, 0.1, 1.0), "aviation": (0.05, 0.1, 1.0)}
 OPTIONS = {
     "data": (list(TITLES), "", TITLES),
     "splits": (5, "as many as in the paper"),

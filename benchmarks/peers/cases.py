@@ -143,10 +143,7 @@ def lowest(traces: dict[str, list[Point]]) -> float:
 
 
 def refine(
-    points: list[Point],
-    goal: float,
-    fit: Callable[[int], Any],
-    loss_of: Callable[[Any], float],
+    points: list[Point], goal: float, fit: Callable[[int], Any], loss_of: Callable[[Any], float]
 ) -> list[Point]:
     """Add the fits that the trace skipped just before its first point at or below the goal."""
     found = first_within(points, goal)

@@ -40,13 +40,7 @@ from cases import (
     refine,
     trace,
 )
-from common import (
-    Options,
-    blas_threads,
-    load_average,
-    markdown,
-    say,
-)
+from common import Options, blas_threads, load_average, markdown, say
 from problems import QUICK_SETS, SETS, D, F, Problem, made
 from process import INSTALL, Process, Silent
 

@@ -110,9 +110,7 @@ def fits(X: Any, folder: Path, n_starts: int) -> list[list[str]]:
     return table
 
 
-OPTIONS = {
-    "ranks": [5, 8, 10, 16, 20],
-}
+OPTIONS = {"ranks": [5, 8, 10, 16, 20]}
 QUICK = {"ranks": [5]}
 
 

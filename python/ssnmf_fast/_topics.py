@@ -273,10 +273,9 @@ def divide_by_sums(values: Array, axis: int = 1) -> Array:
     return np.asarray(values / np.where(totals > 0, totals, 1))
 
 
-_LEAST = 1e-12  # share that stands for 0, of which pyLDAvis would take the logarithm
-
-
-def arrays_for_pyldavis(X: Any, shares: Array, A: Array, vocabulary: list[str]) -> dict[str, Any]:
+def arrays_for_pyldavis(
+    X: Matrix | CsrFile, shares: Array, A: Array, vocabulary: list[str]
+) -> dict[str, Any]:
     """Return the arguments of ``pyLDAvis.prepare``, without documents of no word or no topic.
 
     `shares` (n, r) are those of every topic in the documents X (n, m), and A (r, m) has the topics.
@@ -296,15 +295,15 @@ def arrays_for_pyldavis(X: Any, shares: Array, A: Array, vocabulary: list[str]) 
             "X has no document of which a topic explains something: there is nothing to draw. Give "
             "documents with words that the fit knows."
         )
+
+    def distributions(values: Array) -> Array:
+        """Return rows that sum to 1, without zeros, of which pyLDAvis would take the logarithm."""
+        return divide_by_sums(np.maximum(divide_by_sums(values), 1e-12))
+
     return {
-        "topic_term_dists": _distributions(A),
-        "doc_topic_dists": _distributions(shares[documents]),
+        "topic_term_dists": distributions(A),
+        "doc_topic_dists": distributions(shares[documents]),
         "doc_lengths": np.concatenate(lengths),
         "vocab": vocabulary,
         "term_frequency": frequency,
     }
-
-
-def _distributions(values: Array) -> Array:
-    """Return rows that sum to 1 and have no zeros; a row of zeros becomes an even one."""
-    return divide_by_sums(np.maximum(divide_by_sums(values), _LEAST))

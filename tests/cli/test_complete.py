@@ -387,7 +387,7 @@ class TestErrors:
             assert complete(matrix, out) == 2
             assert message in error_line(capsys)
         assert complete(matrix, out, "--user", "who") == 2
-        assert "--user belongs to a table of ratings" in error_line(capsys)
+        assert "--user is for a table of ratings" in error_line(capsys)
         assert complete(tmp_path / "none.npy", out) == 2
         assert "no such file" in error_line(capsys)
         assert not out.exists()

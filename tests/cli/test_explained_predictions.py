@@ -47,7 +47,7 @@ def test_a_model_of_topics_alone(
     assert fit(single, "ssnmf", tmp_path / "out", "--labels", "kind", "--readout", "refit") == 0
     asked = ["predict", str(tmp_path / "out"), str(new), "--out", str(tmp_path / "result.csv")]
     assert main([*asked, "--explain"]) == 0
-    assert "no term speaks for a prediction" in capsys.readouterr().err
+    assert "no term supports a prediction" in capsys.readouterr().err
     assert [row["terms"] for row in rows_of(tmp_path / "result.csv")] == ["", ""]
 
 

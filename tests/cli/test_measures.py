@@ -12,29 +12,28 @@ import scipy.sparse as sp
 from topic_tables import make_topics
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import _fitted, _quality
+from ssnmf_fast.cli import _findings, _models
 from ssnmf_fast.cli import _labels as _sample_labels
-from ssnmf_fast.cli import _outputs as _findings
 
 
 class TestLabels:
     def test_reading(self) -> None:
         values = ["a; b;a", "", None, float("nan"), ["b", None, " c "], [], 3]
-        labels = _sample_labels.read_labels(values, ";")
+        labels = _sample_labels.parse_labels(values, ";")
         assert labels.each == (("a", "b"), (), (), (), ("b", "c"), (), ("3",))
         assert labels.several
         assert labels.names == ["3", "a", "b", "c"]
-        assert not _sample_labels.read_labels(["a; b"], None).several
+        assert not _sample_labels.parse_labels(["a; b"], None).several
 
     def test_what_is_missing(self) -> None:
         pandas = pytest.importorskip("pandas")
         values = [None, float("nan"), pandas.NA, " ", " a ", -1]
-        assert _sample_labels.read_labels(values, None).each == ((), (), (), (), ("a",), ("-1",))
+        assert _sample_labels.parse_labels(values, None).each == ((), (), (), (), ("a",), ("-1",))
 
     def test_every_label_stays_seen(self) -> None:
         rng = np.random.default_rng(0)
         lists = [list(rng.choice(list("abcdef"), 2, replace=False)) for _ in range(40)]
-        labels = _sample_labels.read_labels([*lists, ["rare", "a"], []], None)
+        labels = _sample_labels.parse_labels([*lists, ["rare", "a"], []], None)
         for share in (0.2, 1.0):
             hidden = labels.hold_out(share, seed=3)
             assert labels.without(hidden).names == labels.names
@@ -42,21 +41,21 @@ class TestLabels:
         assert labels.hold_out(0.2, 3).sum() == round(0.2 * 41)
 
 
-def fitted_like(S: Any, labels: Any, held_out: Any, **attributes: Any) -> _fitted.Fitted:
+def fitted_like(S: Any, labels: Any, held_out: Any, **attributes: Any) -> _models.Fitted:
     """Return what the measures read of a fit whose transform is S."""
     model = SimpleNamespace(transform=lambda X: X, representation_=S, **attributes)
-    known = _sample_labels.read_labels(labels, None)
-    return _fitted.Fitted(model=model, X=S, labels=known, held_out=held_out)
+    known = _sample_labels.parse_labels(labels, None)
+    return _models.Fitted(model=model, X=S, labels=known, held_out=held_out)
 
 
 class TestMeasures:
     def test_bound_and_sparsities(self) -> None:
         S = np.array([[1.0, 0], [2, 0], [0, 1], [0, 3]])
         hidden = np.array([False, False, False, True])
-        fitted = fitted_like(S, ["a", "a", "b", "b"], hidden, lower_bound_=-12.5)
-        (bound,) = _quality.bound_measures(fitted)
-        (sparsity,) = _quality.sparsity_measures(fitted)
-        (between,) = _quality.label_sparsity_measures(fitted)
+        attributes = {"lower_bound_": -12.5, "components_": np.eye(2)}
+        fitted = fitted_like(S, ["a", "a", "b", "b"], hidden, **attributes)
+        between, bound = _models.measure(fitted)
+        _, sparsity = _models.measure(replace(fitted, guided=False))
         assert (bound.value, bound.text) == (-12.5, "-12.5")
         assert sparsity.value == sf.metrics.hoyer_sparsity(S)
         wanted = sf.metrics.inter_label_sparsity(S[:3], ["a", "a", "b"]).score
@@ -66,7 +65,7 @@ class TestMeasures:
         X = np.array([[1.0, 2, 0], [3, 1, 0], [0, 0, 1], [0, 1, 1]])
         A = np.array([[5.0, 4, 0], [0, 0, 2], [0, 0, 0], [0, 1, 3]])
         model = SimpleNamespace(components_=A)
-        fitted = _fitted.Fitted(model=model, X=X, texts=[""] * 4)
+        fitted = _models.Fitted(model=model, X=X, texts=[""] * 4)
         used = A[[0, 3]]
         metrics = sf.metrics
         scores = [
@@ -74,18 +73,18 @@ class TestMeasures:
             metrics.topic_diversity(used).score,
             metrics.topic_exclusivity(used).score,
         ]
-        found = _quality.term_measures(fitted)
+        found = _models.measure(fitted)
         assert [one.key for one in found] == ["coherence", "diversity", "exclusivity"]
         assert [one.value for one in found] == scores
         model.active_components_ = np.array([True, True, True, False])
-        (coherence,) = _quality.term_measures(fitted)  # one topic is left
+        (coherence,) = _models.measure(fitted)  # one topic is left
         assert coherence.value == metrics.topic_coherence(X, A[:1]).score
         model.components_ = A[1:3]
         model.active_components_ = np.full(2, True)
-        assert _quality.term_measures(fitted) == []
+        assert _models.measure(fitted) == []
 
 
-def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> _fitted.Fitted:
+def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> _models.Fitted:
     """Return a fit whose transform is S, and whose B says that every topic has one class."""
     A = np.eye(S.shape[1]) * np.arange(1, S.shape[1] + 1)  # scales that must not matter
     model = SimpleNamespace(
@@ -96,8 +95,8 @@ def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> _fitted.F
             A, terms, n_terms, np.array(["a", "b"]), np.eye(S.shape[1], 2)
         ),
     )
-    known = _sample_labels.read_labels(labels, None)
-    return _fitted.Fitted(model=model, X=S, labels=known, held_out=held_out, **more)
+    known = _sample_labels.parse_labels(labels, None)
+    return _models.Fitted(model=model, X=S, labels=known, held_out=held_out, **more)
 
 
 class TestSharesOfData:
@@ -196,6 +195,6 @@ class TestExamples:
         np.testing.assert_array_equal(second[0].image, [[0, 1]])
 
     def test_excerpt(self) -> None:
-        assert _findings.excerpt(" a\n b\t c ") == "a b c"
-        assert _findings.excerpt("a" * 300) == "a" * 199 + "…"
-        assert _findings.excerpt("one two three", 9) == "one two…"
+        assert _findings.shorten(" a\n b\t c ") == "a b c"
+        assert _findings.shorten("a" * 300) == "a" * 199 + "…"
+        assert _findings.shorten("one two three", 9) == "one two…"

@@ -193,7 +193,7 @@ class TestOptionsOfOtherModels:
     ) -> None:
         assert fit(single, model, tmp_path / "out", "--labels", "kind", *more) == 2
         message = error_line(capsys)
-        assert f"--model {model} has no use for {more[0]}; it is for {users}" in message
+        assert f"{more[0]} is not used by --model {model} (only by {users}" in message
         assert not (tmp_path / "out").exists()
 
     @pytest.mark.parametrize(

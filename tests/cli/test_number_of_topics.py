@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_parser import build_parser
 from outputs import error_line, rows_of
 from planted_ranks import RANK, counts
 from test_suggest import texts, write
 
-from ssnmf_fast.cli import main
+from ssnmf_fast.cli import build_parser, main
 
 QUICK = ["--starts", "1", "--splits", "2", "--threads", "1"]
 
@@ -70,7 +69,7 @@ def test_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--criterion", "bound", "--loss", "frobenius"], "--criterion bound has no --loss"),
+        (["--criterion", "bound", "--loss", "frobenius"], "--loss is not used by --criterion"),
         (["--criterion", "stability", "--ranks", "1:3"], "ranks and n_starts of at least 2"),
     ],
 )

@@ -297,7 +297,7 @@ class TestFormulas:
     ) -> None:
         out = str(tmp_path / "out.jsonl")
         assert main(["predict", str(model), str(matrix), "--out", out, "--safe-csv"]) == 2
-        assert "--safe-csv belongs to csv" in error_line(capsys)
+        assert "--safe-csv is only for csv" in error_line(capsys)
         holes = np.array([[1.0, np.nan], [2.0, 3.0]])
         np.save(tmp_path / "holes.npy", holes)
         out = str(tmp_path / "full.csv")

@@ -139,11 +139,11 @@ def test_a_matrix_and_a_file_of_dates(tmp_path: Path) -> None:
         (
             ["--documents-per-slice", "2", "--method", "nmf"],
             "date",
-            "belongs to --method tied and tensor",
+            "is only used with --method tied and tensor",
         ),
-        (["--svm-c", "1"], "date", "--model dynamic has no use for --svm-c"),
-        (["--model", "nmf"], "date", "--model nmf has no use for --time; it is for dynamic"),
-        (["--model", "nmf", "--freq", "day"], None, "has no use for --freq; it is for dynamic"),
+        (["--svm-c", "1"], "date", "--svm-c is not used by --model dynamic"),
+        (["--model", "nmf"], "date", "--time is not used by --model nmf (only by dynamic)"),
+        (["--model", "nmf", "--freq", "day"], None, "--freq is not used by --model nmf"),
     ],
 )
 def test_errors(

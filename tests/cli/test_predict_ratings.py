@@ -113,8 +113,8 @@ def test_unknown_ones_are_counted(
         ("user,item\nu1,\n", [], "line 2: no value in column 'item'"),
         ("user,item\ni1,u1\n", [], "no user and no item of "),
         ("user,item\nu1,i1\n", ["--user", "name"], "no column 'name'"),
-        ("user,item\nu1,i1\n", ["--text", "user"], "--text belongs to a model of `ssnmf-fast fit`"),
-        ("user,item\nu1,i1\n", ["--explain"], "--explain belongs to a model of `ssnmf-fast fit`"),
+        ("user,item\nu1,i1\n", ["--text", "user"], "--text is for a model of `ssnmf-fast fit`"),
+        ("user,item\nu1,i1\n", ["--explain"], "--explain is for a model of `ssnmf-fast fit`"),
     ],
 )
 def test_bad_tables(
@@ -140,7 +140,7 @@ def test_models_of_other_kinds(
     assert "without ids of users and items" in error_line(capsys)
     sf.save(sf.NMF(n_components=1).fit(np.eye(3)), tmp_path / "nmf.npz")
     assert predict(tmp_path / "nmf.npz", data, "--user", "user") == 2
-    assert "--user belongs to a model of `ssnmf-fast complete`" in error_line(capsys)
+    assert "--user is for a model of `ssnmf-fast complete`" in error_line(capsys)
     np.save(tmp_path / "matrix.npy", np.eye(3))
     assert predict(model, tmp_path / "matrix.npy") == 2
     assert "expected a table of users and items" in error_line(capsys)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_parser import build_parser
 from outputs import rows_of
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
@@ -18,9 +17,8 @@ from sklearn.metrics import f1_score
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import _fit, _quality, main
-from ssnmf_fast.cli import _outputs as _class_scores
-from ssnmf_fast.report import Judged, Measure
+from ssnmf_fast.cli import _findings, build_parser, main
+from ssnmf_fast.report import Evaluation, Measure, predict_simply
 
 MODEL, SVC, LARGEST = "model", "LinearSVC", "largest class"
 
@@ -123,18 +121,19 @@ class TestDefault:
         assert main([*files(tmp_path, 10), "--rank", "5"]) == 2
         assert "takes no --rank" in capsys.readouterr().err
         assert main([*files(tmp_path, 10), "--readout", "refit"]) == 2
-        assert "has no use for --readout; it is for ssnmf" in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert "--readout is not used by --model few-labels (only by ssnmf)" in error
         more = ["--model", "ssnmf", "--rank", "5", "--supervision-weight", "auto"]
         assert main([*files(tmp_path, 10), *more]) == 2
         assert "--model ssnmf takes no --supervision-weight auto" in capsys.readouterr().err
 
     @pytest.mark.slow
     def test_large_data(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_quality, "_MOST_ENTRIES", 10)
+        monkeypatch.setattr("ssnmf_fast.report._evaluation._MOST_ENTRIES", 10)
         assert main(files(tmp_path, 10)) == 0
         found = metrics_of(tmp_path / "out")
         assert set(found["measures"]) == {"accuracy", "majority_accuracy"}
-        assert found["remarks"] == ["no simple classifier stands beside it: the data are too large"]
+        assert found["remarks"] == ["not compared with a simple classifier: the data are too large"]
 
     def test_nothing_is_known(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         more = ["--model", "cnmf", "--rank", "4", "--test-size", "0", "--max-iter", "5"]
@@ -150,10 +149,7 @@ class TestDefault:
         assert main([*command[:2], *command[4:]]) == 2
         assert "--model nmf needs --rank, the number of topics" in capsys.readouterr().err
         assert main([*command, "--model", "cnmf"]) == 2
-        assert (
-            "the default with --labels, few-labels, has topics for each class"
-            in capsys.readouterr().err
-        )
+        assert "few-labels has topics for each class" in capsys.readouterr().err
         more = ["--model", "nmf-alpha", "--rank", "4", "--supervision-weight", "inf"]
         assert main([*command, *more]) == 2
         assert "--model nmf-alpha takes no --supervision-weight inf" in capsys.readouterr().err
@@ -189,63 +185,47 @@ class TestWarnings:
         own = np.array(["a"] * 30 + ["b"] * 70)  # 70 right
         svc = np.where(np.arange(100) < 29, "b", truth)  # 71 right
         guesses = {MODEL: own, SVC: svc, LARGEST: np.full(100, "a")}
-        (line,) = Judged(truth, guesses, ["a", "b"], False).shortfalls()
+        (line,) = Evaluation(truth, guesses, ["a", "b"], False).shortfalls()
         assert line == (
             "the accuracy of the model, 70.0%, is below the 71.0% of LinearSVC, trained on the "
             "same labels: on 100 samples so small a difference may be chance"
         )
-        (line,) = Judged(truth, {**guesses, SVC: truth}, ["a", "b"], False).shortfalls()
+        (line,) = Evaluation(truth, {**guesses, SVC: truth}, ["a", "b"], False).shortfalls()
         assert line.endswith("more labels may do better")
         worst = {MODEL: truth[::-1], LARGEST: guesses[LARGEST]}
-        (line,) = Judged(truth, worst, ["a", "b"], True).shortfalls()
+        (line,) = Evaluation(truth, worst, ["a", "b"], True).shortfalls()
         assert "always predicting the largest class: look whether the data tell" in line
 
 
 def scores(truth: Any, guess: Any) -> dict[str, Measure]:
     """Return the measures of predictions by their keys."""
     truth, guess = np.asarray(truth), np.asarray(guess)
-    found = Judged(truth, {MODEL: guess}, ["a", "b"], False).measures()
+    found = Evaluation(truth, {MODEL: guess}, ["a", "b"], False).measures()
     return {one.key: one for one in found}
 
 
 class TestSettingsThatTheFitSets:
     @pytest.mark.slow
     @pytest.mark.parametrize(
-        ("given", "per_class", "wanted"),
-        [
-            ({}, 4, ("rank", "self-training", "found by validation")),
-            ({}, 2, ("rank", "self-training", "not validated")),
-            ({"self_training": 1}, 4, ("found by validation",)),
-            ({"several": True}, 5, ("rank", "self-training", "by validation")),
-        ],
+        ("per_class", "wanted"), [(10, "found by validation"), (2, "not validated")]
     )
-    def test_classifier(self, given: dict[str, Any], per_class: int, wanted: list[str]) -> None:
-        X, y = load_digits(n_class=3, return_X_y=True)
-        X, y = X[:60], y[:60].astype(object)
-        for name in range(3):
-            y[np.flatnonzero(y == name)[per_class:]] = None
-        if given.get("several"):
-            y = np.array([[np.nan] * 3 if one is None else np.eye(3)[one] for one in y])
-        params = {name: value for name, value in given.items() if name != "several"}
-        model = sf.FewLabelsClassifier(max_iter=5, tol=1, random_state=0, **params).fit(X, y)
-        found = dict(_fit._found(model))
-        for word in wanted:
-            assert any(word in name for name in found), (word, found)
-        by_rule = {name.partition(",")[0]: value for name, value in found.items()}
-        kinds = {"rank", "self-training"}
-        assert kinds & by_rule.keys() == {*wanted} & kinds
-        if "rank" in by_rule:
-            assert by_rule["rank"] == f"{len(model.components_)} (1 for each class)"
-            assert by_rule["self-training"].split()[0] == str(model.self_training_)
-        assert "weights of the classifiers" in by_rule
+    def test_classifier(self, per_class: int, wanted: str, tmp_path: Path) -> None:
+        assert main([*files(tmp_path, per_class), "--max-iter", "5", "--test-size", "0"]) == 0
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        model = sf.load(tmp_path / "out" / "model.npz")
+        assert re.search(
+            rf"<[^<]*>rank, [^<]*</[^<]*>\s*<[^<]*>{len(model.components_)} \(1 for", page
+        )
+        assert re.search(rf">self-training, [^<]*</[^<]*>\s*<[^<]*>{model.self_training_}", page)
+        assert wanted in page
+        assert "weights of the classifiers" in page
 
-    def test_of_other_models(self) -> None:
-        X, y = load_digits(n_class=3, return_X_y=True)
-        model = sf.papers.MarginNMF(3, max_iter=2, tol=1, random_state=0).fit(X[:40], y[:40])
-        ((name, value),) = _fit._found(model)
-        assert name == "supervision weight, set by the fit"
-        assert float(value) == pytest.approx(model.supervision_weight_, rel=1e-5)
-        assert _fit._found(sf.NMF(3, max_iter=2, tol=1).fit(X[:40])) == []
+    @pytest.mark.slow
+    def test_of_other_models(self, tmp_path: Path) -> None:
+        given = ["--model", "nmf-alpha", "--rank", "3", "--max-iter", "2", "--tol", "1"]
+        assert main([*files(tmp_path, 10), *given]) == 0
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert "supervision weight, set by the fit" in page
 
     def test_help_has_the_defaults_of_the_estimators(self) -> None:
         helps = " ".join(build_parser().format_help().split())
@@ -264,7 +244,8 @@ class TestScores:
         """Of labels that are more even than the classes, for every method."""
         truth = np.array(["a", "a", "b", "b"])
         guesses = {MODEL: np.array(["a", "a", "b", "a"]), LARGEST: np.array(["b"] * 4)}
-        judged = Judged(truth, guesses, ["a", "b"], True, weights=np.array([0.4, 0.4, 0.1, 0.1]))
+        weights = np.array([0.4, 0.4, 0.1, 0.1])
+        judged = Evaluation(truth, guesses, ["a", "b"], True, weights=weights)
         found = {one.key: one for one in judged.measures()}
         assert found["accuracy"].value == pytest.approx(0.9)
         assert found["majority_accuracy"].value == pytest.approx(0.2)
@@ -273,7 +254,7 @@ class TestScores:
 
     def test_the_note_tells_of_labels_that_were_never_hidden(self) -> None:
         truth = np.array(["a", "b"])
-        judged = Judged(truth, {MODEL: truth}, ["a", "b"], True, labeled=2)
+        judged = Evaluation(truth, {MODEL: truth}, ["a", "b"], True, labeled=2)
         assert "never hidden" not in judged.note
         assert "The labels of the others were never hidden" in replace(judged, labeled=3).note
 
@@ -301,14 +282,14 @@ class TestScores:
 
     def test_measures_of_several_labels(self) -> None:
         truth = np.array([[1, 0], [1, 1], [0, 1]])
-        judged = Judged(truth, {MODEL: truth, "logistic regression": truth}, ["a", "b"], True)
+        judged = Evaluation(truth, {MODEL: truth, "logistic regression": truth}, ["a", "b"], True)
         found = {one.key: one for one in judged.measures()}
         assert list(found) == [
             *("micro_f", "macro_f", "logistic_regression_micro_f", "logistic_regression_macro_f"),
         ]
         assert found["micro_f"].value == found["macro_f"].value == 1
         worse = np.array([[1, 0], [1, 0], [0, 1]])
-        lines = replace(judged, guesses={**judged.guesses, MODEL: worse}).shortfalls()
+        lines = replace(judged, predictions={**judged.predictions, MODEL: worse}).shortfalls()
         assert [line.split(" of the model")[0] for line in lines] == ["the micro F", "the macro F"]
         assert found["micro_f"].name == "micro F by validation on 3 labeled samples"
         assert replace(judged, labeled=9).where == "by validation on 3 of 9 labeled samples"
@@ -317,7 +298,7 @@ class TestScores:
 class TestClasses:
     def test_one_label(self) -> None:
         truth = np.array(["a", "a", "b", "10"])
-        found = Judged(truth, {MODEL: np.array(["a", "b", "b", "b"])}, ["a", "b", "c"], True)
+        found = Evaluation(truth, {MODEL: np.array(["a", "b", "b", "b"])}, ["a", "b", "c"], True)
         scores = {one.name: one[1:] for one in found.class_scores}
         assert list(scores) == ["10", "a", "b", "c"]  # in natural order, with the unknown one
         assert scores["a"] == (1, 0.5, pytest.approx(2 / 3), 2)
@@ -325,18 +306,17 @@ class TestClasses:
         assert scores["10"][1:] == (0, 0, 1)
         assert np.isnan(scores["10"][0])  # never predicted
         assert np.isnan(scores["c"][:3]).all()
-        assert _class_scores.class_content(found)["10"] == {
+        assert found.class_content()["10"] == {
             "precision": None,
             "recall": 0.0,
             "f": 0.0,
             "samples": 1,
         }
-        assert _class_scores.class_content(None) == {}
 
     def test_several_labels(self) -> None:
         rng = np.random.default_rng(0)
         truth, guess = (rng.integers(2, size=(50, 3)) for _ in range(2))
-        found = Judged(truth, {MODEL: guess}, ["z", "2", "10"], True).class_scores
+        found = Evaluation(truth, {MODEL: guess}, ["z", "2", "10"], True).class_scores
         wanted = f1_score(truth, guess, average=None)
         assert [one.name for one in found] == ["2", "10", "z"]
         assert [one.f for one in found] == pytest.approx(wanted[[1, 2, 0]].tolist())
@@ -345,7 +325,7 @@ class TestClasses:
     def test_the_largest_of_many_are_printed(self, capsys: pytest.CaptureFixture[str]) -> None:
         names = [f"class {k}" for k in range(30)]
         truth = np.repeat(names, [2 if k % 2 else 1 for k in range(30)])
-        _class_scores.print_class_scores(Judged(truth, {MODEL: truth}, names, True), "all.html")
+        _findings.print_class_scores(Evaluation(truth, {MODEL: truth}, names, True), "all.html")
         printed = capsys.readouterr().out
         lines = printed.splitlines()[2:]
         assert len(lines) == 21
@@ -373,7 +353,7 @@ class TestSimpleGuesses:
         known = np.arange(60) < 50
         folds = np.where(known, np.arange(60) % 3, -1)
         folds[:6] = -1  # never hidden
-        found = _quality.simple_guesses(X, labels, known, folds)
+        found = predict_simply(X, labels, known, folds)
         assert set(found) == {SVC, LARGEST}
         assert set(found[LARGEST]) == {"bb"}
         wanted = np.full(60, "--")
@@ -385,10 +365,10 @@ class TestSimpleGuesses:
 
     def test_one_class_and_several_labels(self) -> None:
         X, hidden = np.eye(4), np.array([-1, -1, 0, 0])
-        one = _quality.simple_guesses(X, np.array(["a", "a", "a", "b"]), hidden < 0, hidden)
+        one = predict_simply(X, np.array(["a", "a", "a", "b"]), hidden < 0, hidden)
         assert one[SVC].tolist() == one[LARGEST].tolist() == ["a", "a"]
         Y = np.array([[1, 0], [0, 1], [1, 1], [1, 0]])
-        (name,) = several = _quality.simple_guesses(X, Y, hidden < 0, hidden)
+        (name,) = several = predict_simply(X, Y, hidden < 0, hidden)
         assert name == "logistic regression"
         assert several[name].shape == (2, 2)
 

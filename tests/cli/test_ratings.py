@@ -108,7 +108,7 @@ class TestDuplicates:
         assert "give --duplicates mean, first or last" in capsys.readouterr().err
         np.save(tmp_path / "X.npy", np.ones((3, 2)))
         assert complete(tmp_path / "X.npy", tmp_path / "o.npy", "--duplicates", "mean") == 2
-        assert "--duplicates belongs to a table of ratings" in capsys.readouterr().err
+        assert "--duplicates is for a table of ratings" in capsys.readouterr().err
 
 
 class _Recorded:

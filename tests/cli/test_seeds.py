@@ -106,7 +106,7 @@ def test_yaml(
         (SEEDS, ("--labels", "kind"), "which is not one of the topics of seeds"),
         (SEEDS, ("--rank", "1"), "the seeds name 2 topics"),
         (SEEDS, ("--rank", "3", "--free-topics", "1"), "give one"),
-        (SEEDS, ("--model", "nmf", "--rank", "2"), "has no use for --seeds; it is for seeded"),
+        (SEEDS, ("--model", "nmf", "--rank", "2"), "--seeds is not used by --model nmf"),
     ],
 )
 def test_bad_seeds(

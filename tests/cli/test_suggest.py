@@ -12,8 +12,8 @@ import pytest
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import _suggest as _learning
 from ssnmf_fast.cli import main
+from ssnmf_fast.report import LearningGain, score_samples
 
 WORDS = {
     "pets": ["cat", "dog", "vet", "fur", "leash", "puppy", "kitten", "bark"],
@@ -80,7 +80,7 @@ class TestRoundTrip:
         more, out = ["--more-labels", str(todo)], tmp_path / "out"
         assert main(["fit", data, *given[1:], *more, "--out", str(out)]) == 0
         assert metrics(out)["labeled"] == LABELED + 6
-        assert any("harder than others" in line for line in metrics(out)["remarks"])
+        assert any("harder than average" in line for line in metrics(out)["remarks"])
         known = {row["id"]: row["label"] for row in rows_of(out / "predictions.csv")}
         assert [known[f"p{k}"] for k in samples] == [KINDS[k % 3] for k in samples]
 
@@ -242,17 +242,17 @@ class TestErrors:
 
 class TestLearning:
     def test_a_gain_of_less_than_chance_or_a_point_is_none(self) -> None:
-        assert _learning.Learning(0.80, 0.86, 0.03).helps
-        assert not _learning.Learning(0.80, 0.86, 0.07).helps
-        assert not _learning.Learning(0.80, 0.805, 0.001).helps
-        assert _learning.Learning(0.8, 0.86, 0.03).text == (
+        assert LearningGain(0.80, 0.86, 0.03).helps
+        assert not LearningGain(0.80, 0.86, 0.07).helps
+        assert not LearningGain(0.80, 0.805, 0.001).helps
+        assert str(LearningGain(0.8, 0.86, 0.03)) == (
             "more labels help: 80.0% with half of the labels, 86.0% with most"
         )
 
     def test_scores(self) -> None:
-        one = _learning._scores(np.array(["a", "b"]), np.array(["a", "c"]))
+        one = score_samples(np.array(["a", "b"]), np.array(["a", "c"]))
         assert one.tolist() == [1, 0]
-        several = _learning._scores(np.array([[1, 1], [0, 1]]), np.array([[1, 0], [1, 0]]))
+        several = score_samples(np.array([[1, 1], [0, 1]]), np.array([[1, 0], [1, 0]]))
         assert several == pytest.approx([2 / 3, 0])
 
     @pytest.mark.slow

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from absent_packages import hide
 from outputs import rows_of
 
 from ssnmf_fast.cli import main
@@ -162,7 +163,7 @@ class TestDelimiter:
         assert fit(tmp_path / "X.npy", tmp_path / "out", "--format", "csv") == 2
         assert "--format is for tables" in capsys.readouterr().err
         assert fit(table, tmp_path / "out", "--format", "jsonl", "--delimiter", ";") == 2
-        assert "--delimiter belongs to .csv and .tsv" in capsys.readouterr().err
+        assert "--delimiter is only used for .csv and .tsv" in capsys.readouterr().err
 
     def test_hints(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         table = written(tmp_path / "a.csv", delimiter=";")
@@ -325,3 +326,24 @@ def test_json_values_that_are_no_cells(
     assert "a.jsonl, line 5: " + message in err
     assert len(err) < 250
     assert main(["complete", str(table), "--out", str(tmp_path / "out")]) == 2
+
+
+def test_without_pandas(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hide("pandas", monkeypatch)
+    assert fit(written(tmp_path / "a.csv"), tmp_path / "out") == 2
+    assert "pandas is missing: python -m pip install 'ssnmf-fast[all]'" in capsys.readouterr().err
+
+
+def test_long_tables_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [(u, i) for u in range(6) for i in range(5) if (u * i) % 4 != 1]
+    lines = [json.dumps({"user": f"u{u}", "item": i, "rating": 1 + u + i}) for u, i in pairs]
+    (tmp_path / "a.jsonl").write_text("\n".join([*lines, '{"user": "u5", "item": 0}']) + "\n")
+    given = ["complete", str(tmp_path / "a.jsonl"), "--rank", "1", "--test-size", "0", "--out"]
+    assert main([*given, str(tmp_path / "whole")]) == 0
+    monkeypatch.setattr("ssnmf_fast.cli._read._CHUNK", 4)
+    assert main([*given, str(tmp_path / "parts")]) == 0
+    for name in ("recommendations.csv", "users.csv", "items.csv", "predictions.csv"):
+        whole, parts = (tmp_path / folder / name for folder in ("whole", "parts"))
+        assert whole.read_bytes() == parts.read_bytes()

@@ -84,7 +84,8 @@ def test_weights_count(name, models):
     np.testing.assert_allclose(outer, entries, **TOLERANCE)
 
 
-def test_blocks_of_rows_do_not_matter(models, monkeypatch):
+@pytest.mark.slow
+def test_blocks_of_rows_do_not_matter(models):
     given, weights = forms(HOLES)["observed, sparse"]
     whole = models["chosen"].predict_proba(given, X_weights=weights)
     rows = np.tile(np.arange(len(X)), -(-(1 << 22) // X.size))  # more entries than a block has

@@ -53,6 +53,7 @@ def elastic_value(X, W, S, A):
     return float(np.sum(W * ((X - z) ** 2 / 2 + logs - X + z)))
 
 
+@pytest.mark.slow
 @each("solver", ["auto", "mm", "hals"])
 @each("form", ["none", "outer", "observed", "missing", "dense", "nan"])
 @each("storage", ["sparse", "dense"])

@@ -49,6 +49,7 @@ def test_same_bits(criterion: str) -> None:
     assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
 
 
+@pytest.mark.slow
 @each("form", [np.array, sp.csr_array])
 @each("kind", ["array", "observed", "missing", "rows", "columns", "nan"])
 def test_entries_without_weight_are_ignored(form: Any, kind: str) -> None:

@@ -97,6 +97,7 @@ def weighed(hidden: Any, kind: str) -> Any:
     return ways[kind]()
 
 
+@pytest.mark.slow
 @each("form", FORMS)
 @each("kind", ["array", "observed", "missing", "vectors", "nan"])
 def test_entries_without_weight_have_no_say(form: str, kind: str) -> None:

@@ -25,6 +25,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.slow
 @each("kind", KINDS)
 @each("known", KNOWN)
 def test_no_step_reaches_the_padding(kind, known):

@@ -14,7 +14,7 @@ _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 
 
 class Replacement:
-    """New files, written into a hidden folder beside the old ones and moved together at the end.
+    """New files, written into a hidden folder next to the old ones and moved together at the end.
 
     As a context manager it moves them on leaving; an exception leaves the old files, or none.
     Links are followed, and permissions stay.
@@ -43,7 +43,7 @@ class Replacement:
         try:
             if target.exists() and not os.access(target, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-            new = self._beside(target) / target.name
+            new = self._folder_near(target) / target.name
         except OSError as error:  # with the name that the user knows
             raise OSError(error.errno, error.strerror, str(name)) from error
         self._new[target] = new
@@ -54,7 +54,7 @@ class Replacement:
         if os.path.lexists(name):
             self._new[name] = None
 
-    def _beside(self, target: Path) -> Path:
+    def _folder_near(self, target: Path) -> Path:
         """Return a folder on the file system of a file; only its owner may look into it."""
         if target.parent not in self._hidden:
             hidden = tempfile.mkdtemp(prefix=".unfinished-", dir=target.parent)
@@ -71,7 +71,7 @@ class Replacement:
                     shutil.copymode(target, new)
             # A single file is replaced in one step.
             if os.path.lexists(target) and (new is None or len(self._new) > 1):
-                place = Path(tempfile.mkdtemp(dir=self._beside(target)), target.name)
+                place = Path(tempfile.mkdtemp(dir=self._folder_near(target)), target.name)
                 aside.append((target, place))
         tried = []
         try:

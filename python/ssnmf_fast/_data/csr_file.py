@@ -62,7 +62,7 @@ class StoredArray:
         return values
 
     def _converted(self, file: BinaryIO, count: int, dtype: np.dtype[Any]) -> Array:
-        """Read in pieces that stay in a cache: what is stored takes no memory beside the result."""
+        """Read in pieces that stay in a cache: the stored numbers take no additional memory."""
         values = np.empty(count, dtype=dtype)
         for begin in range(0, count, _READ_AT_ONCE):
             wanted = min(_READ_AT_ONCE, count - begin)

@@ -1,4 +1,4 @@
-"""Tensors as the passes see them: unfolded by one mode, beside the factors of all others.
+"""Tensors as the passes see them: unfolded by one mode, with the factors of all others.
 
 X_(k) ~ F G^T, where F is the factor of mode k and every row of G is the product, element by
 element, of a row of each other factor.  G is never made as a whole.

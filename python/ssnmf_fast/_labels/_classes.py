@@ -4,8 +4,8 @@ Always missing are None, NaN, NaT, pandas.NA and what is masked.  So is what the
 `unlabeled`.  Where
 that is "auto" it is -1, as in scikit-learn's semi-supervised estimators, with one exception: labels
 that are exactly -1 and 1 are two classes, as scikit-learn's checks of classifiers have them; since
-this may not be meant, a warning tells how to choose.  Another warns of labels such as "NA" or the
-text "-1": they are classes, but look like the absence of one.
+this may not be meant, a warning explains how to choose.  Another warns of labels such as "NA" or
+the text "-1": they are classes, but look like the absence of one.
 
 Labels that are equal in the form NFC of Unicode are one class, which has the name given first.
 """
@@ -211,7 +211,7 @@ def _kind(of: type) -> str | None:
 
 
 def is_text(labels: Array) -> bool:
-    """Return whether labels are text; beside None for a missing one they are objects."""
+    """Return whether labels are text; with None for missing ones they are objects."""
     if labels.dtype.kind == "O":
         return all(isinstance(label, str) for label in labels.tolist())
     return labels.dtype.kind in "US"

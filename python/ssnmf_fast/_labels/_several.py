@@ -150,8 +150,8 @@ class LabelLists:
         if not sp.issparse(matrix):
             row, column = np.argwhere(np.isnan(matrix))[0]
             raise ValueError(
-                f"y[{row}, {column}] is NaN beside other entries of its row; expected 0 or 1 for "
-                "every topic, or a whole row of NaN for an unlabeled document."
+                f"y[{row}, {column}] is NaN, and other entries of its row are not; expected 0 "
+                "or 1 for every topic, or a whole row of NaN for an unlabeled document."
             )
         self.members = sp.csr_array(matrix != 0)
 
@@ -164,8 +164,8 @@ class LabelLists:
                 lists.append([v.item() if isinstance(v, np.generic) else v for v in known])
             elif not is_missing(entry):
                 raise ValueError(
-                    f"y[{i}] is {short(entry)} beside lists of topics; expected a list of topics, "
-                    "or an empty one or None for an unlabeled document."
+                    f"y[{i}] is {short(entry)}, and other entries are lists of topics; "
+                    "expected a list of topics, or an empty one or None for an unlabeled document."
                 )
         self._name(lists, np.array(rows, dtype=np.int64), len(y), given)
         if given is None:

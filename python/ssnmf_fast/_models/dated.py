@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .._data.times import Slices
 from .._solver.losses import loss_named
 from .._solver.penalties import L2, Graph
@@ -35,7 +35,7 @@ def counted_documents(sizes: Array, most: int | None) -> Array:
 
 
 def factorize_tied(
-    X: Any,
+    X: Matrix,
     slices: Slices,
     rank: int,
     rng: np.random.Generator,
@@ -64,9 +64,9 @@ def factorize_tied(
         rows = _product(counted, means_of_slices(shares, slices)[used])
         if _is_default(arguments["init"]):
             weights = np.sqrt(counted)
-            told = _product(weights, means_of_slices(_telling(X, shares), slices)[used])
+            rows_of_start = _product(weights, means_of_slices(_tfidf_rows(X, shares), slices)[used])
             squares = {"loss": "frobenius", "callback": None, "verbose": 0}
-            S = _fit_squares(told, at, rng, arguments | squares).S * weights
+            S = _fit_squares(rows_of_start, at, rng, arguments | squares).S * weights
             arguments["init"] = _topics_of(S, rows, counted)
         fit = factorize(rows, **arguments)
         P = fit.S / counted
@@ -75,7 +75,7 @@ def factorize_tied(
     return DatedTopics(fit.A, prevalence, fit)
 
 
-def counted_alike(X: Any, loss: str | float) -> Any:
+def normalize_documents(X: Matrix, loss: str | float) -> Matrix:
     """Return documents as they are for squared errors, else with sum 1."""
     return X if _is_quadratic(loss) else _shares(X)
 
@@ -84,18 +84,18 @@ def _is_quadratic(loss: str | float) -> bool:
     return bool(loss_named(loss, "loss").quadratic)
 
 
-def _shares(X: Any) -> Any:
+def _shares(X: Matrix) -> Matrix:
     """Return documents with sum 1, so that each counts the same; empty ones stay."""
     sums = np.asarray(X.sum(axis=1)).reshape(-1, 1)
     return _product((1 / np.where(sums > 0, sums, 1)).astype(X.dtype), X)
 
 
-def _is_default(init: Any) -> bool:
+def _is_default(init: object) -> bool:
     return isinstance(init, str) and init in ("auto", "slices")
 
 
 def _fit_squares(
-    rows: Any, at: Array, rng: np.random.Generator, arguments: dict[str, Any]
+    rows: Matrix, at: Array, rng: np.random.Generator, arguments: dict[str, Any]
 ) -> Factorization:
     """Fit mean documents of the slices `at` by squares, with prevalences smooth but across gaps."""
     after = (np.diff(at) == 1).astype(float)
@@ -108,7 +108,7 @@ def _fit_squares(
     return factorize(rows, **arguments | {"init": init, "penalties": smooth})
 
 
-def _telling(X: Any, shares: Any) -> Any:
+def _tfidf_rows(X: Matrix, shares: Matrix) -> Matrix:
     """Return documents of length 1, their terms weighted as by TF-IDF."""
     stored = sp.csr_array(X)
     frequency = np.bincount(stored.indices, stored.data > 0, minlength=X.shape[1])
@@ -118,7 +118,7 @@ def _telling(X: Any, shares: Any) -> Any:
     return _product((1 / np.where(length > 0, length, 1)).astype(X.dtype), documents)
 
 
-def _topics_of(S: Array, rows: Any, counted: Array) -> tuple[Array, Array]:
+def _topics_of(S: Array, rows: Matrix, counted: Array) -> tuple[Array, Array]:
     """Return S and A to start from: of each topic the mean of slices by its share in these."""
     S = without_zeros(S)
     S *= counted / S.sum(axis=1, keepdims=True)
@@ -127,13 +127,13 @@ def _topics_of(S: Array, rows: Any, counted: Array) -> tuple[Array, Array]:
     return S, without_zeros(A / S.sum(axis=0)[:, None])
 
 
-def _mean_length(X: Any) -> float:
+def _mean_length(X: Matrix) -> float:
     """Return the root of the mean square of the lengths of documents; 1 for zeros."""
     squares = float((X * X).sum(dtype=np.float64))
     return float(np.sqrt(squares / X.shape[0])) or 1.0
 
 
-def _product(weights: Array, X: Any) -> Any:
+def _product(weights: Array, X: Any) -> Matrix:
     """Return X times weights of its rows, (n, 1), or columns, (1, m)."""
     return sp.csr_array(X.multiply(weights)) if sp.issparse(X) else X * weights
 
@@ -154,7 +154,7 @@ def drawn_places(slices: Slices, per_slice: int, rng: np.random.Generator) -> tu
     return np.concatenate(documents), np.concatenate(places)
 
 
-def folded(X: Any, slices: Slices, per_slice: int, rng: np.random.Generator) -> Tensor:
+def folded(X: Matrix, slices: Slices, per_slice: int, rng: np.random.Generator) -> Tensor:
     """Return coordinates, values and shape of the tensor of a CSR matrix (documents x terms)."""
     documents, places = drawn_places(slices, per_slice, rng)
     some = sp.csr_array(X)[documents]
@@ -177,7 +177,7 @@ def start_from_slices(
 
 
 def best_short_fit(
-    sums: Any,
+    sums: Matrix,
     rank: int,
     rng: np.random.Generator,
     n_threads: int | None,
@@ -205,21 +205,21 @@ def without_zeros(F: Array) -> Array:
     return np.maximum(F, _FILLER * (F.mean() or 1.0)).astype(F.dtype, copy=False)
 
 
-def sums_of_slices(values: Any, slices: Slices) -> Any:
+def sums_of_slices(values: Matrix, slices: Slices) -> Matrix:
     """Return the sum of the rows of every slice, sparse where they are."""
     n = len(slices.of)
     ones = np.ones(n, dtype=values.dtype)
     return sp.csr_array((ones, (slices.of, np.arange(n))), (len(slices.starts), n)) @ values
 
 
-def means_of_slices(values: Any, slices: Slices) -> Any:
+def means_of_slices(values: Matrix, slices: Slices) -> Matrix:
     """Return the mean of the rows of every slice; zeros for a slice without any."""
-    sums = sums_of_slices(values, slices)
+    sums: Any = sums_of_slices(values, slices)
     share = (1 / np.maximum(slices.sizes, 1)).astype(values.dtype)[:, None]
     return sp.csr_array(sums.multiply(share)) if sp.issparse(sums) else sums * share
 
 
-def resampled(X: Any, slices: Slices, rng: np.random.Generator) -> tuple[Any, Slices]:
+def resampled(X: Matrix, slices: Slices, rng: np.random.Generator) -> tuple[Matrix, Slices]:
     """Draw as many documents of every slice as it has, with replacement, and give their slices."""
     order = np.argsort(slices.of, kind="stable")
     of = slices.of[order]

@@ -113,7 +113,7 @@ def factorize(
     random_state : None, int, Generator or RandomState
         Seed of the start.
     n_threads : int, optional
-        Number of threads; it does not change the result.  None takes what the machine grants.
+        Number of threads; it does not change the result.  None: all available cores.
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``S``, ``A``, ``B``) after
         every check; returning True stops the fit.  Not with several starts.

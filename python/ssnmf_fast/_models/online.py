@@ -149,7 +149,7 @@ class Online:
             self.weight = related[1].coefficient
         problem = Problem(factors, related)
         # Squares whose weights are those of columns have one curvature for all rows of a factor.
-        curvature = {name: problem.sides(name)[0].term for name in self.factors}
+        curvature = {name: problem.views(name)[0].term for name in self.factors}
         asked = {name: t.gram and t.form.equal_rows for name, t in curvature.items()}
         sums: dict[str, BatchStatistics] = {}
         for _ in range(_ROUNDS):
@@ -161,7 +161,7 @@ class Online:
                 new = BatchStatistics.of(self.factors[name], statistics)
                 past = self._statistics.get(name)
                 sums[name] = new if past is None else past.plus(new, keep)
-                ((term, far, *_),) = problem.sides(name)
+                ((term, far, *_),) = problem.views(name)
                 support = self.support.get(name)
                 follow(self.factors[name], sums[name], term, problem.factors[far[0]], support)
             problem.forget()
@@ -371,7 +371,7 @@ class Stream:
             solve_rows(term, rows, far, _TOL, _MOST)
             sums = []
             for k, name in enumerate(names[1:]):
-                (side,) = problem.sides(name)
+                (side,) = problem.views(name)
                 F = problem.factors[name]
                 new = BatchStatistics.of(F, problem.statistics(name, curved).copied())
                 sums.append(past[k].plus(new, left))

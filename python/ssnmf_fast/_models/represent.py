@@ -178,7 +178,7 @@ def explained_deviance(
 
 
 _HINT = (
-    "The components (A, or the other factors) are too small beside the data: multiply the "
+    "The components (A, or the other factors) are too small compared with the data: multiply the "
     "components, or divide the data, by a constant, or use float64 data."
 )
 _LARGEST_START = 1e15  # in units in which data and components are about 1
@@ -230,7 +230,7 @@ def represent(
         The last columns of S, which are given, as in :func:`factorize`.
     penalties : optional
         Penalties of S, or a mapping with them, as in :func:`factorize`; those between samples
-        (graphs, smoothness over time) have no say here.  With ``Orthogonal`` the problem is not
+        (graphs, smoothness over time) are ignored here.  With ``Orthogonal`` the problem is not
         convex, and the solution is a stationary point.
     dtype : {"float32", "float64"}, optional
         Of S, as in :func:`factorize`.  None: that of X.

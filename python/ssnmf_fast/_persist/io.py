@@ -91,7 +91,7 @@ def _packed(value: object, key: str) -> Any:
 
 
 def names_of_arrays(plain: dict[str, Any], attributes: Iterable[str]) -> set[str]:
-    """Return the names of all arrays that some attributes may have, of which `plain` tells."""
+    """Return the names of all arrays that some attributes may have, from their plain part."""
     found = set()
     for key in attributes:
         value = plain.get(key)
@@ -183,11 +183,14 @@ _RESULTS: dict[Any, Table] = {
     },
 }
 _FITTED = ("components_", "factors_", "classifiers_")
-# Attributes of Consensus in golden files; drop this when these are written again.
-_FORMER_NAMES = {"density": "neighbor_distances", "density_threshold": "distance_threshold"}
 _OF_THE_COMMAND = "model.npz"
 # Names in the golden files, until these are written again.
-_FORMER = {"rank": "n_components", "rank_": "n_components_"}
+_FORMER = {
+    "rank": "n_components",
+    "rank_": "n_components_",
+    "density": "neighbor_distances",
+    "density_threshold": "distance_threshold",
+}
 _MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
@@ -289,7 +292,7 @@ def load(path: Names) -> Any:
         if kind is None:
             raise _damaged(path, f"it holds a {header['class']!r:.100}, not one of {_names()}")
         try:
-            names = names_of_arrays(header["attributes"], [*_table(kind), *_FORMER_NAMES])
+            names = names_of_arrays(header["attributes"], _table(kind))
             arrays = archive.arrays({f"{_ARRAY}{name}" for name in names})
             return _put_together(header, _popped(arrays, _ARRAY))
         except _MISFITS as error:
@@ -311,9 +314,7 @@ def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 def _put_together(described: dict[str, Any], arrays: dict[str, Array]) -> Any:
     """Return the model that :func:`_taken_apart` described."""
     kind, plain = _class_of(described["class"]), described["attributes"]
-    values = unpacked(plain, arrays)
-    values = {_FORMER_NAMES.get(key, key): value for key, value in values.items()}
-    return _build(kind, described["parameters"], values)
+    return _build(kind, described["parameters"], unpacked(plain, arrays))
 
 
 def _version_of(header: Any) -> int:

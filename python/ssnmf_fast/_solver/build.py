@@ -171,7 +171,7 @@ def check_weight(weight: Any, name: str = "supervision_weight") -> float | None:
 
 
 def require_weight(weight: float | None, dtype: np.dtype[Any], name: str) -> None:
-    """Raise ValueError for a weight of a loss beside which the other loss is lost."""
+    """Raise ValueError for a weight so large that the other loss is lost in rounding."""
     most = {4: 2.0**60, 8: 2.0**100}[dtype.itemsize]  # the squares of the largest data to fit
     if weight is not None and weight > most:
         raise ValueError(

@@ -45,7 +45,7 @@ def descend(
 
     Before the last sweep come steps of conjugate gradients on the positive entries, where all rows
     have the same curvature but for a factor.  An entry of F must stay where `support`, as
-    bits, has none.  What is lowered has the bounds of penalties beside it.
+    bits, has none.  The bounds of penalties are added.
     """
     convex = [_convex(bound, F) for bound in bounds]
     if any(one is not bound for one, bound in zip(convex, bounds, strict=True)):

@@ -16,7 +16,7 @@ from .._common.arrays import Array, Solver, bits_of
 from .._data.border import check_integer, check_observers, check_option, check_real, require_finite
 from .descent import added
 from .penalties import NONE, Bound
-from .problem import Ahead, Problem
+from .problem import Momentum, Problem
 from .relations import SOLVERS, Statistics
 from .result import FitState
 
@@ -124,7 +124,7 @@ class Optimality:
 
     def measured(self, last: bool = False) -> dict[str, Measured]:
         """Return the residuals, and what they are shares of."""
-        problem = self.problem.beside(last)
+        problem = self.problem.twin(last)
         return {name: self._measured(problem, name) for name in problem.factors}
 
     def _measured(self, problem: Problem, name: str) -> Measured:
@@ -263,7 +263,7 @@ class Extrapolation:
         for name in problem.others:
             problem.apply(name, problem.statistics(name, True), self._rule)
             self._extrapolate(name, step)
-        problem.update_rows(self._rule, Ahead(before[last], self._next_step(), self._positive))
+        problem.update_rows(self._rule, Momentum(before[last], self._next_step(), self._positive))
         value = problem.objective()
         if value > self._value:
             problem.restore({**accepted, last: before[last]})

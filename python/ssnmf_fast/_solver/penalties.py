@@ -155,7 +155,7 @@ class Graph(Penalty):
     coefficient : float
         At least 0.
     weights : array_like or scipy.sparse, shape (rows of the factor, rows of the factor)
-        Nonnegative weights w of the edges, symmetric; the diagonal has no say.
+        Nonnegative weights w of the edges, symmetric; the diagonal is ignored.
 
     Raises
     ------

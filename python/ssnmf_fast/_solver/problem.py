@@ -16,8 +16,8 @@ from .relations import (
     Images,
     Relation,
     Rules,
-    Side,
     Statistics,
+    TermView,
     curvatures,
     unreached,
     value,
@@ -33,14 +33,14 @@ _RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no lon
 
 
 @dataclass(frozen=True)
-class Ahead:
+class Momentum:
     """The next extrapolation of rows; with `positive`, falling rows stay above zero."""
 
     before: Array
     step: float
     positive: bool
 
-    def part(self, rows: slice) -> Ahead:
+    def part(self, rows: slice) -> Momentum:
         return replace(self, before=self.before[rows])
 
     def of(self, F: Array, threads: int) -> Array:
@@ -79,7 +79,7 @@ class Problem(Rules):
         # One (P, N) for each loss serves every factor: fresh memory costs more than some updates.
         self._workspaces: Workspaces = {} if workspaces is None else workspaces
         self._kept: Array | float | None  # P of the last update, or <P, F>
-        self._value: float | None  # the objective, where the last update told it
+        self._value: float | None  # the objective, where the last update computed it
         self._ready_P = False  # whether that of the rows, as all is now, lies in the workspace
         self.forget()
 
@@ -112,9 +112,9 @@ class Problem(Rules):
         """Return the weighted squares of the model and of the data, summed over the terms."""
         F = self.factors[self.rows]
         constant = below = 0.0
-        for side in self.sides(self.rows):
-            below += side.coefficient * side.term.form.squares(F, side.G(self._images))
-            constant += side.coefficient * side.term.constant
+        for view in self.views(self.rows):
+            below += view.coefficient * view.term.form.squares(F, view.G(self._images))
+            constant += view.coefficient * view.term.constant
         return below, constant
 
     def product(self) -> float:
@@ -136,43 +136,43 @@ class Problem(Rules):
         return P[:n_rows], N[:n_rows]
 
     def statistics(
-        self, name: str, curvature: bool, sides: Sequence[Side] | None = None
+        self, name: str, curvature: bool, views: Sequence[TermView] | None = None
     ) -> Statistics:
         """Return the statistics of the data for a factor, or of some; valid until the next call."""
         if curvature and self._by_entries(name):
             return Statistics({}, [])
         ready, self._ready_P = self._ready_P and name == self.rows, False
-        sides = self.sides(name) if sides is None else sides
+        views = self.views(name) if views is None else views
         F = self.factors[name]
         # What cannot move needs no P, unless the objective does with it.
         asked = None if self._holds(name) else self.support.get(name)
         sums: dict[Loss, tuple[Array, Array]] = {}
         parts: list[Part] = []
-        for side in sides:
-            loss = side.term.loss
+        for view in views:
+            loss = view.term.loss
             further = loss in sums
             if not further:
                 P, N = self._workspace(loss, len(F))
-                equal = all(other.equal_N for other in sides if other.term.loss == loss)
+                equal = all(other.equal_N for other in views if other.term.loss == loss)
                 sums[loss] = P, N[:1] if equal else N
             P, N = sums[loss]
-            G = side.G(self._images)
-            up = Target(P, side.coefficient, further)
-            if side.here is not None:
-                down = Target(N, side.coefficient, further)
-                side.here.pair(side.term, self._images.of(name, side.here), G, up, down)
+            G = view.G(self._images)
+            up = Target(P, view.coefficient, further)
+            if view.map is not None:
+                down = Target(N, view.coefficient, further)
+                view.map.pair(view.term, self._images.of(name, view.map), G, up, down)
                 continue
             if not ready:
-                loss.P(side.term.entries.asked(asked), F, G, up)
+                loss.P(view.term.entries.asked(asked), F, G, up)
             if curvature:
-                parts.append(Part(side.term.form.quadratic(G), side.coefficient, G))
+                parts.append(Part(view.term.form.quadratic(G), view.coefficient, G))
             else:
-                loss.N(side.term.form, F, G, Target(N, side.coefficient, further))
+                loss.N(view.term.form, F, G, Target(N, view.coefficient, further))
         return Statistics(sums, parts)
 
-    def update_rows(self, rule: Solver, ahead: Ahead | None = None) -> None:
-        """Update the factor of the rows by the rule, on which other factors depend `ahead`."""
-        del ahead  # only those who add up statistics in advance need it
+    def update_rows(self, rule: Solver, momentum: Momentum | None = None) -> None:
+        """Update the factor of the rows; other factors see it after its momentum."""
+        del momentum  # only those who add up statistics in advance need it
         self.apply(self.rows, self.statistics(self.rows, self.descends(self.rows, rule)), rule)
 
     def apply(self, name: str, statistics: Statistics, rule: Solver) -> None:
@@ -183,10 +183,10 @@ class Problem(Rules):
         self._ready_P = self._kept is not None
         self._value = None
         if not statistics.sums:
-            (side,) = self.sides(name)
-            coefficient = side.coefficient
-            value = side.term.loss.descend(
-                *(side.term, F, side.G(self._images), support, _SWEEPS, name == self.rows),
+            (view,) = self.views(name)
+            coefficient = view.coefficient
+            value = view.term.loss.descend(
+                *(view.term, F, view.G(self._images), support, _SWEEPS, name == self.rows),
                 linear=sum(bound.linear for bound in bounds) / coefficient,
             )
             self._value = None if value is None else self.relations[0].coefficient * value
@@ -206,12 +206,12 @@ class Problem(Rules):
         return self.penalties.get(name, NONE).bounds(self.factors[name])
 
     def row_statistics(
-        self, others: Mapping[str, bool], ahead: Ahead | None = None
+        self, others: Mapping[str, bool], momentum: Momentum | None = None
     ) -> dict[str, Statistics]:
         """Return the statistics of these rows for other factors, with their curvature or not."""
         self.product()  # before its P is overwritten
-        if ahead is not None:
-            self.factors[self.rows] = ahead.of(self.factors[self.rows], self.threads)
+        if momentum is not None:
+            self.factors[self.rows] = momentum.of(self.factors[self.rows], self.threads)
         return {name: self.statistics(name, each).copied() for name, each in others.items()}
 
     def extrapolate(self, name: str, before: Array, step: float, positive: bool) -> None:
@@ -224,7 +224,7 @@ class Problem(Rules):
             np.copyto(self.factors[name], factor)
         self.forget()
 
-    def beside(self, last: bool = False) -> Problem:
+    def twin(self, last: bool = False) -> Problem:
         """Return a problem with statistics of its own; after the `last` update in shared memory."""
         workspaces = self._workspaces if last else None
         given = self.factors, self.relations, self.support, workspaces
@@ -329,17 +329,17 @@ class BlockProblem(Problem):
         self._ready = {}
 
     def statistics(
-        self, name: str, curvature: bool, sides: Sequence[Side] | None = None
+        self, name: str, curvature: bool, views: Sequence[TermView] | None = None
     ) -> Statistics:
         if name not in self._ready:
-            return super().statistics(name, curvature, sides)
+            return super().statistics(name, curvature, views)
         found = self._ready.pop(name)
-        others = [side for side in self.sides(name) if self.rows not in side.far]
+        others = [view for view in self.views(name) if self.rows not in view.far]
         if others:
             found.join(super().statistics(name, curvature, others))
         return found
 
-    def update_rows(self, rule: Solver, ahead: Ahead | None = None) -> None:
+    def update_rows(self, rule: Solver, momentum: Momentum | None = None) -> None:
         if rule == "hals" and not self.descends(self.rows, rule):
             rule = "mm"  # as for the other factor, though a block by itself could do otherwise
         ready: dict[str, Statistics] = {}
@@ -349,7 +349,7 @@ class BlockProblem(Problem):
         bounds = self._bounds(self.rows)
         for rows, block in self._blocks():
             block.bounds = [bound.part(rows) for bound in bounds]
-            where = None if ahead is None else ahead.part(rows)
+            where = None if momentum is None else momentum.part(rows)
             block.update_rows(rule)
             found = block.row_statistics({far: self.descends(far, rule)}, where)
             product += block.product()

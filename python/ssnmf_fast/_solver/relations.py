@@ -105,24 +105,24 @@ class Relation:
 
     def pair(self, images: Images) -> tuple[Array, Any]:
         """Return F and G of the first view."""
-        return images.of(self.names[0], self.map), self.side(self.names[0]).G(images)
+        return images.of(self.names[0], self.map), self.view(self.names[0]).G(images)
 
-    def side(self, name: str) -> Side:
+    def view(self, name: str) -> TermView:
         """Return the relation as one of its factors sees it."""
         position = self.names.index(name)
         far = self.names[:position] + self.names[position + 1 :]
         maps = (self.map, None) if position == 0 else (None, self.map)
-        return Side(self.term.view(position), far, self.coefficient, *maps)
+        return TermView(self.term.view(position), far, self.coefficient, *maps)
 
 
-class Side(NamedTuple):
+class TermView(NamedTuple):
     """A relation as one of its factors sees it, with the maps of this factor and of the others."""
 
     term: Term
     far: tuple[str, ...]
     coefficient: float
-    here: LinearMap | None = None
-    there: LinearMap | None = None
+    map: LinearMap | None = None
+    far_map: LinearMap | None = None
 
     @property
     def quadratic(self) -> bool:
@@ -137,17 +137,17 @@ class Side(NamedTuple):
 
     @property
     def _unmapped(self) -> bool:
-        return self.here is None and self.there is None
+        return self.map is None and self.far_map is None
 
     @property
     def equal_N(self) -> bool:
         """Whether all rows of N are the same."""
-        return self.here is None and self.term.loss.model_free and self.term.form.equal_rows
+        return self.map is None and self.term.loss.model_free and self.term.form.equal_rows
 
     def G(self, images: Images) -> Any:
         """Return the factor on the far side, or the factors whose rows are multiplied."""
         if len(self.far) == 1 and not self.term.entries.by_factors:
-            return images.of(self.far[0], self.there)
+            return images.of(self.far[0], self.far_map)
         products = RowProducts(tuple(images.factors[name] for name in self.far))
         return products if self.term.entries.by_factors else whole(products)
 
@@ -213,8 +213,8 @@ class Rules:
     """Which rule updates each factor: what its terms allow.
 
     Where other rows are elsewhere, the problem is not `whole`: the curvature of another factor is
-    then known as one Gram matrix only.  `elsewhere` tells of each further relation of the fit, one
-    that meets no row, whether it has such a curvature.
+    then known as one Gram matrix only.  `elsewhere` has a flag for each further relation of the
+    fit, without these rows: whether it has such a curvature.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ class Rules:
         self.relations = relations
         self.penalties = penalties
         self.rows, *self.others = factors
-        self._sides: dict[str, list[Side]] = {}
+        self._views: dict[str, list[TermView]] = {}
         self._n_elsewhere = len(elsewhere)
         # With weights of every row only for one data matrix: products with them take long.
         lists = whole and self._n_relations == 1
@@ -244,16 +244,16 @@ class Rules:
     def _n_relations(self) -> int:
         return len(self.relations) + self._n_elsewhere
 
-    def sides(self, name: str) -> list[Side]:
+    def views(self, name: str) -> list[TermView]:
         """Return the terms that meet a factor, as that factor sees them."""
-        if name not in self._sides:
+        if name not in self._views:
             meet = [r for r in self.relations if name in r.names]
-            sides = [r.side(name) for r in sorted(meet, key=lambda r: r.names[0] != name)]
+            views = [r.view(name) for r in sorted(meet, key=lambda r: r.names[0] != name)]
             # A coefficient common to all terms changes no update; without it, lambda = 0 fits B.
-            if len(sides) == 1 and name not in self.penalties:
-                sides = [sides[0]._replace(coefficient=1.0)]
-            self._sides[name] = sides
-        return self._sides[name]
+            if len(views) == 1 and name not in self.penalties:
+                views = [views[0]._replace(coefficient=1.0)]
+            self._views[name] = views
+        return self._views[name]
 
     def extrapolates(self) -> bool:
         """Whether "auto" adds momentum: only without labels, where minima are as good."""
@@ -271,11 +271,11 @@ class Rules:
             return self._all_quadratic
         if rule != "hals":
             return False
-        return all(side.quadratic for side in self.sides(name)) or self._by_entries(name)
+        return all(view.quadratic for view in self.views(name)) or self._by_entries(name)
 
     def _by_entries(self, name: str) -> bool:
         linear = self.penalties.get(name, NONE).linear
-        return self._n_relations == 1 and linear and self.sides(name)[0].by_entries
+        return self._n_relations == 1 and linear and self.views(name)[0].by_entries
 
     def refines(self) -> bool:
         """Whether "auto" goes on by coordinate descent where multiplicative steps get slow."""
@@ -285,6 +285,6 @@ class Rules:
         """Return the number of conjugate gradient steps: a share of the work of a product."""
         if not self.extrapolates():
             return 0
-        length = sum(side.term.row_lengths[0] for side in self.sides(name) if side.term.row_lengths)
+        length = sum(view.term.row_lengths[0] for view in self.views(name) if view.term.row_lengths)
         rank = -(-self.factors[name].shape[1] // 8) * 8  # as the compiled kernels pad it
         return min(int(_SHARE_OF_STEPS * length / rank), _MOST_FACE_STEPS)

@@ -72,7 +72,7 @@ class Receipt:
         for entries that are pulled up no less than the mean of their component.  0 is an optimum of
         this factor with the others as they are.
     seal : str
-        Hash of all this: it tells whether a receipt was changed by mistake, not by whom.
+        Hash of all this: it shows accidental changes, and does not protect against others.
     """
 
     data: str
@@ -134,7 +134,7 @@ _AT_ONCE = 1 << 16
 
 
 class HasResiduals(Protocol):
-    """What tells how nearly factors meet the optimality conditions."""
+    """An object with the residuals of the optimality conditions."""
 
     def residuals(self) -> Mapping[str, float]:
         """Return the residual of every factor, as it is now."""

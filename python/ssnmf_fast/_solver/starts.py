@@ -33,7 +33,7 @@ from .weights import WeightsLike
 
 INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
 
-SKETCH = 10, 4  # columns beside the rank, and power steps, of randomized SVD
+SKETCH = 10, 4  # columns beyond the rank, and power steps, of randomized SVD
 ROWS_PER_MEAN = 5  # "Random Acol" of the TS-NMF paper averages a few random rows
 _NOTHING = Known()
 # Binary orders of magnitude below 1 of numbers whose squares are well within the range.

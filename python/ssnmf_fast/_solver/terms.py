@@ -79,7 +79,7 @@ class Loss:
     start = "random"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process takes its own loss of this name: losses are told apart by identity."""
+        """Another process takes its own loss of this name: losses are compared by identity."""
         return registered, (self.name, "loss")
 
     def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
@@ -132,7 +132,7 @@ class Loss:
         """Lower the value by coordinate descent on F, in place, and return it where asked for.
 
         For terms whose entries are those of a sparse matrix in memory.  Entries of F stay that
-        are not in `support`, as bits.  What is lowered has a multiple of the sum of F beside it.
+        are not in `support`, as bits.  A multiple of the sum of F is added.
         """
         raise NotImplementedError
 
@@ -219,7 +219,7 @@ class Term:
     `row_lengths` are the numbers of entries that are not zero to a row, to a column, and so on, in
     the mean over the data as a whole, however they are stored.
 
-    `listed` says that all entries which are not listed weigh nothing; `data` is Z and a weight for
+    With `listed`, all entries that are not listed have weight 0; `data` is Z and a weight for
     each of its values, or None for ones, for losses that read them so.
     """
 

@@ -9,10 +9,11 @@ import os
 import sys
 import traceback
 import warnings
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from .._common.optional import MissingPackageError
 from ._parser import build_parser
@@ -43,26 +44,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         with suppress(ImportError):
             importlib.import_module("argcomplete").autocomplete(parser)
     try:
-        arguments = parser.parse_args(argv)
+        options = parser.parse_args(argv)
     except SystemExit as stop:  # argparse leaves this way, also after --help and --version
         return int(stop.code or 0)
-    with warnings.catch_warnings():
+    with (
+        warnings.catch_warnings(),
+        Path(os.devnull).open("w", encoding="utf-8") as nowhere,
+        ExitStack() as stack,
+    ):
         warnings.simplefilter("default")
-        warnings.showwarning = _show_warning
-        with Path(os.devnull).open("w", encoding="utf-8") as nowhere, ExitStack() as stack:
-            if sys.stdout is None:
-                stack.enter_context(redirect_stdout(nowhere))
-            if sys.stderr is None:
-                stack.enter_context(redirect_stderr(nowhere))
-            return _run(arguments, nowhere)
+        warnings.showwarning = lambda message, *_, **__: _print_line("warning", str(message))
+        if sys.stdout is None:
+            stack.enter_context(redirect_stdout(nowhere))
+        if sys.stderr is None:
+            stack.enter_context(redirect_stderr(nowhere))
+        return _run(options, nowhere)
 
 
-def _run(arguments: Any, nowhere: TextIO) -> int:
+def _run(options: Namespace, nowhere: TextIO) -> int:
     """Run a subcommand; errors that the user can mend become one line."""
     try:
-        with _less_output(arguments, nowhere):
-            summary = arguments.run(arguments)
-        if getattr(arguments, "json", False):
+        with _less_output(options, nowhere):
+            summary = options.run(options)
+        if getattr(options, "json", False):
             print(json.dumps(summary, indent=2, ensure_ascii=False))
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -72,22 +76,21 @@ def _run(arguments: Any, nowhere: TextIO) -> int:
         sys.stderr.close()
         return 0
     except Exception as error:
-        message = _message(error)
-        if getattr(arguments, "debug", False):
+        message = _describe(error)
+        if getattr(options, "debug", False):
             traceback.print_exc()
         elif message is None:
             raise
-        message = message or f"{type(error).__name__}: {error}"
-        print(f"ssnmf-fast: error: {_line(message)}", file=sys.stderr)
+        _print_line("error", message or f"{type(error).__name__}: {error}")
         return _BAD_INPUT
     return 0 if (summary or {}).get("ok", True) else _DIFFERENT
 
 
 @contextmanager
-def _less_output(arguments: Any, nowhere: TextIO) -> Iterator[None]:
+def _less_output(options: Namespace, nowhere: TextIO) -> Iterator[None]:
     """Print as little as --json and --quiet ask for."""
-    quiet, as_json = (getattr(arguments, name, False) for name in ("quiet", "json"))
-    to_output = getattr(arguments, "out", None) == STANDARD
+    quiet, as_json = (getattr(options, name, False) for name in ("quiet", "json"))
+    to_output = getattr(options, "out", None) == STANDARD
     if as_json and to_output:
         raise UsageError("--json and --out - both write to standard output; leave one of them out")
     if sys.stdout is nowhere and (as_json or to_output):
@@ -101,8 +104,8 @@ def _less_output(arguments: Any, nowhere: TextIO) -> Iterator[None]:
         yield
 
 
-def _message(error: Exception) -> str | None:
-    """Return what the user is told; None for what can only be a bug."""
+def _describe(error: Exception) -> str | None:
+    """Return the message for the user; None for what can only be a bug."""
     if isinstance(error, ModuleNotFoundError):
         return f"the package {error.name} is missing: python -m pip install {error.name}"
     if isinstance(error, MemoryError):
@@ -117,13 +120,9 @@ def _message(error: Exception) -> str | None:
     return None
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"ssnmf-fast: warning: {_line(str(message))}", file=sys.stderr)
-
-
-def _line(message: str) -> str:
-    """Return a message as one line, without the middle where parts of the data make it long."""
+def _print_line(kind: str, message: str) -> None:
+    """Print a message as one line, without the middle where parts of the data make it long."""
     line = " ".join(message.split())
-    return (
-        line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 4 :]}"
-    )
+    if len(line) > _LONGEST:
+        line = f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 4 :]}"
+    print(f"ssnmf-fast: {kind}: {line}", file=sys.stderr)

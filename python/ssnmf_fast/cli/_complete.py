@@ -1,11 +1,10 @@
-"""Fit of a completion, and its error at held-out entries beside that of plain means."""
+"""``ssnmf-fast complete``: ratings or a matrix with holes in, a model and predictions out."""
 
 from __future__ import annotations
 
 import csv
-import json
 import time
-import warnings
+from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ import scipy.sparse as sp
 
 import ssnmf_fast
 
-from .. import save
+from .._common.arrays import Array
 from .._common.warn import UNINFORMED, quietly
 from .._data.arrays import drop_entries, entry_rows
 from .._solver.loop import ProgressBar
@@ -25,10 +24,10 @@ from ..completion._methods import METHODS
 from ..completion._noisy import Biases, ranks
 from ..completion._read import counts, empty_lines, is_long, only_value, read_observed
 from ..completion._result import Completion
+from ..plotting import singular_values
 from ..report import png
-from ._outputs import MODEL_NAME
-from ._predict import recommendations
-from ._predictions import (
+from ._outputs import (
+    MODEL_NAME,
     Results,
     default_out,
     new_files,
@@ -37,7 +36,7 @@ from ._predictions import (
     write_csv,
 )
 from ._ratings import DUPLICATES, ROLES, Ratings, read_ratings
-from ._read import Source, UsageError, load_matrix, source
+from ._read import Source, UsageError, find_source, load_matrix, warn
 
 
 @dataclass(frozen=True)
@@ -46,31 +45,37 @@ class Task:
 
     matrix: sp.csr_array
     things: str
-    options: Any
+    options: Namespace
     noisy: bool  # with shrinkage, and means of rows and of columns
 
     @property
     def density(self) -> float:
-        """Share of the entries that are observed."""
         n, m = self.matrix.shape
         return float(self.matrix.nnz / (n * m))
 
     def check(self) -> None:
         """Raise UsageError for options that do not go together or with the data."""
-        method = METHODS[self.options.method]
+        method, rank = METHODS[self.options.method], self.options.rank
         n, m = self.matrix.shape
-        if self.options.rank is not None and self.options.rank > min(n, m):
-            raise UsageError(f"--rank {self.options.rank} is too large for {n} x {m} entries")
+        if rank is not None and rank > min(n, m):
+            raise UsageError(f"--rank {rank} is too large for {n} x {m} entries")
         if self.noisy and not (method.by_levels or self.options.method == "auto"):
             raise UsageError(f"--method {self.options.method} fits exactly; add --exact")
-        if self.options.rank is not None and not method.takes_rank:
+        if rank is not None and not method.takes_rank:
             raise UsageError(
                 f"--method {self.options.method} determines the rank; leave --rank out"
             )
 
     def fit(self, matrix: sp.csr_array, rank: int | None, gamma: float | None) -> Completion:
         """Complete; None leaves the choice to validation, or for exact fits to the library."""
-        options, observer = self.options, self._progress(rank is not None and gamma is not None)
+        options = self.options
+        if self.noisy:
+            chosen = rank is not None and gamma is not None
+            candidates = 0 if chosen else len(ranks(options.rank, self.matrix.shape))
+            observer: ProgressBar = _FitsBar(candidates + 1, "fit" if chosen else "choose")
+        else:
+            default = MAX_ITER if options.method == "auto" else None
+            observer = ProgressBar(options.max_iter or default, "fit", "change")
         with observer:
             completion: Completion = quietly(
                 UNINFORMED,
@@ -89,13 +94,29 @@ class Task:
             return completion
         return replace(completion, lower=float(matrix.data.min()), upper=float(matrix.data.max()))
 
-    def _progress(self, chosen: bool) -> Any:
-        """Return a callback of a fit; `chosen` tells whether rank and gamma are given."""
-        if self.noisy:
-            candidates = 0 if chosen else len(ranks(self.options.rank, self.matrix.shape))
-            return _FitsBar(candidates + 1, "fit" if chosen else "choose")
-        default = MAX_ITER if self.options.method == "auto" else None
-        return ProgressBar(self.options.max_iter or default, "fit", "change")
+
+class _FitsBar(ProgressBar):
+    """Show on standard error how many of the planned fits are done, and where the current one is.
+
+    There are at most `total` fits: the search for a rank may end early.
+    """
+
+    def __init__(self, total: int, label: str) -> None:
+        super().__init__(total, label)
+        self._total, self._iteration = total, 0
+        if self._bar is not None:
+            self._bar.unit = "fit"
+
+    def __call__(self, state: Any) -> bool:
+        """Show the state; one whose iteration is no later belongs to the next fit."""
+        if self._bar is not None:
+            if state.iteration <= self._iteration and self._bar.n < self._total - 1:
+                self._bar.update(1)
+            self._iteration = state.iteration
+            self._bar.set_postfix_str(
+                f"rank {state.n_components}, gamma {state.gamma:.2g}, iteration {state.iteration}"
+            )
+        return False
 
 
 def evaluate(task: Task) -> tuple[Completion, dict[str, Any]]:
@@ -121,14 +142,13 @@ def evaluate(task: Task) -> tuple[Completion, dict[str, Any]]:
         rows, columns = entry_rows(matrix.indptr)[held], matrix.indices[held]
         completion = task.fit(kept, rank, None)
         seconds["evaluation"] = time.perf_counter() - begin
-        biases = Biases(kept)
         predicted = {
             "model": completion.predict(rows, columns),
-            "row and column means": biases.at(rows, columns),  # drawn to zero if of few entries
+            "row and column means": Biases(kept).at(rows, columns),  # shrunken if of few entries
             "overall mean": kept.data.mean(),
         }
-        for name, guess in predicted.items():
-            gap = np.asarray(guess, dtype=np.float64) - matrix.data[held]
+        for name, values in predicted.items():
+            gap = np.asarray(values, dtype=np.float64) - matrix.data[held]
             root = np.sqrt(np.mean(gap**2))
             errors[name] = {"RMSE": float(root), "MAE": float(np.mean(np.abs(gap)))}
         if task.noisy:
@@ -163,56 +183,32 @@ def evaluate(task: Task) -> tuple[Completion, dict[str, Any]]:
     }
 
 
-class _FitsBar(ProgressBar):
-    """Show on standard error how many of the planned fits are done, and where the current one is.
-
-    There are at most `total` fits: the search for a rank may end early.
-    """
-
-    def __init__(self, total: int, label: str) -> None:
-        super().__init__(total, label)
-        self._total, self._iteration = total, 0
-        if self._bar is not None:
-            self._bar.unit = "fit"
-
-    def __call__(self, state: Any) -> bool:
-        """Show the state; one whose iteration is no later belongs to the next fit."""
-        if self._bar is not None:
-            if state.iteration <= self._iteration and self._bar.n < self._total - 1:
-                self._bar.update(1)
-            self._iteration = state.iteration
-            self._bar.set_postfix_str(
-                f"rank {state.n_components}, gamma {state.gamma:.2g}, iteration {state.iteration}"
-            )
-        return False
-
-
 MATRIX_ENDINGS = (".npy", ".npz", ".csv")
 LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6 GB of float64)
 
 _REPORT, _PREDICTIONS, _BEST = "report.json", "predictions.csv", "recommendations.csv"
 _USERS, _ITEMS, _PICTURE = "users.csv", "items.csv", "singular_values.png"
 _DEFAULT_TOP = 10
+_BLOCK_ENTRIES = 4_000_000  # predictions held at a time (32 MB of float64)
 _LONG = "A table of user, item and rating is read from a .csv, .tsv or .jsonl file"
 _NOT_KEPT: dict[str, Any] = {"observed": None, "iterate": None}  # of models in files
 
 
-def run(options: Any) -> dict[str, Any]:
-    """Run the subcommand."""
-    given = source(options)
+def run(options: Namespace) -> dict[str, Any]:
+    source = find_source(options)
     if options.out is None:
-        options.out = default_out(options.data, *() if given.is_table else ("-completed.npz",))
-    return (_complete_ratings if given.is_table else _complete_matrix)(given, options)
+        options.out = default_out(options.data, *() if source.is_table else ("-completed.npz",))
+    return (_complete_ratings if source.is_table else _complete_matrix)(source, options)
 
 
-def _complete_ratings(given: Source, options: Any) -> dict[str, Any]:
+def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
     if Path(options.out).suffix.lower() in MATRIX_ENDINGS:
         raise UsageError(
-            f"--out {options.out}: expected a folder, as {given} is a table of ratings"
+            f"--out {options.out}: expected a folder, as {source} is a table of ratings"
         )
     begin = time.perf_counter()
     columns = [options.user, options.item, options.rating]
-    ratings = read_ratings(given, columns, options.duplicates or DUPLICATES[0])
+    ratings = read_ratings(source, columns, options.duplicates or DUPLICATES[0])
     task = Task(ratings.matrix, "ratings", options, noisy=not options.exact)
     task.check()
     top = options.top or _DEFAULT_TOP
@@ -225,17 +221,17 @@ def _complete_ratings(given: Source, options: Any) -> dict[str, Any]:
         _ITEMS: "place of every item in the model",
         _PICTURE: "how fast the singular values of the model fall",
     }
-    with results_folder(options.out, about, [given.path]) as out:
+    with results_folder(options.out, about, [source.path]) as out:
         n, m = ratings.matrix.shape
         print("Completion of ratings\n")
-        print(f"  data      {given}: {ratings.matrix.nnz} ratings of {m} items by {n} users")
+        print(f"  data      {source}: {ratings.matrix.nnz} ratings of {m} items by {n} users")
         if ratings.n_merged:
             print(f"            {ratings.n_merged} more of the same pairs, merged with these")
         if len(ratings.empty):
             print(f"            {len(ratings.empty)} empty ratings, to be predicted")
         roles = ", ".join(f"{role} {name!r}" for role, name in ratings.names.items())
         print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
-        _warn(task, given, ("user", "item"))
+        _warn(task, source, ("user", "item"))
         completion, summary = evaluate(task)
         _write_ratings(out, task, ratings, completion, top)
         report = {
@@ -248,14 +244,12 @@ def _complete_ratings(given: Source, options: Any) -> dict[str, Any]:
             **summary,
         }
         report["seconds"]["all"] = time.perf_counter() - begin
-        text = json.dumps(report, indent=2, ensure_ascii=False) + "\n"
-        out.path(_REPORT).write_text(text, encoding="utf-8")
+        out.write_json(_REPORT, report)
     out.show()
     return {**report, "out": str(out.folder), "files": out.names}
 
 
-def _warn(task: Task, given: Source, names: tuple[str, str]) -> None:
-    """Warn of users and items, or rows and columns, of which nothing is known."""
+def _warn(task: Task, source: Source, names: tuple[str, str]) -> None:
     one, filled = "entry", "0"
     if names == ROLES[:2]:
         one, filled = "rating", "0 (without --exact, they are means)"
@@ -264,56 +258,82 @@ def _warn(task: Task, given: Source, names: tuple[str, str]) -> None:
     empty, value = empty_lines(task.matrix), only_value(task.matrix)
     if any(empty):
         lines = counts(*empty, names)
-        warnings.warn(
-            f"{given} has no {one} for {lines}; predictions for them are {filled}", stacklevel=2
-        )
+        warn(f"{source} has no {one} for {lines}; predictions for them are {filled}")
     if value is not None:
-        warnings.warn(
+        warn(
             f"all {task.matrix.nnz} {task.things} are {value:g}, so that all predictions are, and "
             "the errors mean nothing. If they stand for what users did, such as clicks (implicit "
             "feedback), what they did not do is 0, not missing: fit NMF to the whole matrix, as "
-            "in docs/guide/completion.md",
-            stacklevel=2,
+            "in docs/guide/completion.md"
         )
 
 
-def _write_ratings(out: Results, task: Task, ratings: Ratings, completion: Any, top: int) -> None:
-    """Write the model and the tables."""
-    from ..plotting import singular_values
-
+def _write_ratings(
+    out: Results, task: Task, ratings: Ratings, completion: Completion, top: int
+) -> None:
     def write(file: str, heads: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
         write_csv(out.path(file), heads, rows, safe=task.options.safe_csv)
 
     users, items, matrix = ratings.users, ratings.items, ratings.matrix
-    best = recommendations(completion, matrix, top)
+    best = recommend(completion, matrix, top)
     heads = ("user", "rank", "item", "predicted rating")
     write(_BEST, heads, ((users[u], rank, items[i], value) for u, rank, i, value in best))
-    ids = {"row_ids": np.array(users), "column_ids": np.array(items)}
-    save(replace(completion, **ids, **_NOT_KEPT), out.path(MODEL_NAME))
+    ids: dict[str, Any] = {"row_ids": np.array(users), "column_ids": np.array(items)}
+    ssnmf_fast.save(replace(completion, **ids, **_NOT_KEPT), out.path(MODEL_NAME))
     # How many ratings each has; one of 0 counts as well.
     by_user = np.diff(matrix.indptr).tolist()
     by_item = np.bincount(matrix.indices, minlength=len(items)).tolist()
-    places = range(len(users)), range(len(items))
-    write(_USERS, ("place", "user", "ratings"), zip(places[0], users, by_user, strict=True))
-    write(_ITEMS, ("place", "item", "ratings"), zip(places[1], items, by_item, strict=True))
+    for file, name, ids_of_role, n_ratings in (
+        (_USERS, "user", users, by_user),
+        (_ITEMS, "item", items, by_item),
+    ):
+        rows = zip(range(len(ids_of_role)), ids_of_role, n_ratings, strict=True)
+        write(file, ("place", name, "ratings"), rows)
     if len(ratings.empty):
-        write(_PREDICTIONS, ("user", "item", "predicted rating"), _predicted(completion, ratings))
-    out.written(_PICTURE, lambda: png(singular_values(completion.singular_values)))
+        write(_PREDICTIONS, ("user", "item", "predicted rating"), _predict(completion, ratings))
+    out.write(_PICTURE, lambda: png(singular_values(completion.singular_values)))
 
 
-def _predicted(completion: Any, ratings: Ratings) -> Iterator[tuple[str, str, float]]:
+def _predict(completion: Completion, ratings: Ratings) -> Iterator[tuple[str, str, float]]:
     """Yield user, item and prediction of the empty ratings, in the order of the table."""
     values = completion.predict(ratings.empty[:, 0], ratings.empty[:, 1])
     for (user, item), value in zip(ratings.empty.tolist(), values.tolist(), strict=True):
         yield ratings.users[user], ratings.items[item], value
 
 
-def _complete_matrix(given: Source, options: Any) -> dict[str, Any]:
-    path = given.path
+def recommend(
+    completion: Completion, rated: sp.csr_array, top: int
+) -> Iterator[tuple[int, int, int, float]]:
+    """Yield user, rank (from 1), item and predicted rating, user by user and best first.
+
+    The stored entries of `rated` (n, m) are left out.  A user gets `top` items, or all if fewer are
+    left.
+    """
+    n, m = rated.shape
+    step, top = max(1, _BLOCK_ENTRIES // m), min(top, m)
+    for first in range(0, n, step):
+        # The least loss comes first.
+        losses = -(completion.left[first : first + step] @ completion.right)
+        indptr = rated.indptr[first : first + step + 1]
+        losses[entry_rows(indptr), rated.indices[slice(*indptr[[0, -1]])]] = np.inf
+        items = np.argpartition(losses, top - 1, axis=1)[:, :top]
+        chosen = np.take_along_axis(losses, items, axis=1)
+        order = np.lexsort((items, chosen), axis=1)  # of equal predictions the first item
+        items = np.take_along_axis(items, order, axis=1)
+        chosen = np.take_along_axis(chosen, order, axis=1)
+        values = np.clip(completion.offset - chosen, completion.lower, completion.upper)
+        for row, count in enumerate(np.isfinite(chosen).sum(axis=1)):
+            pairs = zip(items[row, :count].tolist(), values[row, :count].tolist(), strict=True)
+            for rank, (item, value) in enumerate(pairs, start=1):
+                yield first + row, rank, item, value
+
+
+def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
+    path = source.path
     assert path is not None  # standard input is a table
     for name in (*ROLES, "duplicates", "top"):
         if getattr(options, name) is not None:
-            raise UsageError(f"--{name} belongs to a table of ratings; {path} is a matrix")
+            raise UsageError(f"--{name} is for a table of ratings; {path} is a matrix")
     if options.safe_csv:
         raise UsageError(f"--safe-csv is for names of users and items; {path} is a matrix")
     out = Path(options.out)
@@ -321,7 +341,7 @@ def _complete_matrix(given: Source, options: Any) -> dict[str, Any]:
         endings = ", ".join(MATRIX_ENDINGS)
         raise UsageError(f"--out {out}: expected a file ({endings}), as {path} is a matrix")
     refuse_replacing(out, [path])
-    entries = read_observed(load_matrix(given), None, None, options.threads or 1)
+    entries = read_observed(load_matrix(source), None, None, options.threads or 1)
     n, m = entries.shape
     if entries.nnz == n * m:
         raise UsageError(
@@ -329,7 +349,7 @@ def _complete_matrix(given: Source, options: Any) -> dict[str, Any]:
             f"stored in a sparse one. {_LONG}"
         )
     if is_long(entries):
-        warnings.warn(f"the first two columns of {path} look like ids. {_LONG}", stacklevel=2)
+        warn(f"the first two columns of {path} look like ids. {_LONG}")
     large = n * m > LARGEST_DENSE
     if large and out.suffix.lower() != ".npz":
         raise UsageError(
@@ -341,10 +361,10 @@ def _complete_matrix(given: Source, options: Any) -> dict[str, Any]:
     with new_files(out.parent) as files:
         print("Completion of a matrix\n")
         print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
-        _warn(task, given, ("row", "column"))
+        _warn(task, source, ("row", "column"))
         completion, summary = evaluate(task)
         if large:
-            save(replace(completion, **_NOT_KEPT), files.path(out))
+            ssnmf_fast.save(replace(completion, **_NOT_KEPT), files.path(out))
         else:
             _write_dense(files.path(out), completion.to_dense(keep_observed=True))
     if large:
@@ -355,15 +375,14 @@ def _complete_matrix(given: Source, options: Any) -> dict[str, Any]:
     return {**sizes, **summary, "out": str(out)}
 
 
-def _write_dense(path: Path, dense: Any) -> None:
-    ending = path.suffix.lower()
+def _write_dense(path: Path, dense: Array) -> None:
+    """Write in full precision, so that values come back as they were."""
+    if path.suffix.lower() == ".csv":
+        with path.open("w", encoding="utf-8", newline="") as text:
+            csv.writer(text).writerows(row.tolist() for row in dense)
+        return
     with path.open("wb") as file:  # NumPy would add a second ending to .NPY and .NPZ
-        if ending == ".npy":
+        if path.suffix.lower() == ".npy":
             np.save(file, dense)
-            return
-        if ending == ".npz":
+        else:
             np.savez(file, X=dense)
-            return
-    with path.open("w", encoding="utf-8", newline="") as text:
-        # Not write_csv: a value must come back as it was.
-        csv.writer(text).writerows(row.tolist() for row in dense)

@@ -1,22 +1,245 @@
-"""The models of ``ssnmf-fast fit``: what each needs and takes."""
+"""The models of ``ssnmf-fast fit``: what each needs and takes, and how good a fit of it is."""
 
 from __future__ import annotations
 
+import copy
 import math
-import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from .. import estimators
-from ..report import Measure
-from . import _quality as measures
-from ._fitted import Fitted
-from ._labels import SampleLabels, read_seeds
-from ._read import UsageError
+import numpy as np
+import scipy.sparse as sp
+
+from .. import estimators, metrics
+from .._common.arrays import Array
+from .._data.times import Times
+from .._topics import amounts, topic_shares
+from ..report import Evaluation, Measure, evaluate, name_classes
+from ._labels import Mask, SampleLabels, read_seeds
+from ._read import UsageError, warn
+from ._text import Vectorizer
+
+Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """Samples and what is known of them; rows of X that are images have an `image_shape`."""
+
+    X: Any
+    labels: SampleLabels | None = None
+    terms: list[str] | None = None
+    vectorizer: Vectorizer | None = None
+    texts: list[str] | None = None  # of which the vectorizer made X
+    ids: Ids | None = None
+    times: Times | None = None
+    image_shape: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted(Data):
+    """A fitted model with data: those of the fit, or new ones.
+
+    `labels` holds the hidden ones too; `guided`: the fit used the others.
+    """
+
+    model: Any
+    held_out: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    guided: bool = True
+    seconds: float = 0.0
+    settings: Sequence[tuple[str, str]] = ()
+
+    @property
+    def dated(self) -> bool:
+        return hasattr(self.model, "prevalence_")
+
+    @property
+    def predicts(self) -> bool:
+        return hasattr(self.model, "predict_proba")
+
+    @property
+    def residual(self) -> float | None:
+        receipt = getattr(self.model, "receipt_", None)
+        return None if receipt is None else float(receipt.residual)
+
+    @property
+    def training(self) -> Mask:
+        if self.labels is None:
+            return np.zeros(len(self.held_out), dtype=bool)
+        return self.labels.known & ~self.held_out
+
+    @cached_property
+    def representation(self) -> Array:
+        """The weights of the topics in all samples, represented without their labels."""
+        if not self.guided:  # the fit itself had no labels
+            return np.asarray(self.model.representation_)
+        model = self.model
+        if "features" in getattr(model, "get_params", dict)():
+            model = copy.copy(model).set_params(features="representation")
+        return np.asarray(model.transform(self.X))
+
+    @cached_property
+    def amounts(self) -> Array:
+        """The same in comparable units: how much of a sample each topic explains."""
+        return amounts(self.representation, self.model.components_)
+
+    @cached_property
+    def shares(self) -> Array:
+        """The same as shares of each sample; rows sum to 1 or are 0."""
+        return topic_shares(self.representation, self.model.components_)
+
+    @cached_property
+    def proba(self) -> Array:
+        """The probabilities that a model gives the classes of all samples, (n, k)."""
+        return np.asarray(self.model.predict_proba(self.X))
+
+    @cached_property
+    def predicted(self) -> Array:
+        """The predicted classes of all samples, (n,), or with several labels 0 and 1, (n, k)."""
+        if getattr(self.model, "multilabel_", False):
+            return np.asarray(self.model.predict(self.X))
+        return name_classes(self.model, self.proba)
+
+    def name_predictions(self, separator: str) -> list[str]:
+        """Return the predicted labels as one text a sample."""
+        if self.predicted.ndim == 1:
+            return [str(name) for name in self.predicted]
+        classes = np.array([str(name) for name in self.model.classes_])
+        return [separator.join(classes[row > 0]) for row in self.predicted]
+
+    @cached_property
+    def scaled(self) -> Any:
+        """The data for LinearSVC: without NaN, and of matrices the largest value 1."""
+        X = self.X
+        if self.texts is not None:
+            return X
+        if not sp.issparse(X):
+            from sklearn.impute import SimpleImputer
+
+            imputer = SimpleImputer(keep_empty_features=True)
+            X = imputer.fit_transform(np.asarray(X, dtype=np.float64))
+        return X / (float(X.max()) or 1.0)
+
+    @cached_property
+    def evaluation(self) -> Evaluation | None:
+        """How good the predictions are; None where that is not known."""
+        labels, model = self.labels, self.model
+        if labels is None or not self.guided or not self.predicts:
+            return None
+        truth = np.array([names[0] if names else "" for names in labels.each])
+        if getattr(model, "multilabel_", False):
+            truth = labels.indicators([str(name) for name in model.classes_]).astype(np.int64)
+        return evaluate(model, self.scaled, truth, labels.known, self.held_out, self.predicted)
+
+
+_COHERENT_TERMS, _DIVERSE_TERMS = 10, 25
+_MEASURES = {  # by key: name, format of the value, and meaning
+    "largest_topic_right": (
+        "largest topic among the labels of {n} held-out samples",
+        "{:.1%}",
+        "Share of the held-out samples whose largest named topic, the one that explains most of "
+        "the sample, is one of their labels.",
+    ),
+    "similarity": (
+        "similarity of topics and labels",
+        "{:.3f}",
+        "Weighted Jaccard similarity of the named topics' shares in the held-out samples and of "
+        "their labels, matched one to one, on average: 1 if they agree, 0 if they never meet.",
+    ),
+    "resolved_topics": (
+        "resolved topics",
+        "{} of {k}",
+        "Topics whose similarity with the label they are matched with lies above 0.1; the held-out "
+        "samples show {shown} of the {k} labels.",
+    ),
+    "lower_bound": (
+        "lower bound",
+        "{:.6g}",
+        "Lower bound of the log evidence that the fit maximizes, hyperparameters included: of two "
+        "fits to the same data, as with other ranks or seeds, the higher is the better model.",
+    ),
+    "sparsity": (
+        "sparsity",
+        "{:.3f}",
+        "Hoyer sparsity of the topics' weights in the samples: near 1 if few weights carry "
+        "everything, 0 if all are equal.",
+    ),
+    "inter_label_sparsity": (
+        "inter-label sparsity",
+        "{:.3f}",
+        "Hoyer sparsity of the topics' weights summed over each class of the labeled samples: near "
+        "1 if each class has few topics of its own, 0 if all classes use all alike; --rate-shape "
+        "controls it.",
+    ),
+    "coherence": (
+        "topic coherence (NPMI)",
+        "{:.3f}",
+        f"How often the first {_COHERENT_TERMS} terms of a topic occur in the same texts (NPMI), "
+        "averaged over the topics: 1 if always together, 0 if as often as by chance, -1 if never.",
+    ),
+    "diversity": (
+        "topic diversity",
+        "{:.3f}",
+        f"Share of different terms among the first {_DIVERSE_TERMS} of all topics: 1 if no two "
+        "topics have one in common.",
+    ),
+    "exclusivity": (
+        "topic exclusivity (FREX)",
+        "{:.3f}",
+        f"How much the first {_COHERENT_TERMS} terms of a topic are its own and frequent in it "
+        "(FREX), averaged over the topics: near 1 if no other topic has them.",
+    ),
+}
+
+
+def measure(fitted: Fitted) -> list[Measure]:
+    """Return how good the topics are: named ones, those of Bayesian models, and those of texts."""
+    model, labels, A = fitted.model, fitted.labels, fitted.model.components_
+    values: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    if hasattr(model, "topic_names_") and labels is not None and fitted.held_out.any():
+        names = [str(name) for name in model.topic_names_]
+        S = fitted.amounts[fitted.held_out, : len(names)]
+        truth = labels.indicators(names)[fitted.held_out]
+        right = truth[np.arange(len(S)), S.argmax(axis=1)] * S.any(axis=1)
+        values["largest_topic_right"] = float(np.mean(right))
+        counts = {"n": len(S), "k": len(names), "shown": int(truth.any(axis=0).sum())}
+        if len(names) > 1:
+            matching = metrics.match_topics(S, truth)
+            values |= {"similarity": matching.score, "resolved_topics": matching.n_resolved}
+    if hasattr(model, "lower_bound_"):
+        S = model.representation_
+        if fitted.guided and labels is not None:
+            known = labels.single()[fitted.training].astype(str)
+            score = metrics.inter_label_sparsity(S[fitted.training], known, unlabeled=None).score
+            values["inter_label_sparsity"] = score
+        values["lower_bound"] = float(np.ravel(model.lower_bound_)[-1])
+        if not fitted.guided and S.size > 1:
+            values["sparsity"] = metrics.hoyer_sparsity(S)
+    active = getattr(model, "active_components_", np.full(len(A), True))
+    usable = A[active & ((A > 0).sum(axis=1) >= 2)]
+    if fitted.texts is not None and len(usable):
+        coherence = metrics.topic_coherence(fitted.X, usable, n_terms=_COHERENT_TERMS)
+        values["coherence"] = coherence.score
+        if len(usable) > 1:
+            exclusivity = metrics.topic_exclusivity(usable, n_terms=_COHERENT_TERMS)
+            values["diversity"] = metrics.topic_diversity(usable, n_terms=_DIVERSE_TERMS).score
+            values["exclusivity"] = exclusivity.score
+    return [
+        Measure(
+            key, name.format(**counts), value, form.format(value, **counts), why.format(**counts)
+        )
+        for key, value in values.items()
+        for name, form, why in [_MEASURES[key]]
+    ]
+
 
 # Options that some models take but their estimators do not, and parameters of other names.
 _OF_COMMAND = ("free_topics", "label_separator", "seeds", "test_size", "time")
+_NEEDED = {"time": ", the column of the dates", "seeds": ", a file with words of topics"}
 _RENAMED = {"svm_c": "C", "s_shape": "S_shape"}
 _TEST_SIZE = 0.2
 
@@ -26,19 +249,17 @@ class Model:
     """One model; `options` names those that only some models take, of which it is one."""
 
     name: str
-    estimator: str  # name of a class
+    estimator: str  # its class
     about: str
     options: tuple[str, ...]
-    targets: Callable[[SampleLabels], Any] | None = None  # what fit takes as y
+    targets: Callable[[SampleLabels], Array] | None = None  # what fit takes as y
     needs_labels: bool = True  # where it takes targets
     names_topics: bool = False  # has every label a topic, which sets the rank?
-    validates: bool = False  # does the fit tell the accuracy, and has each class its topics?
-    refused: tuple[Any, ...] = ()  # weights of labels that others take
-    measures: tuple[Callable[[Fitted], list[Measure]], ...] = ()
+    validates: bool = False  # does the fit estimate the accuracy, and has each class its topics?
+    refused: tuple[str | float, ...] = ()  # weights of labels that others take
 
     @property
     def several(self) -> bool:
-        """Whether a sample may have several labels."""
         return "label_separator" in self.options
 
     @property
@@ -47,81 +268,70 @@ class Model:
         particular = [name for name in self.options if name not in _OF_COMMAND]
         return {name: _RENAMED.get(name, name) for name in [*particular, "max_iter", "tol"]}
 
-    def complete_options(self, options: Any) -> None:
+    def complete_options(self, options: Namespace) -> None:
         """Check the options, and set those that are not given to the estimator's defaults."""
-        if self.targets is not None and self.needs_labels and not options.labels:
-            raise UsageError(f"--model {self.name} needs --labels; without labels use --model nmf")
-        if "time" in self.options and options.time is None:
-            raise UsageError(f"--model {self.name} needs --time, the column of the dates")
-        if "seeds" in self.options and options.seeds is None:
-            raise UsageError(f"--model {self.name} needs --seeds, a file with words of topics")
-        for name in dict.fromkeys(name for model in _ALL for name in model.options):
+        needs = {"labels": self.targets is not None and self.needs_labels}
+        needs |= {name: name in self.options for name in _NEEDED}
+        for name, needed in needs.items():
+            if needed and not getattr(options, name):
+                hint = _NEEDED.get(name, "; without labels use --model nmf")
+                raise UsageError(f"--model {self.name} needs --{name}{hint}")
+        for name in dict.fromkeys(name for model in MODELS.values() for name in model.options):
             if name not in self.options and getattr(options, name) is not None:
-                users = ", ".join(other.name for other in _ALL if name in other.options)
-                raise UsageError(
-                    f"--model {self.name} has no use for --{name.replace('_', '-')}; it is for "
-                    f"{users}"
-                )
-        if (
-            options.method not in (None, "tied", "tensor")
-            and options.documents_per_slice is not None
-        ):
-            raise UsageError(
-                "--documents-per-slice belongs to --method tied and tensor; the others take all "
-                "texts"
-            )
+                option, users = f"--{name.replace('_', '-')}", users_of(name)
+                raise UsageError(f"{option} is not used by --model {self.name} (only by {users})")
+        limited = options.documents_per_slice is not None
+        if limited and options.method not in (None, "tied", "tensor"):
+            raise UsageError("--documents-per-slice is only used with --method tied and tensor")
         options.model = self.name
         defaults = getattr(estimators, self.estimator)().get_params()
         for name, parameter in self._parameters.items():
             if getattr(options, name) is None:
                 setattr(options, name, defaults[parameter])
         if options.test_size is None and "test_size" in self.options:
-            # Validation within the fit tells the accuracy, and no label is lost for it.
+            # Validation within the fit estimates the accuracy, and no label is lost for it.
             options.test_size = 0.0 if self.validates else _TEST_SIZE
+        wrong = None
         if options.rank is None and not (self.names_topics or self.validates):
-            more = "; the default with --labels, few-labels, has topics for each class"
-            raise UsageError(f"--model {self.name} needs --rank, the number of topics{more}")
-        if options.rank is not None and self.validates:
-            raise UsageError(
-                f"--model {self.name} takes no --rank: it has one topic or three for each class; "
-                "--model ssnmf takes one"
-            )
+            wrong = "needs --rank, the number of topics; few-labels has topics for each class"
+        elif options.rank is not None and self.validates:
+            wrong = "takes no --rank: it has one topic or three for each class; ssnmf takes one"
+        elif options.supervision_weight in self.refused:
+            wrong = f"takes no --supervision-weight {options.supervision_weight}"
+        if wrong is not None:
+            raise UsageError(f"--model {self.name} {wrong}")
         if options.rank is not None and options.free_topics is not None:
             raise UsageError("--rank and --free-topics both set the number of topics; give one")
-        if options.supervision_weight in self.refused:
-            weight = options.supervision_weight
-            raise UsageError(f"--model {self.name} takes no --supervision-weight {weight}")
 
     def build(
         self,
-        options: Any,
+        options: Namespace,
         labels: SampleLabels | None,
-        callback: Any,
+        callback: Callable[[Any], object],
         terms: list[str] | None = None,
     ) -> Any:
         """Return the estimator, not fitted; `labels` are those that it will see."""
-        given = {new: getattr(options, name) for name, new in self._parameters.items()}
+        params = {new: getattr(options, name) for name, new in self._parameters.items()}
         if self.targets is not None:
-            given["unlabeled"] = None  # a label "-1" in a file is a label
+            params["unlabeled"] = None  # a label "-1" in a file is a label
         if "seeds" in self.options:
-            given["seeds"] = read_seeds(options.seeds, options.encoding)
-            given["feature_names"] = terms
-            given["n_free_topics"] = _free_topics(options, len(given["seeds"]), "seeds")
+            seeds = read_seeds(options.seeds, options.encoding)
+            params |= {"seeds": seeds, "feature_names": terms}
+            params["n_free_topics"] = _count_free_topics(options, len(seeds), "seeds")
         elif self.names_topics and labels is not None:
-            given["n_free_topics"] = _free_topics(options, len(labels.names), "labels")
+            params["n_free_topics"] = _count_free_topics(options, len(labels.names), "labels")
         elif options.rank is not None:
-            given["n_components"] = options.rank
+            params["n_components"] = options.rank
         return getattr(estimators, self.estimator)(
             random_state=options.seed,
             n_threads=options.threads,
             dtype=options.dtype,
             callback=callback,
-            **given,
+            **params,
         )
 
 
-def _free_topics(options: Any, n_named: int, named_by: str) -> int:
-    """Return the number of topics beside those that have a name."""
+def _count_free_topics(options: Namespace, n_named: int, named_by: str) -> int:
     if options.rank is None:
         return int(options.free_topics or 0)
     if options.rank < n_named:
@@ -160,7 +370,6 @@ _ALL = (
         ("loss", "labeled_weight", "free_topics", "label_separator", "test_size"),
         targets=SampleLabels.single_or_indicators,
         names_topics=True,
-        measures=(measures.topic_measures,),
     ),
     Model(
         "seeded",
@@ -170,7 +379,6 @@ _ALL = (
         targets=SampleLabels.single,
         needs_labels=False,
         names_topics=True,
-        measures=(measures.topic_measures,),
     ),
     Model(
         "nmf-alpha",
@@ -198,7 +406,6 @@ _ALL = (
         "BayesianNMF",
         "Bayesian topics without the help of labels",
         ("s_shape",),
-        measures=(measures.bound_measures, measures.sparsity_measures),
     ),
     Model(
         "supervised-vbnmf",
@@ -206,13 +413,16 @@ _ALL = (
         "Bayesian topics, of which each class uses few",
         ("rate_shape", "test_size"),
         targets=SampleLabels.single,
-        measures=(measures.label_sparsity_measures, measures.bound_measures),
     ),
 )
 MODELS: Mapping[str, Model] = {model.name: model for model in _ALL}
 
 
-def choose_model(options: Any) -> Model:
+def users_of(option: str) -> str:
+    return ", ".join(model.name for model in MODELS.values() if option in model.options)
+
+
+def choose_model(options: Namespace) -> Model:
     """Return the model that the options name, or the default one."""
     if options.model is None and options.seeds is not None:
         return MODELS["seeded"]
@@ -226,14 +436,12 @@ def check_labels(model: Model, labels: SampleLabels, rank: int | None) -> None:
     if labels.several and not model.several:
         first = next(i for i, names in enumerate(labels.each) if len(names) > 1)
         names = ", ".join(labels.each[first])
-        able = ", ".join(name for name, other in MODELS.items() if other.several)
         raise UsageError(
             f"sample {first} has several labels ({names}); --model {model.name} takes one a "
-            f"sample, {able} take several"
+            f"sample, {users_of('label_separator')} take several"
         )
     if rank is not None and rank < len(labels.names) and not model.names_topics:
-        warnings.warn(
+        warn(
             f"--rank {rank} is below the number of classes, {len(labels.names)}: so few topics "
-            "cannot stand for all of them",
-            stacklevel=2,
+            "cannot stand for all of them"
         )

@@ -1,471 +1,312 @@
-"""Precision, recall and F of every class: printed, and for JSON."""
+"""Files and folders that results are written to, and tables of predictions."""
 
 from __future__ import annotations
 
+import csv
 import json
 import math
-import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import signal
+import sys
+import threading
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TextIO
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.optional import PLOT_HINT, MissingPackageError
+from .._common.replacement import Replacement
 from .._common.text import sort_naturally
-from .._persist.texts import VECTORIZER_NAME
-from .._topics import Topic, Topics, class_means, numbered_names, real_terms
-from ..report import Example, Judged, Measure, Picture, Report, png, render
-from ..report._judged import format_score
-from ._fitted import Fitted
-from ._labels import Mask, SampleLabels
-from ._models import Model
-from ._predictions import Results, predictions, write_csv
-from ._quality import features, judge, not_known, term_measures
-from ._read import UsageError
+from ._labels import SAMPLE
+from ._models import Fitted, Ids
+from ._read import STANDARD, UsageError, warn
 
-_MOST_PRINTED = 20
-_LONGEST = 32  # characters of a name
-
-
-def class_content(judged: Judged | None) -> dict[str, dict[str, float | None]]:
-    """Return what JSON has of every class; None where a score is not defined."""
-    scores = [] if judged is None else judged.class_scores
-    return {
-        one.name: {
-            name: None if isinstance(value, float) and math.isnan(value) else value
-            for name, value in one._asdict().items()
-            if name != "name"
-        }
-        for one in scores
-    }
-
-
-def print_class_scores(judged: Judged | None, report: str) -> None:
-    """Print a line for every class, or for the largest of many; the file `report` has all."""
-    if judged is None:
-        return
-    scores = judged.class_scores
-    shown = scores
-    if len(scores) > _MOST_PRINTED:
-        largest = sorted(scores, key=lambda one: -one.samples)[:_MOST_PRINTED]
-        shown = [one for one in scores if one in largest]
-    width = min(max(len(one.name) for one in shown), _LONGEST)
-    print(f"\n{'Classes':<{width + 2}}  precision  recall     F  samples")
-    for one in shown:
-        precision, recall, f = (format_score(value) for value in one[1:4])
-        name = one.name if len(one.name) <= width else one.name[: width - 3] + "..."
-        print(f"  {name:<{width}}  {precision:>9}  {recall:>6}  {f:>4}  {one.samples:>7}")
-    if len(shown) < len(scores):
-        print(f"  and {len(scores) - len(shown)} smaller ones; {report} has all")
-
-
-PICTURE = "components.png"
-
-
-def make_report(model: Model, fitted: Fitted, n_terms: int) -> Report:
-    """Return all that is reported of a fit, but its pictures."""
-    judged = judge(fitted)
-    measures: list[Measure] = []
-    remarks: list[str] = []
-    if judged is not None:
-        measures += judged.measures()
-        if not judged.trained:
-            remarks.append("no simple classifier stands beside it: the data are too large")
-    elif model.targets is not None and fitted.labels is not None:
-        remarks.append(not_known(fitted))
-    for measure in (*model.measures, term_measures):
-        measures += measure(fitted)
-    estimator, shape = fitted.model, fitted.image_shape
-    topics, note, counts = describe_topics(fitted, n_terms)
-    name = type(estimator).__name__
-    return Report(
-        title="Topics and labels" if fitted.labels is not None else "Topics",
-        lead=f"{name}, {len(topics)} topics, fitted to {fitted.settings[0][1]}.",
-        facts=_facts(fitted),
-        settings=fitted.settings,
-        objective=estimator.objective_,
-        residual=fitted.residual,
-        topics=topics,
-        shares_note=note,
-        class_counts=counts,
-        examples=find_examples(fitted),
-        parts=None if shape is None else estimator.components_.reshape(-1, *shape),
-        judged=judged,
-        measures=measures,
-        warnings=[] if judged is None else judged.shortfalls(),
-        remarks=remarks,
-        tree=_tree(fitted, topics),
-    )
-
-
-def _tree(fitted: Fitted, topics: Topics) -> str:
-    """Return the tree of topics whose names have parts, such as "grain/wheat", as text."""
-    from ..estimators import TopicTree
-
-    if not any("/" in topic.name for topic in topics):
-        return ""
-    try:
-        return str(TopicTree(fitted.model, fitted.terms))
-    except ValueError:  # a topic and also subtopics of it
-        return ""
-
-
-def draw_components(out: Results, fitted: Fitted, topics: Topics) -> list[Picture]:
-    """Draw topics that are images; return the picture, if there is one."""
-    if fitted.image_shape is None:
-        return []
-    from ..plotting import image_grid
-
-    classes = [", ".join(str(name) for name, _ in topic.leading) for topic in topics]
-    names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
-    components, shape = fitted.model.components_, fitted.image_shape
-    drawn = out.written(PICTURE, lambda: png(image_grid(components, shape, names=names)))
-    brackets = " and, in brackets, the classes that it stands for" if any(classes) else ""
-    caption = f"Each with its number{brackets}. An image is approximated by a weighted sum of them."
-    return [Picture("Components", caption, drawn)]
-
-
-def _facts(fitted: Fitted) -> list[tuple[str, str]]:
-    """Return the figures at the head of the report."""
-    model = fitted.model
-    pairs = [("samples", str(fitted.X.shape[0])), ("topics", str(len(model.components_)))]
-    if fitted.labels is not None:
-        kind = "labels" if fitted.labels.several else "classes"
-        pairs += [
-            (kind, str(len(fitted.labels.names))),
-            ("labeled", str(int(fitted.training.sum()))),
-        ]
-        if fitted.held_out.any():
-            pairs.append(("held out", str(int(fitted.held_out.sum()))))
-    if fitted.dated:
-        pairs.append(("slices of time", str(len(model.slices_))))
-    pairs.append(("iterations", str(model.n_iter_)))
-    if fitted.residual is not None:
-        pairs.append(("residual", f"{fitted.residual:.1e}"))
-    pairs.append(("dtype", str(model.components_.dtype)))
-    return [*pairs, ("fit", f"{fitted.seconds:.2f} s")]
-
-
-_ENOUGH = 10  # held-out samples of every class, for shares that are read from them alone
-
-
-def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int]]:
-    """Return topics with sizes and, where there are labels, shares of the classes.
-
-    A note explains the shares, and numbers tell from how many samples of each class they come.  A
-    matrix over the classes, where the model has one, tells what the fit made of labels that it saw,
-    and soon is 0 or 1 everywhere.  What the samples show that are represented without their labels
-    is what the topics are worth.
-    """
-    topics: Topics = fitted.model.topics(fitted.terms, n_terms)
-    topics = topics.with_sizes(fitted.amounts.sum(axis=0))
-    labels = fitted.labels
-    if labels is None:
-        return topics, "", []
-    used, note = _samples(fitted, labels)
-    names = sort_naturally(labels.names)
-    members = labels.indicators(names)[used]
-    topics = topics.with_shares(names, class_means(fitted.shares[used], members))
-    return topics, note, members.sum(axis=0).astype(int).tolist()
-
-
-def _samples(fitted: Fitted, labels: SampleLabels) -> tuple[Mask, str]:
-    """Return from which samples shares are read, and a note on the shares."""
-    used, held_out = labels.known, fitted.held_out
-    if not fitted.guided:
-        what = f"the {used.sum()} samples that have labels"
-    elif (labels.indicators()[held_out].sum(axis=0) >= _ENOUGH).all():
-        used, what = held_out, f"the {held_out.sum()} samples whose labels were hidden from the fit"
-    else:
-        more = ", hidden ones and others" if held_out.any() else ""
-        what = f"all {used.sum()} samples with labels{more}"
-    note = (
-        "Share of every class in a topic, in percent: how much of a sample of the class the topic "
-        "explains on average, divided by the sum over the classes. A class of few samples counts "
-        f"like one of many. Read from {what}, which are represented without their labels; in "
-        "brackets their numbers."
-    )
-    if fitted.guided and (used & fitted.training).any():
-        note += " The fit knew labels of these samples: on new ones the shares are less clear."
-    if labels.several:
-        note += " A sample of several labels counts for each in equal parts."
-    return used, note
-
-
-_LENGTH = 200  # characters of a text
-_LEAST = 0.01  # share of a topic in a sample that is worth showing
-_MAIN = 0.5  # of the largest share of a topic: what samples of that topic have
-
-
-def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
-    """Return for every topic the samples that are typical of it.
-
-    These are, of the samples of which it explains much, those most like the topic by the cosine: a
-    text of two words may have a share of 100 %, and shows little.  Of texts that begin alike only
-    one is shown.
-    """
-    from sklearn.metrics.pairwise import cosine_similarity
-
-    shares, alike = fitted.shares, cosine_similarity(features(fitted), fitted.model.components_)
-    labels = fitted.labels.text("; ") if fitted.labels is not None else [""] * len(shares)
-    ids = None if fitted.ids is None else fitted.ids[1]
-    found = []
-    for share, cosine in zip(shares.T, alike.T, strict=True):
-        chosen: dict[str, Example] = {}
-        main = np.flatnonzero(share >= max(_LEAST, _MAIN * share.max()))
-        for sample in main[np.lexsort((-share[main], -cosine[main]))]:
-            if len(chosen) == count:
-                break
-            text = "" if fitted.texts is None else excerpt(fitted.texts[sample])
-            example = Example(
-                int(sample),
-                float(share[sample]),
-                labels[sample],
-                text,
-                _image(fitted, sample),
-                "" if ids is None else str(ids[sample]),
-            )
-            chosen.setdefault(text or str(sample), example)
-        found.append(list(chosen.values()))
-    return found
-
-
-def _image(fitted: Fitted, sample: int) -> Array | None:
-    if fitted.image_shape is None:
-        return None
-    row = fitted.X[[sample]]
-    return np.asarray(row.toarray() if sp.issparse(row) else row).reshape(fitted.image_shape)
-
-
-def excerpt(text: str, length: int = _LENGTH) -> str:
-    """Return the beginning of a text on one line, cut between words where there are any."""
-    line = " ".join(text.split())
-    if len(line) <= length:
-        return line
-    cut = line[: length - 1]
-    words = cut.rpartition(" ")[0]
-    return (words if len(words) > length / 2 else cut).rstrip() + "…"
-
-
-MODEL_NAME = "model.npz"
-METRICS_NAME = "metrics.json"
-_TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
-_PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
-_OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
-_REPORT = "report.html"
-FILES = {
-    MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
-    VECTORIZER_NAME: "vocabulary and idf, for `predict` and ssnmf_fast.io.load_vectorizer",
-    _TOPICS: "top terms of every topic",
-    _SHARES: "share of every class in a topic",
-    _EXAMPLES: "samples that are typical of every topic",
-    _PREDICTIONS: "one line per sample",
-    _REPRESENTATION: "weights of the topics in every sample",
-    METRICS_NAME: "sizes and measures",
-    PICTURE: "the topics as images",
-    _OVER_TIME: "prevalence of every topic in every slice of time",
-    _HEAT_MAP: "the same as a picture",
-    _REPORT: "all of it on one page: open this first",
-}
+MODEL_NAME, METRICS_NAME = "model.npz", "metrics.json"
+KINDS = ("csv", "jsonl")
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
-HARDER = (
-    "labels of `suggest` are of samples that are harder than others: on all samples the accuracy "
-    "is usually higher than on the labeled ones"
-)
-_TERMS_PRINTED = 8
-_NAME_TERMS = 3  # in the name of a topic over time
-_IMAGES_PRINTED = 10  # topics that are better seen than listed
-_LABEL_WIDTH = 32
+_SIGNAL_EXIT = 128  # to which the shell adds the number of the signal
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a formula begins, or what hides one
+_PROBABILITY_DIGITS = 6
+_NEGLIGIBLE = 1e-9  # weights below this part of the largest are written as 0
+
+Columns = list[tuple[str, Iterable[Any]]]  # names and values
+Rows = Iterable[Sequence[Any]]
 
 
-def write_all(
-    model: Model, fitted: Fitted, out: Results, options: Any
-) -> tuple[Report, dict[str, Any]]:
-    """Write every file; return what is reported, and the sizes and measures for JSON."""
-    from .. import save
+class Results:
+    """A folder of results; `about` describes the files that there may be, in order of printing."""
 
-    report = make_report(model, fitted, options.terms)
-    if options.more_labels and report.judged is not None:
-        report = replace(report, remarks=[*report.remarks, HARDER])
-    save(fitted.model, out.path(MODEL_NAME))
-    if fitted.vectorizer is not None:
-        fitted.vectorizer.save(out.path(VECTORIZER_NAME))
-    separator, safe = options.label_separator or SEPARATOR, options.safe_csv
-    _write_topics(out, fitted, report, safe)
-    write_csv(out.path(_PREDICTIONS), *predictions(fitted, separator), safe=safe)
-    np.save(out.path(_REPRESENTATION), fitted.model.representation_)
-    pictures = draw_components(out, fitted, report.topics)
-    if fitted.dated:
-        pictures.append(_write_over_time(out, fitted.model, fitted.terms, safe))
-    content = describe(model, fitted, report, separator)
-    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    out.path(METRICS_NAME).write_text(text, encoding="utf-8")
-    out.written(_REPORT, lambda: render(replace(report, pictures=pictures)).encode())
-    return report, content
+    def __init__(self, folder: Path, about: Mapping[str, str], files: Replacement) -> None:
+        self.folder = folder
+        self._about = about
+        self._files = files
+        self._written: set[str] = set()
+        self._left_out: set[str] = set()
 
+    @property
+    def names(self) -> list[str]:
+        return [name for name in self._about if name in self._written]
 
-def _write_topics(out: Results, fitted: Fitted, report: Report, safe: bool) -> None:
-    """Write terms, shares of the classes and examples of every topic."""
-    topics = report.topics
-    heads = ["topic", "name"] if any(topic.name for topic in topics) else ["topic"]
+    def path(self, name: str) -> Path:
+        """Return where to write a file until all are there."""
+        assert name in self._about  # as only those are compared with the inputs
+        self._written.add(name)
+        return self._files.path(self.folder / name)
 
-    def write(file: str, names: Sequence[Any], tables: Iterable[Iterable[Sequence[Any]]]) -> None:
-        """Write the rows of every topic behind its number and, where topics have one, its name."""
-        rows = (
-            [*(getattr(topic, head) for head in heads), *row]
-            for topic, table in zip(topics, tables, strict=True)
-            for row in table
-        )
-        write_csv(out.path(file), [*heads, *names], rows, safe=safe)
+    def write(self, name: str, make: Callable[[], bytes]) -> bytes | None:
+        """Write what `make` returns; None if it needs a package that is not installed."""
+        try:
+            content = make()
+        except MissingPackageError:
+            self._left_out.add(name)
+            return None
+        self.path(name).write_bytes(content)
+        return content
 
-    terms = ([(k, *pair) for k, pair in enumerate(real_terms(one), start=1)] for one in topics)
-    write(_TOPICS, ("rank", "term", "weight"), terms)
-    if topics[0].shares:
-        shares = ([[share for _, share in topic.shares]] for topic in topics)
-        write(_SHARES, [label for label, _ in topics[0].shares], shares)
-    known = {
-        "sample": True,
-        "id": any(one.id for some in report.examples for one in some),
-        "share": True,
-        "label": fitted.labels is not None,
-        "text": fitted.texts is not None,
-    }
-    names = [name for name, is_known in known.items() if is_known]
-    examples = (
-        [[rank, *(getattr(one, name) for name in names)] for rank, one in enumerate(some, start=1)]
-        for some in report.examples
-    )
-    write(_EXAMPLES, ["rank", *names], examples)
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        self.path(name).write_text(text, encoding="utf-8")
+
+    def show(self) -> None:
+        """Print where the files are, and what is missing for want of a package."""
+        print("\nFiles")
+        paths = {name: str(self.folder / name) for name in self.names}
+        width = max(map(len, paths.values()))
+        for name, path in paths.items():
+            print(f"  {path:<{width}}  {self._about[name]}")
+        if self._left_out:
+            missing = ", ".join(name for name in self._about if name in self._left_out)
+            print(f"  left out: {missing}; to have them: {PLOT_HINT}")
 
 
-def describe(model: Model, fitted: Fitted, report: Report, separator: str) -> dict[str, Any]:
-    """Return sizes and measures, for JSON."""
-    judged = report.judged
-    by = None if judged is None else "validation" if judged.by_validation else "held-out samples"
-    content: dict[str, Any] = {
-        "model": model.name,
-        "samples": int(fitted.X.shape[0]),
-        "labeled": int(fitted.training.sum()),
-        "held_out": int(fitted.held_out.sum()),
-        "topics": len(report.topics),
-        "iterations": int(fitted.model.n_iter_),
-        "residual": fitted.residual,
-        "seconds": round(fitted.seconds, 3),
-        "topic_sizes": [round(topic.size or 0.0, 6) for topic in report.topics],
-        "measures": {one.key: one.value for one in report.measures},
-        "intervals": {one.key: list(one.interval) for one in report.measures if one.interval},
-        "judged_by": by,
-        "judged_samples": 0 if judged is None else len(judged.truth),
-        "classes": class_content(judged),
-        "settings": dict(fitted.settings),
-        "warnings": report.warnings,
-        "remarks": report.remarks,
-    }
-    if fitted.dated:
-        content["slices"] = len(fitted.model.slices_)
-        content["peaks"] = _peaks(fitted.model)
-    if fitted.labels is not None and fitted.labels.several:
-        content["label_separator"] = separator
-    return content
+@contextmanager
+def results_folder(
+    name: str, about: Mapping[str, str], inputs: Iterable[str | Path | None]
+) -> Iterator[Results]:
+    """Make a folder for results, which replace those of an earlier run together at the end.
+
+    A result of an earlier run that this one does not have would not fit the others, and goes.
+    `inputs` are the paths that the command reads, None for those that are not given.
+    """
+    if name == STANDARD:
+        raise UsageError("--out -: the results are several files; --out needs a folder")
+    folder = Path(name)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; --out needs a folder")
+    for one in about:
+        refuse_replacing(folder / one, inputs)
+    with new_files(folder) as files:
+        results = Results(folder, about, files)
+        yield results
+        for one in about.keys() - set(results.names):
+            files.remove(folder / one)
 
 
-def separator_of(folder: Path) -> str:
-    """Return what stands between the labels of a sample in the results of a fit."""
+def default_out(data: str, ending: str = "-ssnmf-fast") -> str:
+    """Return where results go without --out: the name of the data, in this folder."""
+    name = "input" if data == STANDARD else Path(data).name
+    return (name.split(".")[0] or name) + ending
+
+
+def refuse_replacing(out: Path, inputs: Iterable[str | Path | None]) -> None:
+    """Raise UsageError if a result would replace an input, by whatever name."""
+    for one in inputs:
+        if one is not None and out.exists() and Path(one).exists() and out.samefile(one):
+            raise UsageError(
+                f"--out: {out} would replace {one}, which is an input; name another place"
+            )
+
+
+@contextmanager
+def new_files(folder: Path) -> Iterator[Replacement]:
+    """Make a folder and those above it, for files that are put in place together at the end.
+
+    An error, Ctrl-C or SIGTERM leaves the files of an earlier run, or none and no new folder.
+    """
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    # Only the main thread may handle signals.
+    stops = threading.current_thread() is threading.main_thread()
+    stops = stops and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if stops:
+        signal.signal(signal.SIGTERM, _stop)
     try:
-        content = json.loads((folder / METRICS_NAME).read_text(encoding="utf-8"))
-        return str(content["label_separator"])
-    except RecursionError as error:
-        raise UsageError(
-            f"{folder / METRICS_NAME} is not of `ssnmf-fast fit`: lists or objects too deep; fit "
-            "again, or remove it"
-        ) from error
-    except (OSError, ValueError, KeyError, TypeError):  # a model of another origin
-        return SEPARATOR
+        folder.mkdir(parents=True, exist_ok=True)
+        with Replacement() as files:
+            yield files
+    except BaseException:
+        for path in new:  # the innermost first
+            if not path.is_dir() or any(path.iterdir()):
+                break
+            path.rmdir()
+        raise
+    finally:
+        if stops:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def print_report(fitted: Fitted, report: Report) -> None:
-    """Print figures, measures and topics."""
-    print(", ".join(f"{name} {value}" for name, value in report.facts))
-    for line in report.remarks:
-        print(line)
-    for measure in report.measures:
-        print(f"{measure.name}: {measure.text}")
-    for line in report.warnings:
-        warnings.warn(line, stacklevel=2)
-    print_class_scores(report.judged, _REPORT)
-    _print_topics(report.topics, fitted.image_shape is None)
-    if fitted.dated:
-        _print_peaks(fitted.model, fitted.terms)
+def _stop(number: int, frame: object) -> NoReturn:
+    raise SystemExit(_SIGNAL_EXIT + number)
 
 
-def _print_topics(topics: Sequence[Topic], terms: bool) -> None:
-    """Print size, name or else class, and the first terms of every topic; fewer without terms."""
-    print("\nTopics")
-    more = 0 if terms else max(0, len(topics) - _IMAGES_PRINTED)
-    topics = topics[: len(topics) - more]
-    heads = [_head(topic) for topic in topics]
-    width = min(max(map(len, heads)), _LABEL_WIDTH)
-    for head, topic in zip(heads, topics, strict=True):
-        words = [name for name, _ in real_terms(topic)[:_TERMS_PRINTED]] if terms else []
-        print(f"  {head:<{width}}  {', '.join(words)}".rstrip())
-    if more:
-        print(f"  and {more} more")
+@dataclass(frozen=True)
+class Output:
+    """Where a table goes; `path` is None for standard output, `kind` one of KINDS.
+
+    `safe` puts an apostrophe before text that a spreadsheet program would take for a formula.
+    """
+
+    path: Path | None
+    kind: str
+    safe: bool
+
+    def __str__(self) -> str:
+        return "standard output" if self.path is None else str(self.path)
+
+    def write(self, names: Sequence[str], rows: Rows) -> None:
+        """Write a table; a file appears when all of it is there."""
+        if self.path is None:
+            _write_table(sys.stdout, names, rows, self.kind, self.safe)
+            return
+        with (
+            new_files(self.path.parent) as files,
+            files.path(self.path).open("w", encoding="utf-8", newline="") as file,
+        ):
+            _write_table(file, names, rows, self.kind, self.safe)
 
 
-def _head(topic: Topic) -> str:
-    words = [str(topic.topic)]
-    if topic.size is not None:
-        words.append(f"({topic.size:.0%})")
-    if topic.name:
-        words.append(topic.name)
-    else:
-        words += [f"{name} {share:.0%}" for name, share in topic.leading[:1]]
-    return " ".join(words)
+def find_output(options: Namespace) -> Output:
+    """Return where predictions go, in the form that is given or that of the ending."""
+    name, kind = options.out, options.out_format
+    path = None if name == STANDARD else Path(name)
+    if path is None:
+        kind = kind or KINDS[0]
+    elif path.is_dir():
+        raise UsageError(f"--out {name} is a folder; expected a file")
+    elif kind is None:
+        kind = path.suffix.lower()[1:]
+        if kind not in KINDS:
+            known = ", ".join(f".{known}" for known in KINDS)
+            raise UsageError(
+                f"--out {name}: unknown ending {path.suffix!r}; known are {known}; or name the "
+                "form with --out-format"
+            )
+    if options.safe_csv and kind != "csv":
+        raise UsageError(f"--safe-csv is only for csv; --out {name} is {kind}")
+    return Output(path, kind, options.safe_csv)
 
 
-def _write_over_time(out: Results, model: Any, terms: Any, safe: bool) -> Picture:
-    """Write the prevalence of every topic in every slice of time, as a table and as a heat map."""
-    from ..plotting import topics_over_time
-
-    names = numbered_names(model.topics(terms, _NAME_TERMS))
-    columns = zip(
-        model.slices_.astype(str).tolist(),
-        model.slice_sizes_.tolist(),
-        model.prevalence_.tolist(),
-        strict=True,
-    )
-    rows = ([start, size, *values] for start, size, values in columns)
-    write_csv(out.path(_OVER_TIME), ["slice", "documents", *names], rows, safe=safe)
-    drawn = out.written(_HEAT_MAP, lambda: png(topics_over_time(model, terms, n_terms=_NAME_TERMS)))
-    caption = (
-        f"How prevalent every topic is in {len(model.slices_)} slices of time, relative to its "
-        "peak. Topics are in the order of their peaks; gray slices have no documents."
-    )
-    return Picture("Topics over time", caption, drawn)
+def write_csv(path: Path, names: Sequence[Any], rows: Rows, *, safe: bool = False) -> None:
+    """Write a table; numbers in six digits.  `safe` is that of :class:`Output`."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        _write_table(file, names, rows, safe=safe)
 
 
-def _peaks(model: Any) -> list[dict[str, Any]]:
-    """Return the peak of every topic, for JSON."""
-    return [
-        {
-            "topic": peak.topic,
-            "slice": str(peak.slice),
-            "prevalence": peak.prevalence,
-            "concentration": round(peak.concentration, 6),
-            "periodicity": None if math.isnan(peak.periodicity) else round(peak.periodicity, 6),
-            "length": length,
-        }
-        for peak, length in zip(model.peaks(), model.lengths().tolist(), strict=True)
-    ]
+def _write_table(
+    file: TextIO, names: Sequence[Any], rows: Rows, kind: str = "csv", safe: bool = False
+) -> None:
+    if kind == "jsonl":
+        for row in rows:
+            # JSON has no NaN and no infinity.
+            values = (None if isinstance(v, float) and not math.isfinite(v) else v for v in row)
+            content = dict(zip(names, values, strict=True))
+            file.write(json.dumps(content, ensure_ascii=False, default=np.generic.item) + "\n")
+        return
+    # The ends of lines that csv writes by default are made for files, not for pipes.
+    writer = csv.writer(file, lineterminator="\n" if file is sys.stdout else "\r\n")
+    for row in chain([names], rows):
+        cells = [f"{v:.6g}" if isinstance(v, float) else v for v in row]
+        writer.writerow([_escape_formula(cell) for cell in cells] if safe else cells)
 
 
-def _print_peaks(model: Any, terms: Any) -> None:
-    """Print when every topic is most prevalent, the earliest first."""
-    names = numbered_names(model.topics(terms, _NAME_TERMS))
-    width = max(map(len, names))
-    print("\nPeaks (share of the topic within one slice of its peak)")
-    for peak in sorted(model.peaks(), key=lambda one: one.slice):
-        print(f"  {names[peak.topic]:<{width}}  {peak.slice}  {peak.concentration:.0%}")
+def _escape_formula(cell: Any) -> Any:
+    """Return a cell that is no formula; a number may begin with a sign."""
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
+
+
+def make_table(ids: Ids | None, columns: Columns) -> tuple[list[str], Rows]:
+    """Return names and rows of columns after the number and, if there is one, id of a sample."""
+    names = [SAMPLE, *(name for name, _ in columns)]
+    values = [column for _, column in columns]
+    if ids is not None:
+        names.insert(1, ids[0] if ids[0] not in names else "id")
+        values.insert(0, ids[1])
+    return names, ([i, *row] for i, row in enumerate(zip(*values, strict=True)))
+
+
+def make_predictions(
+    fitted: Fitted, separator: str, *, new: bool = False, explain: bool = False
+) -> tuple[list[str], Rows]:
+    """Return a table of the labels of every sample, and the predictions of a model.
+
+    Models that labels guided: labels and probabilities; to `explain` them, the terms that support
+    the labels.  With named topics also the largest of these and how much of the sample every topic
+    explains.  Models without labels: the topic of the largest share and, for `new` samples, the
+    representation.  The separator stands between several labels of a sample.
+    """
+    columns: Columns = []
+    if fitted.labels is not None:
+        columns.append(("label", fitted.labels.text(separator)))
+        if fitted.guided:
+            used = np.where(fitted.labels.known, "training", "unlabeled").astype(object)
+            used[fitted.held_out] = "held out"
+            columns.append(("used as", used))
+    if fitted.predicts:
+        columns.append(("prediction", fitted.name_predictions(separator)))
+        classes = [str(label) for label in fitted.model.classes_]
+        values = fitted.proba.round(_PROBABILITY_DIGITS).T.tolist()
+        proba = dict(zip(classes, values, strict=True))
+        columns += [(f"probability {name}", proba[name]) for name in sort_naturally(classes)]
+    if explain:
+        columns.append(("terms", _leading_terms(fitted)))
+    if hasattr(fitted.model, "topic_names_"):
+        # Free topics may explain what no label is about, and do not show which label fits.
+        named = [str(name) for name in fitted.model.topic_names_]
+        topics, weights = _find_largest(fitted.amounts[:, : len(named)], named)
+        names = [f"weight {name}" for name in fitted.model.get_feature_names_out()]
+        columns += [("topic", topics), ("weight", weights)]
+        columns += zip(names, _drop_tiny(fitted.amounts).T.tolist(), strict=True)
+    elif not fitted.predicts:
+        topics, shares = _find_largest(fitted.shares, range(fitted.shares.shape[1]))
+        columns += [("topic", topics), ("share", shares)]
+        if new:
+            weights = _drop_tiny(fitted.representation).T.tolist()
+            columns += [(f"component{k}", column) for k, column in enumerate(weights)]
+    return make_table(fitted.ids, columns)
+
+
+def _leading_terms(fitted: Fitted) -> list[str]:
+    """Return the terms that support the predicted class of every sample most."""
+    explanation = fitted.model.explain(fitted.X)
+    if fitted.terms is not None:
+        explanation = replace(explanation, feature_names=fitted.terms)
+    leading = explanation.leading_terms()
+    if not any(leading):
+        warn(
+            "no term supports a prediction: the model predicts from topics alone, or the samples "
+            "have none of its terms"
+        )
+    return [", ".join(terms) for terms in leading]
+
+
+def _drop_tiny(weights: Array) -> Array:
+    """Return weights with 0 for those that are negligible, such as 8e-293."""
+    least = _NEGLIGIBLE * float(np.abs(weights).max(initial=0.0))
+    return np.where(np.abs(weights) < least, 0.0, weights)
+
+
+def _find_largest(S: Array, names: Sequence[Any]) -> tuple[list[Any], list[float]]:
+    """Return the name of the largest column in each row, None for a row of zeros, and its value."""
+    columns, values = S.argmax(axis=1).tolist(), S.max(axis=1).tolist()
+    pairs = zip(columns, values, strict=True)
+    return [names[k] if value else None for k, value in pairs], values

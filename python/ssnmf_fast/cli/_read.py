@@ -1,4 +1,4 @@
-"""Where data come from: files or standard input; text, lines and matrices in them."""
+"""What the command reads: tables, lines of text, and matrices."""
 
 from __future__ import annotations
 
@@ -9,34 +9,53 @@ import io
 import json
 import re
 import sys
+import warnings
 import zipfile
 import zlib
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
+from .._common.arrays import Array
+from .._common.optional import TABLES_HINT, require_package
 from .._data.arrays import read_sparse
+from .._labels import is_missing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class UsageError(Exception):
     """Something the user gave cannot be used; the message explains what and how to fix it."""
 
 
+def warn(message: str) -> None:
+    """Warn; the command shows no place in the code."""
+    warnings.warn(message, stacklevel=2)
+
+
 TABLES = (".csv", ".tsv", ".jsonl")
 MATRICES = (".npz", ".npy", ".mtx")
 STANDARD = "-"  # standard input or output, in place of a file
-
 MATRIX_HINT = "a matrix is read from a .npy, .npz or .mtx file"
+
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_LIKELY_DELIMITERS = (";", "\t", "|", ",")
+_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # what Excel reads in a first line
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _HEAD = 8  # bytes of a file by which binary ones are known
+_LARGEST_FIELD = 2**31 - 1
+_CHUNK = 100_000  # rows
+_EXCERPT = 60  # characters of a value in a message
+_SHOWN = 5  # columns
 _ARRAY_NAME = "X"
 _DAMAGED = (
     *(ValueError, EOFError, KeyError, csv.Error),
@@ -58,74 +77,61 @@ class Source:
 
     @property
     def is_table(self) -> bool:
-        """Whether it is a table rather than a matrix."""
         return self.kind in TABLES
 
 
-def source(options: Any) -> Source:
-    """Return the data that the options name: data, format, encoding and delimiter.
-
-    A format or delimiter of None is that of the ending of the file.
-    """
-    given = None if options.format is None else f".{options.format}"
+def find_source(options: Namespace) -> Source:
+    """Return the data that the options name by data, format, encoding and delimiter."""
     path = None if options.data == STANDARD else Path(options.data)
-    kind = given or ".csv" if path is None else _kind(path, given)
+    kind, known = options.format and f".{options.format}", (*TABLES, *MATRICES)
+    if path is not None:
+        endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+        ending = endings[-1] if endings else ""
+        if not path.exists():
+            raise UsageError(f"{path}: no such file")
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; expected a file")
+        if kind is not None and ending in MATRICES:
+            raise UsageError(f"--format is for tables; {path} is a matrix")
+        if kind is None and ending not in known:
+            raise UsageError(
+                f"{path}: unknown kind of file {ending!r}; known are {', '.join(known)} (and .gz); "
+                "or name that of a table with --format"
+            )
+        kind = kind or ending
+    kind = kind or ".csv"
     if options.delimiter is not None and kind not in _DELIMITERS:
         raise UsageError(
-            f"--delimiter belongs to .csv and .tsv; {options.data} is read as {kind[1:]}"
+            f"--delimiter is only used for .csv and .tsv; {options.data} is read as {kind[1:]}"
         )
-    delimiter = options.delimiter or _DELIMITERS.get(kind, ",")
-    return Source(path, kind, options.encoding, delimiter)
+    return Source(path, kind, options.encoding, options.delimiter or _DELIMITERS.get(kind, ","))
 
 
-def _kind(path: Path, given: str | None) -> str:
-    if not path.exists():
-        raise UsageError(f"{path}: no such file")
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; expected a file")
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    ending = suffixes[-1] if suffixes else ""
-    if given is not None:
-        if ending in MATRICES:
-            raise UsageError(f"--format is for tables; {path} is a matrix")
-        return given
-    if ending not in (*TABLES, *MATRICES):
-        known = ", ".join((*TABLES, *MATRICES))
-        raise UsageError(
-            f"{path}: unknown kind of file {ending!r}; known are {known} (and .gz); or name that "
-            "of a table with --format"
-        )
-    return ending
+def _open_binary(path: Path) -> BinaryIO:
+    return cast(BinaryIO, (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rb"))
 
 
 def open_text(path: Path | None, encoding: str) -> TextIO:
-    """Open text, plain or gzipped; a byte order mark is no part of it."""
-    known = codecs.lookup(encoding).name
-    if path is not None:
-        opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
-        binary = opener(path, "rb")
-    elif sys.stdin is None:
+    """Open text, plain or gzipped, without its byte order mark; None is standard input."""
+    if path is None and sys.stdin is None:
         raise UsageError("standard input is closed; give a file in place of -")
-    else:
-        binary = sys.stdin.buffer
+    binary: Any = sys.stdin.buffer if path is None else _open_binary(path)
+    known = codecs.lookup(encoding).name
     head = binary.peek(_HEAD)[:_HEAD] if hasattr(binary, "peek") else b""
-    if (b"\0" in head or head.startswith(b"PAR1")) and not known.startswith(("utf-16", "utf-32")):
-        _refuse_binary(binary, head, "standard input" if path is None else path)
-    encoding = "utf-8-sig" if known == "utf-8" else encoding
-    return io.TextIOWrapper(binary, encoding=encoding, newline="")
-
-
-def _refuse_binary(file: Any, head: bytes, name: object) -> None:
-    """Raise UsageError for what holds the byte 0, but for UTF-16 with its mark, as decoders do."""
-    if head.startswith(_UTF16_MARKS):
-        return
-    file.close()
-    if not (any(head[::2]) and any(head[1::2])):
-        raise UsageError(f"{name} is text in UTF-16; give --encoding utf-16-le or utf-16-be")
-    raise UsageError(
-        f"{name} is a binary file; expected text: one value on each line, as numpy.savetxt writes "
-        f"them, or a table ({', '.join(TABLES)})"
-    )
+    if (
+        (b"\0" in head or head.startswith(b"PAR1"))
+        and not known.startswith(("utf-16", "utf-32"))
+        and not head.startswith(_UTF16_MARKS)  # which the decoder reports
+    ):
+        binary.close()
+        name = "standard input" if path is None else path
+        if not (any(head[::2]) and any(head[1::2])):
+            raise UsageError(f"{name} is text in UTF-16; give --encoding utf-16-le or utf-16-be")
+        raise UsageError(
+            f"{name} is a binary file; expected text: one value on each line, as numpy.savetxt "
+            f"writes them, or a table ({', '.join(TABLES)})"
+        )
+    return io.TextIOWrapper(binary, "utf-8-sig" if known == "utf-8" else encoding, newline="")
 
 
 @contextmanager
@@ -143,7 +149,7 @@ def reporting(name: object) -> Iterator[None]:
         ) from error
     except UnicodeError as error:  # such as UTF-16 without a byte order mark
         raise UsageError(
-            f"{name} is not in the encoding that was given ({error}); name another with --encoding"
+            f"{name} cannot be decoded ({error}); name its encoding with --encoding"
         ) from error
     except _DAMAGED as error:
         raise UsageError(f"{name} cannot be read: {error}") from error
@@ -157,7 +163,7 @@ def read_lines(path: Path, encoding: str) -> list[str]:
         return [line.strip() for line in file]
 
 
-def read_matrix(source: Source) -> Any:
+def read_matrix(source: Source) -> Array | sp.csr_array:
     """Read a .npz (scipy.sparse.save_npz, or one array), .npy or .mtx file; sparse ones as CSR."""
     X = load_matrix(source)
     values = X.data if sp.issparse(X) else X
@@ -167,7 +173,7 @@ def read_matrix(source: Source) -> Any:
 
 
 def load_matrix(source: Source) -> Any:
-    """The same as the file has it, in which an entry may stand twice: csr, csc, bsr or coo."""
+    """The same as stored, where an entry may stand twice: csr, csc, bsr or coo."""
     path = source.path
     assert path is not None  # standard input is a table
     with reporting(source):
@@ -180,8 +186,7 @@ def load_matrix(source: Source) -> Any:
 
 def _load_array(path: Path) -> Any:
     """Read a .npy or .npz file, which may be zipped once more."""
-    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    with opener(path, "rb") as file:
+    with _open_binary(path) as file:
         loaded = np.load(file, allow_pickle=False)
         if not isinstance(loaded, np.lib.npyio.NpzFile):
             return loaded
@@ -197,70 +202,76 @@ def _load_array(path: Path) -> Any:
         return loaded[_ARRAY_NAME if _ARRAY_NAME in names else names[0]]
 
 
-Row = dict[str, Any]
-NumberedRows = Iterator[tuple[int, Row]]  # with the lines on which they begin
-
-_LIKELY_DELIMITERS = (";", "\t", "|", ",")
-_LARGEST_FIELD = 2**31 - 1
-_EXCERPT = 60  # characters of a value in a message
-_SHOWN = 5  # columns
-_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # what Excel reads in a first line
-
-
 @dataclass(frozen=True)
 class Table:
-    """A table with named columns; its rows have the numbers of their lines."""
+    """A data frame whose index holds the lines on which the rows begin."""
 
     source: Source
-    columns: list[str]
-    rows: list[tuple[int, Row]]
+    frame: pd.DataFrame
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return str(self.source)
 
     def column(self, name: str, *, lists: bool = False) -> list[Any]:
-        """Return the values of a column, None where a row lacks it; `lists` allows lists of them.
+        """Return the values of a column, None where one is missing; `lists` allows lists of them.
 
         JSON may hold other values than text, numbers and null: they raise UsageError.
         """
-        if name not in self.columns:
-            raise UsageError(no_column(self.source, name, self.columns))
-        for line, row in self.rows:
-            check_cell(row.get(name), name, self.source, line, lists=lists)
-        return [row.get(name) for _, row in self.rows]
+        if name not in self.frame.columns:
+            hint = delimiter_hint(self.source, [*self.frame])
+            raise UsageError(
+                f"{self} has no column {name!r}; its columns are: {', '.join(self.frame)}{hint}"
+            )
+        for line, value in self.frame[name].items():
+            for part in value if lists and isinstance(value, list) else [value]:
+                if isinstance(part, (dict, list)):
+                    kind = "an object" if isinstance(part, dict) else "a list"
+                    excerpt = json.dumps(part, ensure_ascii=False)
+                    excerpt = excerpt if len(excerpt) <= _EXCERPT else excerpt[:_EXCERPT] + "..."
+                    raise UsageError(
+                        f"{self}, line {line}: column {name!r} holds {kind}, {excerpt}; expected "
+                        f"a text or a number{', or a list of them' if lists else ''}"
+                    )
+        return [None if is_missing(value) else value for value in self.frame[name]]
 
     def refuse_numbers(self, names: list[str]) -> None:
         """Raise UsageError where columns hold numbers only, though texts are to be read."""
-        cells = (row.get(name) for _, row in self.rows for name in names)
-        filled = (cell for cell in cells if cell is not None and str(cell).strip())
+        known = (name for name in names if name in self.frame.columns)
+        cells = (cell for name in known for cell in self.frame[name])
+        filled = (cell for cell in cells if not is_missing(cell) and str(cell).strip())
         try:
             count = len([float(cell) for cell in filled])
         except (TypeError, ValueError):
             return
         if count:
             raise UsageError(
-                f"{self.source} holds numbers, not texts, in {', '.join(names[:_SHOWN])}"
+                f"{self} holds numbers, not texts, in {', '.join(names[:_SHOWN])}"
                 f"{', ...' * (len(names) > _SHOWN)}; {MATRIX_HINT}, as numpy.save, "
                 "scipy.sparse.save_npz or scipy.io.mmwrite write it"
             )
 
 
 def read_table(source: Source) -> Table:
-    """Read a table of any kind."""
-    rows = list(read_rows(source))
-    if not rows:
+    with require_package("pandas", TABLES_HINT):
+        import pandas as pd
+    parts = [table.frame for table in read_parts(source)]
+    if not parts:
         raise UsageError(f"{source} has no rows")
-    return Table(source, list(dict.fromkeys(name for _, row in rows for name in row)), rows)
+    return Table(source, pd.concat(parts))
 
 
-def read_rows(source: Source) -> NumberedRows:
-    """Yield the rows of a table of any kind; they need not fit into memory."""
+def read_parts(source: Source) -> Iterator[Table]:
+    """Yield the rows of a table of any kind, some at a time; they need not fit into memory."""
+    with require_package("pandas", TABLES_HINT):
+        import pandas as pd
     with reporting(source), open_text(source.path, source.encoding) as file:
-        yield from (_json_rows if source.kind == ".jsonl" else _delimited_rows)(file, source)
+        rows = (_read_json if source.kind == ".jsonl" else _read_delimited)(file, source)
+        while part := dict(islice(rows, _CHUNK)):
+            yield Table(source, pd.DataFrame([*part.values()], [*part], dtype=object))
 
 
-def _json_rows(file: TextIO, source: Source) -> NumberedRows:
-    """Yield the objects of JSON Lines; blank lines are none."""
+def _read_json(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield lines and objects of JSON Lines; blank lines are none."""
     for number, line in enumerate(file, start=1):
         if not line.strip():
             continue
@@ -275,18 +286,18 @@ def _json_rows(file: TextIO, source: Source) -> NumberedRows:
         yield number, row
 
 
-def _delimited_rows(file: TextIO, source: Source) -> NumberedRows:
-    """Yield the rows below that of the names.
+def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield lines and rows below that of the names.
 
-    Blank lines are not rows, except in a table of one column, where each is an empty cell.  Spaces
-    around names, and before cells, are no part of them.
+    pandas.read_csv fills short rows in silence, or, with its other engine, refuses quotation marks
+    within cells and does not name the line.  Blank lines are not rows, except in a table of one
+    column, where each is an empty cell.  Spaces around names, and before cells, are dropped.
     """
     csv.field_size_limit(_LARGEST_FIELD)
     head = file.readline()
-    named = _SEPARATOR.fullmatch(head)
-    source = replace(source, delimiter=named[1]) if named else source
-    lines = chain(["\n" if named else head], file)
-    reader = csv.reader(lines, delimiter=source.delimiter, skipinitialspace=True)
+    if named := _SEPARATOR.fullmatch(head):
+        source, head = replace(source, delimiter=named[1]), "\n"
+    reader = csv.reader(chain([head], file), delimiter=source.delimiter, skipinitialspace=True)
     names = [name.strip() for name in next((row for row in reader if not _is_blank(row)), [])]
     twice = [name for k, name in enumerate(names) if name and name in names[:k]]
     if twice:
@@ -296,11 +307,17 @@ def _delimited_rows(file: TextIO, source: Source) -> NumberedRows:
         )
     first = reader.line_num + 1
     for row in reader:
-        if len(names) == 1:
-            row = row or [""]
         if len(names) == 1 or not _is_blank(row):
+            row = row or [""]
             if len(row) != len(names):
-                raise UsageError(_ragged(source, first, reader.line_num, len(row), names))
+                hint, last = delimiter_hint(source, names), reader.line_num
+                if not hint and last > first:
+                    hint = f". The row goes on to line {last}: is a quotation mark left open?"
+                hint = hint or ". A cell that holds the delimiter needs quotation marks"
+                raise UsageError(
+                    f"{source}, line {first}: {len(row)} cell{'s' * (len(row) != 1)} between "
+                    f"delimiters {source.delimiter!r}; the first line names {len(names)}{hint}"
+                )
             yield first, dict(zip(names, row, strict=True))
         first = reader.line_num + 1
 
@@ -309,50 +326,14 @@ def _is_blank(row: list[str]) -> bool:
     return not row or (len(row) == 1 and not row[0].strip())
 
 
-def _ragged(source: Source, first: int, last: int, found: int, names: list[str]) -> str:
-    message = (
-        f"{source}, line {first}: {found} cell{'s' * (found != 1)} between delimiters "
-        f"{source.delimiter!r}; the first line names {len(names)}"
-    )
-    hint = delimiter_hint(source, names)
-    if hint:
-        return message + hint
-    if last > first:
-        return f"{message}. The row goes on to line {last}: is a quotation mark left open?"
-    return f"{message}. A cell that holds the delimiter needs quotation marks"
-
-
-def check_cell(value: Any, name: str, source: Source, line: int, *, lists: bool = False) -> None:
-    """Raise UsageError for an object or a list of JSON in place of a text or a number."""
-    parts = value if lists and isinstance(value, list) else [value]
-    for part in parts:
-        if isinstance(part, (dict, list)):
-            kind = "an object" if isinstance(part, dict) else "a list"
-            wanted = "a text or a number" + (", or a list of them" if lists else "")
-            excerpt = json.dumps(part, ensure_ascii=False)
-            excerpt = excerpt if len(excerpt) <= _EXCERPT else excerpt[:_EXCERPT] + "..."
-            raise UsageError(
-                f"{source}, line {line}: column {name!r} holds {kind}, {excerpt}; expected {wanted}"
-            )
-
-
-def no_column(source: Source, name: str, columns: list[str]) -> str:
-    """Return the message for a column that is not there."""
-    hint = delimiter_hint(source, columns)
-    return f"{source} has no column {name!r}; its columns are: {', '.join(columns)}{hint}"
-
-
 def delimiter_hint(source: Source, columns: list[str]) -> str:
-    """Return a question, or nothing."""
     mark = likely_delimiter(source, columns)
     return "" if mark is None else f". Is {mark!r} the delimiter? If so, give --delimiter {mark!r}"
 
 
 def likely_delimiter(source: Source, columns: list[str]) -> str | None:
     """Return what may stand between the columns, if their names look like more of them."""
-    if source.kind == ".jsonl":
-        return None
-    header = "".join(columns)
+    header = "" if source.kind == ".jsonl" else "".join(columns)
     return next((mark for mark in _LIKELY_DELIMITERS if header.count(mark) >= len(columns)), None)
 
 
@@ -364,11 +345,12 @@ def read_values(
     `lists` allows lists in a column.
     """
     if isinstance(data, Table):
-        if name in data.columns or not Path(name).is_file():
+        if name in data.frame.columns or not Path(name).is_file():
             return data.column(name, lists=lists)
         data = data.source
     lines = read_lines(Path(name), data.encoding)
     if len(lines) != n:
-        wanted = f"expected one for each of the {n} {things}"
-        raise UsageError(f"{name} has {len(lines)} lines; {wanted}")
+        raise UsageError(
+            f"{name} has {len(lines)} lines; expected one for each of the {n} {things}"
+        )
     return lines

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import re
 import warnings
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._common.text import nfc
 from .._persist.texts import read_vectorizer, strip_markup, word_pattern, write_vectorizer
-from ._read import Table, UsageError, likely_delimiter, read_lines
+from ._read import (
+    MATRIX_HINT,
+    Source,
+    Table,
+    UsageError,
+    likely_delimiter,
+    read_lines,
+    read_table,
+    warn,
+)
 
 _DEFAULT_COLUMN = "text"
 _ID_COLUMN = "id"
@@ -44,26 +55,24 @@ class Vectorizer:
 
     @property
     def terms(self) -> list[str]:
-        """Terms in the order of the columns."""
         return [str(term) for term in self.tfidf.get_feature_names_out()]
 
-    def transform(self, texts: list[str]) -> Any:
-        """Return the TF-IDF matrix (csr) of what :func:`read_texts` returns."""
+    def transform(self, table: Table, column: str | None = None) -> sp.csr_matrix:
+        """Return the TF-IDF matrix of the texts in a column; by default that of the fit."""
+        texts = read_texts(table, column or self.column, keep_markup=self.keep_markup)
         _warn_of_unspaced(texts, self.tfidf.build_tokenizer())
-        with warnings.catch_warnings():  # of which the fit has warned
+        with warnings.catch_warnings():  # the fit has issued this one
             warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
             return self.tfidf.transform(texts)
 
     def save(self, path: Path) -> None:
-        """Write vocabulary and idf as JSON."""
         write_vectorizer(path, self.column, self.tfidf, self.keep_markup)
 
 
-def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectorizer, Any]:
-    """Return the vectorizer and the TF-IDF matrix (csr) of the texts in a column.
-
-    The texts are those of :func:`read_texts`.
-    """
+def fit_vectorizer(
+    texts: list[str], column: str, options: Namespace
+) -> tuple[Vectorizer, sp.csr_matrix]:
+    """Return the vectorizer and the TF-IDF matrix of what :func:`read_texts` returns."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.preprocessing import normalize
 
@@ -71,7 +80,7 @@ def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectori
         max_features=options.max_features,
         min_df=options.min_df,
         max_df=options.max_df,
-        stop_words=_stop_words(options.stop_words, options.encoding),
+        stop_words=_read_stop_words(options.stop_words, options.encoding),
         token_pattern=options.token_pattern or word_pattern(),
         ngram_range=options.ngram,
         norm=None,
@@ -95,7 +104,6 @@ def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectori
 
 
 def _warn_of_unspaced(texts: list[str], tokenize: Callable[[str], list[str]]) -> None:
-    """Warn of texts in scripts without spaces whose words were not separated before."""
     n_written = n_unspaced = 0
     for text in texts:
         if text.isascii():
@@ -107,56 +115,60 @@ def _warn_of_unspaced(texts: list[str], tokenize: Callable[[str], list[str]]) ->
             n_written += bool(runs)
             n_unspaced += letters >= longest * max(len(runs), 1)
     if n_unspaced > max(_SOME * len(texts), n_written / 4):
-        warnings.warn(
+        warn(
             f"{n_unspaced} of {len(texts)} texts are in a script without spaces between words, and "
             "whole phrases are taken for words. Separate the words by spaces first, with a program "
-            "that segments (tokenizes) the language, such as jieba, MeCab or PyThaiNLP",
-            stacklevel=2,
+            "that segments (tokenizes) the language, such as jieba, MeCab or PyThaiNLP"
         )
 
 
-def warn_of_empty(X: Any, consequence: str) -> None:
-    """Warn of texts without any term of the vocabulary."""
+def warn_of_empty(X: sp.csr_matrix, consequence: str) -> None:
     empty = np.flatnonzero(np.diff(X.indptr) == 0)
-    if not len(empty):
-        return
-    first = ", ".join(map(str, empty[:_SHOWN])) + (", ..." if len(empty) > _SHOWN else "")
-    warnings.warn(
-        f"{len(empty)} of {X.shape[0]} texts have no known word (sample {first}): {consequence}",
-        stacklevel=2,
-    )
+    if len(empty):
+        first = ", ".join(map(str, empty[:_SHOWN])) + (", ..." if len(empty) > _SHOWN else "")
+        warn(
+            f"{len(empty)} of {X.shape[0]} texts have no known word (sample {first}): {consequence}"
+        )
 
 
-def load_vectorizer(path: Path) -> Vectorizer:
-    """Read what :meth:`Vectorizer.save` wrote."""
+def read_for_model(
+    data: Source, stored: Path, column: str | None
+) -> tuple[Vectorizer, Table, sp.csr_matrix]:
+    """Read a table for a fitted model: its vectorizer in `stored`, the table, and TF-IDF."""
+    if not stored.is_file():
+        raise UsageError(
+            f"{stored} is missing, so the model was fitted to a matrix; {data} is a table. "
+            f"Give a matrix: {MATRIX_HINT}"
+        )
     try:
-        return Vectorizer(*read_vectorizer(path))
+        vectorizer = Vectorizer(*read_vectorizer(stored))
     except ValueError as error:
         raise UsageError(str(error)) from error
+    table = read_table(data)
+    return vectorizer, table, vectorizer.transform(table, column)
 
 
-def text_column(table: Table, given: str | None, *taken: str | None) -> str:
+def find_text_column(table: Table, name: str | None, *taken: str | None) -> str:
     """Return the name of the column with the text, which is none of those that are taken."""
-    if given is not None:
-        return given
-    others = [name for name in table.columns if name not in taken]
+    if name is not None:
+        return name
+    others = [name for name in table.frame if name not in taken]
     if _DEFAULT_COLUMN in others:
         return _DEFAULT_COLUMN
     if len(others) == 2 and _ID_COLUMN in others:
         others.remove(_ID_COLUMN)
-    if len(others) == 1:
-        mark = likely_delimiter(table.source, table.columns)
-        if mark is not None:
-            warnings.warn(
-                f"{table.source} has one column, called {others[0]!r}; if {mark!r} stands between "
-                "columns, name it with --delimiter",
-                stacklevel=2,
-            )
-        return others[0]
-    raise UsageError(
-        f"{table.source} has no column 'text'; name the one to read with --text, one of: "
-        + ", ".join(others)
-    )
+    if len(others) != 1:
+        raise UsageError(
+            f"{table} has no column 'text'; name the one to read with --text, one of: "
+            + ", ".join(others)
+        )
+    mark = likely_delimiter(table.source, [*table.frame])
+    if mark is not None:
+        warn(
+            f"{table} has one column, called {others[0]!r}; if {mark!r} stands between columns, "
+            "name it with --delimiter"
+        )
+    return str(others[0])
 
 
 def read_texts(table: Table, column: str, *, keep_markup: bool) -> list[str]:
@@ -165,20 +177,18 @@ def read_texts(table: Table, column: str, *, keep_markup: bool) -> list[str]:
     return [str(nfc(text if keep_markup else strip_markup(text))) for text in texts]
 
 
-def ids_of(table: Table, given: str | None, *others: str | None) -> tuple[str, list[Any]] | None:
+def find_ids(table: Table, name: str | None, *others: str | None) -> tuple[str, list[Any]] | None:
     """Return name and values of the column that names the samples, if there is one.
 
     By default this is the column called id, unless it is one of `others`, of text or of labels.
     """
-    name = given
-    if name is None:
-        if _ID_COLUMN not in table.columns or _ID_COLUMN in others:
-            return None
-        name = _ID_COLUMN
+    if name is None and (_ID_COLUMN not in table.frame or _ID_COLUMN in others):
+        return None
+    name = name or _ID_COLUMN
     return name, ["" if value is None else value for value in table.column(name)]
 
 
-def _stop_words(option: str, encoding: str) -> list[str] | None:
+def _read_stop_words(option: str, encoding: str) -> list[str] | None:
     """Return the words of one list, or of several with commas between."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
@@ -186,7 +196,7 @@ def _stop_words(option: str, encoding: str) -> list[str] | None:
     parts = [option] if Path(option).is_file() else [part.strip() for part in option.split(",")]
     if _NONE in parts:
         if len(parts) > 1:
-            raise UsageError(f"--stop-words {option}: none goes with no other list")
+            raise UsageError(f"--stop-words {option}: none excludes other lists")
         return None
     words: set[str] = set()
     for part in parts:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from .._common.arrays import Array
+from .._common.arrays import Array, MatrixLike, Seed
 from .._common.text import short
 from .._data.arrays import as_array
 from .._data.border import (
@@ -33,9 +34,9 @@ _HINT = "Divide M by a constant that brings its entries, and fill_value, nearer 
 
 
 def complete(
-    M: Any,
+    M: MatrixLike | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
     *,
-    observed: Any = None,
+    observed: MatrixLike | None = None,
     shape: tuple[int, int] | None = None,
     method: str | Method = "auto",
     n_components: int | None = None,
@@ -43,14 +44,14 @@ def complete(
     biases: bool = False,
     fill_value: float = 0.0,
     nonnegative: bool | None = None,
-    init: Any = None,
+    init: Completion | tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     max_iter: int | None = None,
     tol: float | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_threads: int | None = None,
     callback: Callable[[CompletionState], Any] | None = None,
     verbose: int = 0,
-    dtype: Any = None,
+    dtype: npt.DTypeLike | None = None,
 ) -> Completion:
     """Complete a matrix of low rank from some of its entries.
 
@@ -265,13 +266,13 @@ def _check_together(method: Method, noisy: bool, given: dict[str, Any]) -> None:
         raise ValueError("init has no part in a fit with gamma_min; leave one of them out.")
 
 
-def _check_flag(value: Any, name: str) -> bool:
+def _check_flag(value: object, name: str) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False; got {short(value)}.")
     return bool(value)
 
 
-def check_gamma_min(value: Any) -> float | Literal["validate"] | None:
+def check_gamma_min(value: object) -> float | Literal["validate"] | None:
     """Return a smallest gamma, checked."""
     if value is None:
         return None
@@ -285,7 +286,9 @@ def check_gamma_min(value: Any) -> float | Literal["validate"] | None:
     return number
 
 
-def _start(init: Any, shape: tuple[int, int], fill_value: float, dtype: Any) -> tuple[Array, Array]:
+def _start(
+    init: object, shape: tuple[int, int], fill_value: float, dtype: npt.DTypeLike
+) -> tuple[Array, Array]:
     """The factors of a warm start, F (n x r) and G (m x r) with orthonormal columns."""
     if isinstance(init, Completion):
         if init.offset != fill_value:

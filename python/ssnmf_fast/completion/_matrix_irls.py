@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
@@ -59,7 +60,9 @@ class Tangent(NamedTuple):
 class Weighted:
     """Entries of a pattern with their weights (None stands for ones), by rows and by columns."""
 
-    def __init__(self, pattern: Pattern, weights: Array | None, dtype: Any, n_threads: int) -> None:
+    def __init__(
+        self, pattern: Pattern, weights: Array | None, dtype: npt.DTypeLike, n_threads: int
+    ) -> None:
         self.pattern = pattern
         self.mean = 1.0 if weights is None else float(weights.mean())
         self.rows = (pattern.indptr, pattern.indices, weights)
@@ -115,7 +118,7 @@ class TangentSpace:
         return self._part(rows[:, r : 2 * r], columns[:, :r])
 
 
-def curvature(singular: Array, eps: float, dtype: Any) -> Tangent:
+def curvature(singular: Array, eps: float, dtype: npt.DTypeLike) -> Tangent:
     """Return the weights of log-determinant IRLS, relative to that of the complement, 1 / eps^2.
 
     They are a diagonal: (r, r) for the core, and (r,) for the columns of the other blocks.

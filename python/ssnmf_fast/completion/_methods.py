@@ -254,7 +254,7 @@ METHODS: dict[str, type[Method]] = {
 }
 
 
-def check_method(method: Any, *, noisy: bool) -> Method:
+def check_method(method: object, *, noisy: bool) -> Method:
     """Return the method of a name, with its defaults, or a given one.
 
     Raises

@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import MatrixLike
 from .._common.text import short
 from .._common.warn import UNINFORMED, is_quiet, warn_user
 from .._data.arrays import (
@@ -32,7 +34,11 @@ _IDS = "Ids become positions by numpy.unique: users, rows = numpy.unique(ids, re
 
 
 def read_observed(
-    M: Any, observed: Any, shape: Any, n_threads: int, dtype: Any = None
+    M: MatrixLike | tuple[npt.ArrayLike, ...],
+    observed: MatrixLike | None,
+    shape: tuple[int, int] | None,
+    n_threads: int,
+    dtype: npt.DTypeLike | None = None,
 ) -> sp.csr_array:
     """Return the observed entries as a CSR array with sorted rows; explicit zeros are kept.
 
@@ -56,7 +62,7 @@ def read_observed(
     return matrix
 
 
-def _from_triplets(M: tuple[Any, ...], shape: Any) -> sp.csr_array:
+def _from_triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp.csr_array:
     if len(M) != 3:
         raise ValueError(f"M must be (rows, columns, values); got a tuple of {len(M)}.")
     values = as_array(M[2], "values of M")
@@ -78,15 +84,15 @@ def _from_triplets(M: tuple[Any, ...], shape: Any) -> sp.csr_array:
             raise ValueError(f"{name} of M must be at least 0; got {index.min()}.")
         if index.size and index.max() >= np.iinfo(np.int32).max:
             raise ValueError(f"{name} of M must be below 2147483647; got {index.max()}.")
-    least = tuple(int(index.max()) + 1 if index.size else 0 for index in (rows, columns))
+    n, m = (int(index.max()) + 1 if index.size else 0 for index in (rows, columns))
     if shape is None:
-        shape = least
+        shape = n, m
     elif isinstance(shape, (tuple, list)) and len(shape) == 2:
-        shape = tuple(check_integer(size, f"shape[{k}]", 1) for k, size in enumerate(shape))
+        shape = check_integer(shape[0], "shape[0]", 1), check_integer(shape[1], "shape[1]", 1)
     else:
         raise ValueError(f"shape must be (rows, columns); got {short(shape)}.")
-    if least[0] > shape[0] or least[1] > shape[1]:
-        raise ValueError(f"M has entries beyond shape {shape}; expected at least {least}.")
+    if n > shape[0] or m > shape[1]:
+        raise ValueError(f"M has entries beyond shape {shape}; expected at least {n, m}.")
     if values.dtype.kind not in "biuf":
         raise TypeError(f"values of M must be real numbers; got dtype {values.dtype}.")
     return _without_repeats(sp.coo_array((values, (rows, columns)), shape=shape))
@@ -110,7 +116,9 @@ def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
     return result
 
 
-def _from_sparse(M: Any, observed: Any, n_threads: int) -> sp.csr_array:
+def _from_sparse(
+    M: sp.sparray | sp.spmatrix, observed: MatrixLike | None, n_threads: int
+) -> sp.csr_array:
     if M.format in ("csr", "csc"):
         matrix, state = inspect_csr(M, "M", n_threads)
         if state == DUPLICATES:
@@ -124,7 +132,7 @@ def _from_sparse(M: Any, observed: Any, n_threads: int) -> sp.csr_array:
     return sample(matrix, _pattern(observed, matrix.shape))
 
 
-def _from_dense(M: Any, observed: Any) -> sp.csr_array:
+def _from_dense(M: MatrixLike, observed: MatrixLike | None) -> sp.csr_array:
     try:
         M = as_array(M, "M", allow_nan=True)
         M = as_array(M.astype(object), "M") if M.dtype.kind in "SU" else M
@@ -144,7 +152,7 @@ def _from_dense(M: Any, observed: Any) -> sp.csr_array:
     return list_entries(array, pattern)
 
 
-def _pattern(observed: Any, shape: tuple[int, int]) -> sp.csr_array:
+def _pattern(observed: MatrixLike, shape: tuple[int, int]) -> sp.csr_array:
     """The mask as a CSR array of bool."""
     mask = read_pattern(observed, "observed")
     if not sp.issparse(observed) and np.any((mask.data != 0) & (mask.data != 1)):

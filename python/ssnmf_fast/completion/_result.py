@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array
@@ -129,7 +129,7 @@ class Completion:
         """Shape of the completed matrix."""
         return self.left.shape[0], self.right.shape[1]
 
-    def predict(self, rows: Any, columns: Any) -> Array:
+    def predict(self, rows: npt.ArrayLike, columns: npt.ArrayLike) -> Array:
         """Return the completed values at the given places.
 
         Parameters
@@ -169,7 +169,7 @@ class Completion:
         """Whether the factors have two more columns, for the biases."""
         return bool(self.left.shape[1] > self.n_components)
 
-    def _vectors(self, given: Any, side: int) -> Array:
+    def _vectors(self, given: npt.ArrayLike, side: int) -> Array:
         """The vectors of rows (side 0) or columns (side 1)."""
         factor, name = ((self.left, "rows"), (self.right.T, "columns"))[side]
         places = _places(given, name, len(factor), (self.row_ids, self.column_ids)[side])
@@ -214,7 +214,7 @@ class Completion:
         return dense
 
 
-def _places(given: Any, name: str, count: int, ids: Array | None) -> Array:
+def _places(given: npt.ArrayLike, name: str, count: int, ids: Array | None) -> Array:
     """Positions along one side of the matrix, checked; -1 for an unknown id."""
     places = as_array(given, name, allow_objects=ids is not None)
     if places.size == 0:
@@ -238,7 +238,7 @@ def _places(given: Any, name: str, count: int, ids: Array | None) -> Array:
     return places
 
 
-def _as_ids(given: Any, name: str) -> Array:
+def _as_ids(given: npt.ArrayLike, name: str) -> Array:
     """Return ids as an array of integers, or of text in the form NFC."""
     ids = as_array(given, name, allow_objects=True)
     if ids.dtype.kind in "OUT":
@@ -256,7 +256,7 @@ def _as_ids(given: Any, name: str) -> Array:
     return ids
 
 
-def _checked_ids(given: Any, name: str, size: int) -> Array:
+def _checked_ids(given: npt.ArrayLike, name: str, size: int) -> Array:
     """Return the ids of all rows or columns; raise unless there is one for each, all different."""
     ids = _as_ids(given, name)
     if ids.shape != (size,):

@@ -179,7 +179,8 @@ class OnCluster(FactorizationBase):
 
     def _represent(self, X: Data | Matrix, X_weights: RowWeights, **known: Array) -> Array:
         if not isinstance(X, Data):
-            return super()._represent(X, X_weights, **known)
+            weights: Any = X_weights
+            return super()._represent(X, weights, **known)
         assert X.chosen is not None
         data = X.with_weights(X_weights, self.n_threads)
         shared = keep_value(X.client, self.components_), self.loss, self.n_threads

@@ -24,8 +24,8 @@ from .._solver import starts
 from .._solver.build import even_weight, pad_factors
 from .._solver.known import Known
 from .._solver.penalties import Penalties
-from .._solver.problem import Ahead, Problem
-from .._solver.relations import Relation, Side, Statistics, unreached, value
+from .._solver.problem import Momentum, Problem
+from .._solver.relations import Relation, Statistics, TermView, unreached, value
 from . import _cluster, _rows
 from ._cluster import GOES_ON, WorkersLostError, ask, finish, keep_value, logger, result_of, retry
 from ._data import BlockInput, Data
@@ -259,9 +259,9 @@ class ClusterProblem(Problem):
         return self._fit.read(step, read, self.factors)
 
     def statistics(
-        self, name: str, curvature: bool, sides: Sequence[Side] | None = None
+        self, name: str, curvature: bool, views: Sequence[TermView] | None = None
     ) -> Statistics:
-        here = [side for side in self.sides(name) if self.rows not in side.far]
+        here = [view for view in self.views(name) if self.rows not in view.far]
         if name not in self._elsewhere:
             return super().statistics(name, curvature, here)
         if name not in self._ready:
@@ -273,16 +273,16 @@ class ClusterProblem(Problem):
 
     def descends(self, name: str, rule: Solver) -> bool:
         """Whether by coordinate descent: where rows add to one Gram matrix."""
-        return super().descends(name, rule) and all(s.term.gram for s in self.sides(name))
+        return super().descends(name, rule) and all(s.term.gram for s in self.views(name))
 
     def refines(self) -> bool:
         return False
 
-    def update_rows(self, rule: Solver, ahead: Ahead | None = None) -> None:
+    def update_rows(self, rule: Solver, momentum: Momentum | None = None) -> None:
         if rule == "hals" and not self.descends(self.rows, rule):
             rule = "mm"
         others = {name: self.descends(name, rule) for name in self._elsewhere}
-        where = None if ahead is None else (ahead.step, ahead.positive)
+        where = None if momentum is None else (momentum.step, momentum.positive)
         statistics = self.run_step(rule=rule, others=others, ahead=where)
         self._ready, self._sums = dict(statistics.factors), statistics.sums
         self._kept = self._sums.get("product")

@@ -27,7 +27,7 @@ from .._solver.build import build_term
 from .._solver.known import Known
 from .._solver.losses import FROBENIUS
 from .._solver.penalties import Penalties, value_of
-from .._solver.problem import Ahead, Problem, Workspaces, problem_of
+from .._solver.problem import Momentum, Problem, Workspaces, problem_of
 from .._solver.relations import Relation, Statistics, unreached, value
 from .._solver.terms import Loss
 from ._data import BlockInput, SinglePickle, as_matrix, with_title
@@ -393,7 +393,7 @@ class RowStep(Step):
         if moves:
             if self.rule is not None:
                 rows.forget_ahead()
-                problem.update_rows(self.rule, where and Ahead(*where))
+                problem.update_rows(self.rule, where and Momentum(*where))
                 rows.sums = {}
                 if all(relation.term.loss.quadratic for relation in block.relations):
                     below, constant = problem.squares()
@@ -404,7 +404,7 @@ class RowStep(Step):
         sums |= {asked.__name__: asked(block.relations, problem.factors) for asked in self.asks}
         sums["penalties"] = value_of(block.penalties, problem.factors)
         largest = rows.S.max(axis=0, initial=0.0)
-        ahead = where and _RowsAhead(*where, rows)
+        ahead = where and _MomentumOfRows(*where, rows)
         statistics = problem.row_statistics(self.others, ahead) if self.others else {}
         factors = {  # without what only these rows need
             name: Statistics(each.sums, [part._replace(G=part.G[:0]) for part in each.parts])
@@ -414,7 +414,7 @@ class RowStep(Step):
 
 
 @dataclass(frozen=True)
-class _RowsAhead(Ahead):
+class _MomentumOfRows(Momentum):
     """Where all rows of a block move, which the next step may take."""
 
     rows: Rows

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,15 +29,18 @@ from .._data.arrays import DataLike, check_dtype, refuse_on_disk
 from .._data.border import CleanMatrix, check_data, check_vector, readable, require_finite
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
-from .._models.factorize import Factorization, factorize
+from .._models.factorize import Factorization, TensorFactorization, factorize
 from .._models.online import Stream
 from .._models.receipts import Claim, claim_of
 from .._models.represent import explained_deviance, represent
+from .._models.variational import VariationalFit
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT, Receipt
+from .._solver.weights import WeightsLike
 from .._topics import Topics, arrays_for_pyldavis, make_topics, names_of, topic_shares
 from ._docstrings import complete_methods
 
+Result: TypeAlias = Factorization | TensorFactorization | VariationalFit
 DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
@@ -100,7 +103,7 @@ class Estimator(TransformerMixin, BaseEstimator):
         of_fit = {key: value for key, value in given.items() if key in arguments}
         return model._claim_of(X, y, of_fit, threads)
 
-    def _arguments(self, function: Callable[..., Any]) -> dict[str, Any]:
+    def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         """Return the parameters that a function has too."""
         names = signature(function).parameters
         return {name: p for name, p in self.get_params(deep=False).items() if name in names}
@@ -141,7 +144,7 @@ class IterativeEstimator(Estimator):
         tags.input_tags.positive_only = tags.input_tags.sparse = True
         return tags
 
-    def _warn_unless_converged(self, result: Any) -> None:
+    def _warn_unless_converged(self, result: Result) -> None:
         """Warn if a fit has met `max_iter` before its stopping rule."""
         if not result.converged and self.tol > 0 and 0 < self.max_iter <= result.n_iter:
             warn_user(
@@ -152,7 +155,7 @@ class IterativeEstimator(Estimator):
             )
 
 
-def require(estimator: Any, X: Any, y: Any) -> None:
+def require(estimator: Estimator, X: DataLike, y: npt.ArrayLike | None) -> None:
     """Raise ValueError unless there is a `y` with one row for each sample of X."""
     if y is None:
         raise ValueError(
@@ -163,7 +166,7 @@ def require(estimator: Any, X: Any, y: Any) -> None:
 
 
 def score_labeled(
-    predicted: Any, truth: Array, labeled: Array, sample_weight: Any, metric: Any
+    predicted: Any, truth: Array, labeled: Array, sample_weight: npt.ArrayLike | None, metric: Any
 ) -> float:
     """Compare the predictions for the labeled samples with the truth."""
     if not labeled.any():
@@ -270,7 +273,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def _checked(self, X: Any, *, reset: bool) -> Any:
+    def _checked(self, X: DataLike, *, reset: bool) -> Any:
         """Return clean data, which scikit-learn has checked too."""
         if not self._takes_files:
             refuse_on_disk(X, type(self).__name__)
@@ -303,14 +306,16 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
                 "NaN in dense data, and take weights.missing for sparse ones."
             )
 
-    def _refuse_weights(self, X_weights: Any) -> None:
+    def _refuse_weights(self, X_weights: WeightsLike) -> None:
         if X_weights is not None:
             raise TypeError(
                 f"{type(self).__name__} takes no X_weights. Leave them out, or use NMF or "
                 "SSNMFClassifier."
             )
 
-    def fit(self: Self, X: Any, y: Any = None, *, X_weights: Any = None) -> Self:
+    def fit(
+        self: Self, X: DataLike, y: npt.ArrayLike | None = None, *, X_weights: WeightsLike = None
+    ) -> Self:
         """Learn a dictionary.
 
         Parameters
@@ -326,7 +331,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Array:
+    def fit_transform(self, X: DataLike, y: npt.ArrayLike | None = None, **given: Any) -> Array:
         """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
 
         The labels do not affect the result.  The factor of the fit itself, which they do affect, is
@@ -368,14 +373,11 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             self.receipt_ = result.receipt.with_inputs(**inputs or {})
         self._warn_unless_converged(result)
 
-    def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
-        return super()._arguments(function)
-
     def _factorize(self, X: Any, Y: Any = None, **arguments: Any) -> Factorization:
         """Factorize checked data; estimators on a cluster do it there."""
         return factorize(CleanMatrix(X), Y, **arguments)
 
-    def _represent(self, X: Any, X_weights: Any, **known: Any) -> Array:
+    def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         """Represent checked data."""
         return represent(
             CleanMatrix(X),
@@ -387,11 +389,11 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             **known,
         )
 
-    def _features(self, X: Any, X_weights: Any, **known: Any) -> Array:
+    def _features(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         """Represent checked data, as `transform` returns it."""
         return self._represent(X, X_weights, **known)
 
-    def transform(self, X: Any, *, X_weights: Any = None) -> Array:
+    def transform(self, X: DataLike, *, X_weights: WeightsLike = None) -> Array:
         """Represent samples over the learned dictionary.
 
         Returns
@@ -402,7 +404,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         check_is_fitted(self)
         return self._features(self._checked(X, reset=False), X_weights)
 
-    def topic_proportions(self, X: Any, *, X_weights: Any = None) -> Array:
+    def topic_proportions(self, X: DataLike, *, X_weights: WeightsLike = None) -> Array:
         """Return the share of each sample that every component explains.
 
         A component explains its coefficient in S times the sum of its row of `components_`.  The
@@ -418,7 +420,9 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         S = self._represent(self._checked(X, reset=False), X_weights)
         return topic_shares(S, self.components_)
 
-    def score(self, X: DataLike, y: Any = None, *, X_weights: Any = None) -> float:
+    def score(
+        self, X: DataLike, y: npt.ArrayLike | None = None, *, X_weights: WeightsLike = None
+    ) -> float:
         """Return the share of the deviance of X that the model explains.
 
         It is ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2
@@ -434,14 +438,15 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         check_is_fitted(self)
         return self._explained(self._checked(X, reset=False), X_weights)
 
-    def _explained(self, X: Any, X_weights: Any, **known: Any) -> float:
+    def _explained(self, X: Any, X_weights: WeightsLike, **known: Any) -> float:
         """Return the share of the deviance of checked data that the model explains."""
         S, A = self._represent(X, X_weights, **known), self.components_
         loss = getattr(self, "loss_", getattr(self, "loss", "kullback-leibler"))
-        options = {"X_weights": X_weights, "n_threads": self.n_threads}
-        return explained_deviance(X, [S, A.T], loss=loss, **options)
+        return explained_deviance(
+            X, [S, A.T], loss=loss, X_weights=X_weights, n_threads=self.n_threads
+        )
 
-    def inverse_transform(self, X: Any) -> Array:
+    def inverse_transform(self, X: npt.ArrayLike) -> Array:
         """Return the data that a representation approximates, ``S @ components_``.
 
         Parameters
@@ -456,7 +461,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         S = self._checked_features(X)
         return product(S, self.components_, "the data")
 
-    def _checked_features(self, X: Any) -> Array:
+    def _checked_features(self, X: npt.ArrayLike) -> Array:
         """Return what :meth:`transform` returned, checked."""
         check_is_fitted(self)
         S: Array = check_array(readable(X, "X"), dtype=check_dtype(self.dtype, DTYPES))
@@ -467,7 +472,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             )
         return S
 
-    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
+    def topics(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10) -> Topics:
         """Return the features with the largest weights of every component.
 
         Components of a Bayesian model that explain nothing (see `active_components_`) have no
@@ -484,7 +489,9 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         active = getattr(self, "active_components_", None)
         return make_topics(self.components_, feature_names, n_terms, *self._class_shares(), active)
 
-    def to_pyldavis(self, X: Any, feature_names: Any = None) -> dict[str, Any]:
+    def to_pyldavis(
+        self, X: DataLike, feature_names: npt.ArrayLike | None = None
+    ) -> dict[str, Any]:
         """Return what pyLDAvis draws of the topics and of some documents.
 
         ``pyLDAvis.prepare(**model.to_pyldavis(X, names), sort_topics=False, start_index=0)`` counts

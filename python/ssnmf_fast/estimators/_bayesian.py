@@ -7,16 +7,19 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import gammainccinv, gammaincinv
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, NUMBER, POSITIVE, Saved
 from .._common.warn import IDLE, is_quiet, warn_user
+from .._data.arrays import DataLike
 from .._data.border import check_real
 from .._labels import ClassLabels
 from .._models.factorize import Start
 from .._models.variational import VariationalFit, fit_variational, infer
+from .._solver.weights import WeightsLike
 from ._base import FactorizationBase, Self, count_copies, require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
@@ -104,7 +107,7 @@ class BayesianBase(FactorizationBase):
         "A_mean_": POSITIVE,
     }
 
-    def fit(self: Self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
+    def fit(self: Self, X: DataLike, y: npt.ArrayLike | None = None) -> Self:  # type: ignore[override]
         """Learn the posteriors.
 
         Warns
@@ -160,12 +163,12 @@ class BayesianBase(FactorizationBase):
             UserWarning,
         )
 
-    def _represent(self, X: Any, X_weights: Any, **known: Any) -> Array:
+    def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         self._refuse_weights(X_weights)
         given = self.components_, self.components_rate_, *self._prior_of_new_samples()
         return infer(X, *given, _TRANSFORM_ITERATIONS, self.n_threads, self.count_scale_)
 
-    def transform(self, X: Any) -> Array:  # type: ignore[override]
+    def transform(self, X: DataLike) -> Array:  # type: ignore[override]
         """Represent samples over the learned dictionary, whose posterior does not change.
 
         Returns

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, Solver
@@ -15,7 +16,7 @@ from .._common.bases import ClassNamePrefixFeaturesOutMixin
 from .._common.saved import COUNT, HISTORY, LOSS, Saved
 from .._common.text import short
 from .._data.border import check_factor, check_matrix, check_real
-from .._data.tensors import SparseTensor, Tensor, as_type, check_mode, check_tensor
+from .._data.tensors import SparseTensor, Tensor, TensorLike, as_type, check_mode, check_tensor
 from .._data.threads import resolve_threads
 from .._models.factorize import TensorStart, factorize_tensor
 from .._models.online import Stream, refuse_changes
@@ -24,6 +25,7 @@ from .._models.represent import explained_deviance, represent_tensor
 from .._solver.losses import loss_named
 from .._solver.result import RECEIPT, TensorFactorization, dense_model, sizes_of
 from .._solver.starts import given_factors
+from .._solver.weights import WeightsLike
 from .._topics import Topics, make_topics
 from ._base import IterativeEstimator, keep_stream
 from ._docstrings import complete_docstring
@@ -162,10 +164,10 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: TensorLike,
+        y: npt.ArrayLike | None = None,
         *,
-        X_weights: Any = None,
+        X_weights: WeightsLike = None,
         labels: Mapping[int, Any] | None = None,
     ) -> NonnegativeCP:
         """Decompose a tensor.
@@ -218,7 +220,9 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         inputs = given if y is None else {"labels": y, **given}
         return claim_of_tensor(self.factorization_, X, inputs, threads)
 
-    def partial_fit(self, X: Any, y: Any = None, *, one_slice: bool | None = None) -> NonnegativeCP:
+    def partial_fit(
+        self, X: TensorLike, y: npt.ArrayLike | None = None, *, one_slice: bool | None = None
+    ) -> NonnegativeCP:
         """Learn from new slices along `stream_mode`, in addition to earlier ones.
 
         Parameters
@@ -311,7 +315,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         """Return the factors of all modes but one."""
         return [F for k, F in enumerate(self.factors_) if k != mode]
 
-    def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Array:
+    def fit_transform(self, X: TensorLike, y: npt.ArrayLike | None = None, **given: Any) -> Array:
         """Fit, then transform the same tensor: the same as ``fit(X).transform(X)``.
 
         That is the factor of the first mode, with the weights of the components folded in: the sum
@@ -326,7 +330,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         self.fit(X, y, **given)
         return self.transform(X, X_weights=given.get("X_weights"))
 
-    def transform(self, X: Any, *, mode: int = 0, X_weights: Any = None) -> Array:
+    def transform(self, X: TensorLike, *, mode: int = 0, X_weights: WeightsLike = None) -> Array:
         """Represent rows of a mode, seen or new, over the factors of the others.
 
         The problem is convex, and every row is solved until it meets the Karush-Kuhn-Tucker
@@ -361,7 +365,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             X, others, mode, loss=self.loss_, X_weights=X_weights, n_threads=self.n_threads
         )
 
-    def inverse_transform(self, X: Any, *, mode: int = 0) -> Array:
+    def inverse_transform(self, X: TensorLike, *, mode: int = 0) -> Array:
         """Return the tensor that a representation of a mode approximates.
 
         Parameters
@@ -390,7 +394,14 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         factors = self._with_rows(S, mode)
         return dense_model(np.ones(rank, S.dtype), factors, "give fewer rows at a time")
 
-    def score(self, X: Any, y: Any = None, *, mode: int = 0, X_weights: Any = None) -> float:
+    def score(
+        self,
+        X: TensorLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        mode: int = 0,
+        X_weights: WeightsLike = None,
+    ) -> float:
         """Return the share of the deviance of X that the model explains, with rows as fits best.
 
         It is ``1 - loss(X, M) / loss(X, mean of X)``, where M is the model whose factor of `mode`
@@ -429,7 +440,9 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         """Return the factors with another one for a mode."""
         return [S if k == mode else F for k, F in enumerate(self.factors_)]
 
-    def topics(self, feature_names: Any = None, n_terms: int = 10, mode: int = 1) -> Topics:
+    def topics(
+        self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10, mode: int = 1
+    ) -> Topics:
         """Return the entries of a mode with the largest weights in every component.
 
         Parameters

@@ -26,6 +26,7 @@ from .._models.factorize import Start, TensorStart
 from .._models.many_starts import draw_seeds
 from .._models.online import refuse_changes
 from .._models.represent import represent
+from .._solver.weights import WeightsLike
 from .._topics import Records, numbered_names
 from ._base import FactorizationBase, keep_stream
 from ._docstrings import complete_docstring
@@ -264,7 +265,7 @@ class DynamicTopics(FactorizationBase):
             )
         return read
 
-    def _represent(self, X: Matrix, X_weights: Any, **known: Any) -> Array:
+    def _represent(self, X: Matrix, X_weights: WeightsLike, **known: Any) -> Array:
         self._refuse_weights(X_weights)
         X, A = CleanMatrix(X), self.components_
         return represent(X, A, loss=self.loss_, n_threads=self.n_threads)

@@ -20,10 +20,10 @@ from .._linalg.operators import unit_rows
 from .._models.dated import (
     DatedTopics,
     best_short_fit,
-    counted_alike,
     factorize_tied,
     folded,
     means_of_slices,
+    normalize_documents,
     start_from_slices,
     sums_of_slices,
 )
@@ -226,7 +226,7 @@ def _fit_sums(
 
 
 METHODS: dict[str, SliceMethod | DocumentMethod] = {
-    "tied": SliceMethod(_fit_tied, counted_alike),
+    "tied": SliceMethod(_fit_tied, normalize_documents),
     "tensor": SliceMethod(_fit_tensor),
     "sums": SliceMethod(_fit_sums),
     "nmf": DocumentMethod(),

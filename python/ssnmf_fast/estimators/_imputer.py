@@ -152,7 +152,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         tags.input_tags.allow_nan = _is_nan(self.missing_values)
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> LowRankImputer:
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> LowRankImputer:
         """Learn the model.
 
         Parameters
@@ -212,7 +212,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         self.means_ = self.means_ + shift * self.scales_
         return self
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: npt.ArrayLike) -> Array:
         """Fill the missing entries.
 
         Parameters
@@ -227,24 +227,24 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
             indicators appended, as the parameters tell.
         """
         check_is_fitted(self)
-        X = self._checked(X, reset=False).copy()
-        missing = np.isnan(X)
+        table = self._checked(X, reset=False).copy()
+        missing = np.isnan(table)
         rows = missing.any(axis=1)
         if rows.any():
-            entries = self._entries(X[rows], ~missing[rows], "standardized X")
+            entries = self._entries(table[rows], ~missing[rows], "standardized X")
             with np.errstate(over="ignore"):
                 filled = self._model(entries) * self.scales_ + self.means_
             if self.clip:
                 low, high = (np.nan_to_num(bound) for bound in (self.lowest_, self.highest_))
                 filled = filled.clip(low, high)
-            X[missing] = filled.astype(X.dtype)[missing[rows]]
+            table[missing] = filled.astype(table.dtype)[missing[rows]]
             hint = "Divide X by a constant before fit and transform."
-            require_finite({"the filled X": X}, hint)
+            require_finite({"the filled X": table}, hint)
         if not self.keep_empty_features:
-            X = X[:, ~self._empty]
-        return np.hstack([X, missing[:, self.indicated_]]) if self.add_indicator else X
+            table = table[:, ~self._empty]
+        return np.hstack([table, missing[:, self.indicated_]]) if self.add_indicator else table
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: npt.ArrayLike | None = None) -> Array:
         """Return the names of the columns of what :meth:`transform` returns.
 
         Parameters
@@ -278,7 +278,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         known = Observations(Pattern.of(entries, threads), entries.data, 1.0, 0.0, threads)
         return np.asarray(known.exact_rows(G, self.ridge_) @ G.T)
 
-    def _checked(self, X: Any, *, reset: bool) -> Array:
+    def _checked(self, X: npt.ArrayLike, *, reset: bool) -> Array:
         """The table with NaN where an entry is missing."""
         X = X if sp.issparse(X) else readable(X, "X", allow_nan=True)
         dtype, marked = check_dtype(self.dtype, DTYPES), not _is_nan(self.missing_values)
@@ -294,7 +294,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         return np.asarray(X)
 
 
-def _is_nan(value: Any) -> bool:
+def _is_nan(value: object) -> bool:
     """Whether this is NaN, None or pandas.NA."""
     if value is None or type(value).__name__ == "NAType":
         return True

@@ -22,6 +22,7 @@ from .._models.factorize import Start
 from .._models.online import Online, learn_batch
 from .._models.represent import represent
 from .._solver.losses import loss_named
+from .._solver.weights import WeightsLike
 from .._topics import Topics, topic_shares
 from ._base import FactorizationBase, Self, require
 from ._docstrings import complete_docstring
@@ -41,9 +42,9 @@ class BatchLearner(FactorizationBase):
         self,
         X: Any,
         targets: Targets | None,
-        X_weights: Any,
-        label_weight: Any = None,
-        sample_weight: Any = None,
+        X_weights: WeightsLike,
+        label_weight: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
         **replaced: Any,
     ) -> None:
         """Learn from a checked batch, and set the attributes; some parameters may be replaced."""
@@ -76,7 +77,7 @@ class BatchLearner(FactorizationBase):
         for name in ("representation_", "refitted_label_components_", "receipt_"):
             self.__dict__.pop(name, None)
 
-    def _batch(self, X: Any) -> Any:
+    def _batch(self, X: DataLike) -> Any:
         """Return a batch, checked; the first one sets the number of features."""
         return self._checked(X, reset=not hasattr(self, "components_"))
 
@@ -92,12 +93,12 @@ class SupervisedBase(BatchLearner):
 
     def fit(
         self: Self,
-        X: Any,
-        y: Any = None,
+        X: DataLike,
+        y: npt.ArrayLike | None = None,
         *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-        label_weight: Any = None,
+        X_weights: WeightsLike = None,
+        sample_weight: npt.ArrayLike | None = None,
+        label_weight: npt.ArrayLike | None = None,
     ) -> Self:
         """Learn dictionary and predictions from samples and the labels of some of them.
 
@@ -111,7 +112,13 @@ class SupervisedBase(BatchLearner):
         return self
 
     def _learn_targets(
-        self, X: Any, y: Any, X_weights: Any, label_weight: Any, sample_weight: Any, *known: Any
+        self,
+        X: Any,
+        y: Any,
+        X_weights: WeightsLike,
+        label_weight: npt.ArrayLike | None,
+        sample_weight: npt.ArrayLike | None,
+        *known: Any,
     ) -> None:
         if hasattr(self, "readout_") or hasattr(self, "refitted_label_components_"):
             warn_user(
@@ -127,12 +134,12 @@ class SupervisedBase(BatchLearner):
 
     def partial_fit(
         self: Self,
-        X: Any,
+        X: DataLike,
         y: Any,
         *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-        label_weight: Any = None,
+        X_weights: WeightsLike = None,
+        sample_weight: npt.ArrayLike | None = None,
+        label_weight: npt.ArrayLike | None = None,
     ) -> Self:
         """Learn from one batch of samples, in addition to earlier batches.
 
@@ -204,7 +211,7 @@ def _different(classes: Any, known: Array | None = None) -> Array:
     return np.unique(ClassLabels(classes, None, known, "classes").known)
 
 
-def _table(covariates: Any) -> Any:
+def _table(covariates: npt.ArrayLike | None) -> Any:
     """Return given columns of S as a checked array; one in chunks stays as it is."""
     if covariates is None or hasattr(covariates, "chunks"):
         return covariates
@@ -275,7 +282,9 @@ class NMF(BatchLearner):
         factor = 1 if loss_named(self.loss, "loss").quadratic else 2
         return math.sqrt(factor * self.objective_[-1][1])
 
-    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, covariates: Any = None) -> None:
+    def _learn(
+        self, X: Any, y: Any, *, X_weights: WeightsLike = None, covariates: Array | None = None
+    ) -> None:
         del y
         given = {"X_weights": X_weights, **self._arguments()}
         if covariates is not None:
@@ -290,7 +299,14 @@ class NMF(BatchLearner):
         own = {name: getattr(self, name) for name in ("A_support", "fixed_components", "penalties")}
         return {"X_weights": X_weights, "covariates": covariates, **own}
 
-    def fit(self, X: Any, y: Any = None, *, X_weights: Any = None, covariates: Any = None) -> NMF:
+    def fit(
+        self,
+        X: DataLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        X_weights: WeightsLike = None,
+        covariates: npt.ArrayLike | None = None,
+    ) -> NMF:
         """Learn a dictionary.
 
         Parameters
@@ -309,7 +325,9 @@ class NMF(BatchLearner):
         )
         return self
 
-    def transform(self, X: Any, *, X_weights: Any = None, covariates: Any = None) -> Array:
+    def transform(
+        self, X: DataLike, *, X_weights: WeightsLike = None, covariates: npt.ArrayLike | None = None
+    ) -> Array:
         """Represent samples over the learned dictionary.
 
         Parameters
@@ -327,7 +345,9 @@ class NMF(BatchLearner):
             self._checked(X, reset=False), X_weights, covariates=_table(covariates)
         )
 
-    def topic_proportions(self, X: Any, *, X_weights: Any = None, covariates: Any = None) -> Array:
+    def topic_proportions(
+        self, X: DataLike, *, X_weights: WeightsLike = None, covariates: npt.ArrayLike | None = None
+    ) -> Array:
         """Return the share of each sample that every component explains.
 
         A component explains its coefficient in S times the sum of its row of `components_`.  The
@@ -352,9 +372,9 @@ class NMF(BatchLearner):
     def score(
         self,
         X: DataLike,
-        y: Any = None,
+        y: npt.ArrayLike | None = None,
         *,
-        X_weights: Any = None,
+        X_weights: WeightsLike = None,
         covariates: npt.ArrayLike | None = None,
     ) -> float:
         """Return the share of the deviance of X that the model explains.
@@ -379,7 +399,7 @@ class NMF(BatchLearner):
             self._checked(X, reset=False), X_weights, covariates=_table(covariates)
         )
 
-    def _represent(self, X: Any, X_weights: Any, **known: Any) -> Array:
+    def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         wanted, given = getattr(self, "n_fixed_", 0), known.get("covariates")
         found = 0 if given is None else given.shape[1]
         if found != wanted:
@@ -389,12 +409,14 @@ class NMF(BatchLearner):
             )
         return super()._represent(X, X_weights, **known)
 
-    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
+    def topics(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10) -> Topics:
         """Return the features with the largest weights of every topic, and names of split ones."""
         topics, names = super().topics(feature_names, n_terms), getattr(self, "topic_names_", None)
         return topics if names is None else topics.named(names.tolist())
 
-    def partial_fit(self, X: Any, y: Any = None, *, X_weights: Any = None) -> NMF:
+    def partial_fit(
+        self, X: DataLike, y: npt.ArrayLike | None = None, *, X_weights: WeightsLike = None
+    ) -> NMF:
         """Learn from one batch of samples, in addition to earlier batches.
 
         Parameters

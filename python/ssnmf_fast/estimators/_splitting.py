@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, MatrixLike
 from .._common.text import listed, nfc, short
 from .._data.arrays import refuse_on_disk
 from .._data.border import CleanMatrix, check_integer
@@ -17,6 +17,7 @@ from .._data.threads import one_blas_thread
 from .._models.factorize import factorize
 from .._models.represent import objective, represent
 from .._solver.build import as_weights
+from .._solver.weights import WeightsLike
 from .._topics import amounts, topic_shares
 from ._base import FactorizationBase
 from ._nmf import NMF
@@ -27,7 +28,12 @@ _OF_FITS = ("max_iter", "n_threads", "random_state", "solver", "tol")
 
 
 def split_topic(
-    model: Any, topic: int | str, n: int, X: npt.ArrayLike, *, X_weights: Any = None
+    model: FactorizationBase,
+    topic: int | str,
+    n: int,
+    X: npt.ArrayLike,
+    *,
+    X_weights: WeightsLike = None,
 ) -> NMF:
     """Split one topic of a model into several, which all topics are then fitted with.
 
@@ -81,7 +87,7 @@ def split_topic(
     return divided(model, counts, X, X_weights)
 
 
-def merge_topics(model: Any, topics: Sequence[int | str]) -> NMF:
+def merge_topics(model: FactorizationBase, topics: Sequence[int | str]) -> NMF:
     """Make several topics of a model one: their sum, weighted by their sizes in the fit.
 
     Parameters
@@ -132,7 +138,11 @@ def merge_topics(model: Any, topics: Sequence[int | str]) -> NMF:
 
 
 def divided(
-    model: Any, counts: Sequence[int], X: Any, X_weights: Any = None, level: int = 0
+    model: FactorizationBase,
+    counts: Sequence[int],
+    X: MatrixLike,
+    X_weights: WeightsLike = None,
+    level: int = 0,
 ) -> NMF:
     """Return a model of checked topics, of which each is divided into so many.
 
@@ -163,7 +173,13 @@ def divided(
     return made
 
 
-def _parts(model: Any, counts: Sequence[int], X: Any, X_weights: Any, shares: Array) -> list[Array]:
+def _parts(
+    model: FactorizationBase,
+    counts: Sequence[int],
+    X: MatrixLike,
+    X_weights: WeightsLike,
+    shares: Array,
+) -> list[Array]:
     """Return rows for every topic: of fits in which samples weigh as their shares of it."""
     weights, found = as_weights(X_weights, "X_weights"), []
     for topic, count in enumerate(counts):
@@ -227,7 +243,7 @@ def joined(parts: list[str], names: list[str]) -> str:
     return f"{shared}{SEPARATOR}{last}" if shared else last
 
 
-def check_topics(model: Any) -> None:
+def check_topics(model: object) -> None:
     """Raise TypeError or ValueError unless a model is fitted, and has topics and a loss."""
     if not isinstance(model, FactorizationBase) or not hasattr(model, "loss"):
         raise TypeError(
@@ -237,12 +253,12 @@ def check_topics(model: Any) -> None:
     check_is_fitted(model, "components_")
 
 
-def names_of_topics(model: Any) -> list[str]:
+def names_of_topics(model: FactorizationBase) -> list[str]:
     """Return the names of the topics of a fitted model; numbers where they have none."""
     return [topic.name or str(topic.topic) for topic in model.topics(n_terms=1)]
 
 
-def representation_of(model: Any) -> Array:
+def representation_of(model: FactorizationBase) -> Array:
     """Return the representation of the samples of the fit."""
     if not hasattr(model, "representation_"):
         raise ValueError(
@@ -252,7 +268,7 @@ def representation_of(model: Any) -> Array:
     return np.asarray(model.representation_)
 
 
-def _place(model: Any, topic: Any) -> int:
+def _place(model: FactorizationBase, topic: int | str) -> int:
     names = names_of_topics(model)
     if isinstance(topic, str):
         forms = [nfc(name) for name in names]
@@ -265,13 +281,13 @@ def _place(model: Any, topic: Any) -> int:
     return place
 
 
-def _options(model: Any) -> dict[str, Any]:
+def _options(model: FactorizationBase) -> dict[str, Any]:
     """Return the parameters that fits of parts share with the model."""
     given = model.get_params(deep=False)
     return {"loss": model.loss, **{name: given[name] for name in _OF_FITS if name in given}}
 
 
-def _fitted(model: Any, names: list[str], **attributes: Any) -> NMF:
+def _fitted(model: FactorizationBase, names: list[str], **attributes: Any) -> NMF:
     """Return an NMF with the parameters of a model that apply, named topics and attributes."""
     made = NMF(len(names), **_options(model))
     made.topic_names_ = np.array(names)

@@ -15,6 +15,7 @@ from .._common.optional import TABLES_HINT, require_package
 from .._common.text import short
 from .._data.border import check_integer
 from .._data.threads import one_blas_thread
+from .._solver.weights import WeightsLike
 from .._topics import Topics, amounts, divide_by_sums, make_topics, names_of, real_terms
 from ._nmf import NMF
 from ._splitting import (
@@ -80,7 +81,7 @@ class TopicTree:
     """
 
     model: Any
-    feature_names: Any = None
+    feature_names: npt.ArrayLike | None = None
 
     def __post_init__(self) -> None:
         check_topics(self.model)
@@ -235,7 +236,7 @@ def topic_tree(
     levels: Sequence[int],
     *,
     loss: LossName | float = "frobenius",
-    X_weights: Any = None,
+    X_weights: WeightsLike = None,
     feature_names: npt.ArrayLike | None = None,
     max_iter: int = 200,
     tol: float = 1e-4,

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from ._judged import ClassScore, Judged, Measure
+from ._evaluation import (
+    ClassScore,
+    Evaluation,
+    LearningGain,
+    Measure,
+    estimate_gain,
+    evaluate,
+    explain_no_estimate,
+    format_score,
+    name_classes,
+    predict_simply,
+    score_samples,
+)
 from ._page import Example, Picture, Report, confusion, png, render
 
 __all__ = [
     "ClassScore",
+    "Evaluation",
     "Example",
-    "Judged",
+    "LearningGain",
     "Measure",
     "Picture",
     "Report",
     "confusion",
+    "estimate_gain",
+    "evaluate",
+    "explain_no_estimate",
+    "format_score",
+    "name_classes",
     "png",
+    "predict_simply",
     "render",
+    "score_samples",
 ]

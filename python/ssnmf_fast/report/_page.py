@@ -19,15 +19,13 @@ from .._version import __version__
 from ..plotting import objective_curve
 from ..plotting._style import figure
 from ..plotting._tables import darkest_share
-from ._judged import Judged, Measure, format_score
+from ._evaluation import Evaluation, Measure, format_score
 
 _NO_TOPICS = Topics()
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """Counts of (true class, predicted class)."""
-
     classes: list[str]
     counts: npt.NDArray[np.int64]
 
@@ -86,7 +84,7 @@ class Report:
     class_counts: Sequence[int] = ()
     examples: Sequence[Sequence[Example]] = ()
     parts: npt.NDArray[Any] | None = None
-    judged: Judged | None = None
+    evaluation: Evaluation | None = None
     measures: Sequence[Measure] = ()
     warnings: Sequence[str] = ()
     remarks: Sequence[str] = ()
@@ -102,9 +100,9 @@ class Report:
     @property
     def confusion(self) -> Confusion | None:
         """The table of true and predicted classes, where there is one label a sample."""
-        if self.judged is None or self.judged.several:
+        if self.evaluation is None or self.evaluation.several:
             return None
-        return confusion(self.judged.truth, self.judged.guessed, self.judged.classes)
+        return confusion(self.evaluation.truth, self.evaluation.predicted, self.evaluation.classes)
 
 
 _MOST_CLASSES = 100  # a cell of more is too small to be read, and pages grow with their square
@@ -148,7 +146,6 @@ def render(report: Report) -> str:
 
 
 def png(drawn: Any, dpi: int = 150) -> bytes:
-    """Return a figure as PNG."""
     stream = io.BytesIO()
     drawn.savefig(stream, format="png", dpi=dpi, facecolor="white")
     return stream.getvalue()
@@ -165,7 +162,6 @@ def _pixels(image: npt.NDArray[Any]) -> bytes:
 
 
 def _uri(image: bytes) -> str:
-    """Return a PNG as a data: URI, which contains the picture."""
     return "data:image/png;base64," + base64.b64encode(image).decode("ascii")
 
 

@@ -1,0 +1,406 @@
+"""What ``ssnmf-fast fit`` reports of a fit: printed, in files, and on a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import save
+from .._common.text import sort_naturally
+from .._persist.texts import VECTORIZER_NAME
+from .._topics import Topic, Topics, class_means, numbered_names, real_terms
+from ..estimators import TopicTree
+from ..plotting import image_grid, topics_over_time
+from ..report import (
+    Evaluation,
+    Example,
+    Measure,
+    Picture,
+    Report,
+    explain_no_estimate,
+    format_score,
+    png,
+    render,
+)
+from ._labels import Mask, SampleLabels
+from ._models import Fitted, Model, measure
+from ._outputs import METRICS_NAME, MODEL_NAME, SEPARATOR, Results, make_predictions, write_csv
+from ._read import UsageError, warn
+
+_TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
+_PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
+_OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
+_PICTURE, _REPORT = "components.png", "report.html"
+FILES = {
+    MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
+    VECTORIZER_NAME: "vocabulary and idf, for `predict` and ssnmf_fast.io.load_vectorizer",
+    _TOPICS: "top terms of every topic",
+    _SHARES: "share of every class in a topic",
+    _EXAMPLES: "samples that are typical of every topic",
+    _PREDICTIONS: "one line per sample",
+    _REPRESENTATION: "weights of the topics in every sample",
+    METRICS_NAME: "sizes and measures",
+    _PICTURE: "the topics as images",
+    _OVER_TIME: "prevalence of every topic in every slice of time",
+    _HEAT_MAP: "the same as a picture",
+    _REPORT: "all of it on one page: open this first",
+}
+HARDER = (
+    "samples chosen by `suggest` are harder than average: on all samples the accuracy is usually "
+    "higher than on the labeled ones"
+)
+_ENOUGH = 10  # held-out samples of every class, for shares that are read from them alone
+_LENGTH = 200  # characters of a text
+_LEAST = 0.01  # share of a topic in a sample that is worth showing
+_MAIN = 0.5  # of the largest share of a topic: what samples of that topic have
+_TERMS_PRINTED = 8
+_NAME_TERMS = 3  # in the name of a topic over time
+_IMAGES_PRINTED = 10  # topics that are better seen than listed
+_CLASSES_PRINTED = 20
+_LONGEST_NAME = 32
+
+
+def write_all(
+    model: Model, fitted: Fitted, out: Results, options: Namespace
+) -> tuple[Report, dict[str, Any]]:
+    """Write every file; return what is reported, and the sizes and measures for JSON."""
+    report = make_report(model, fitted, options.terms)
+    if options.more_labels and report.evaluation is not None:
+        report = replace(report, remarks=[*report.remarks, HARDER])
+    save(fitted.model, out.path(MODEL_NAME))
+    if fitted.vectorizer is not None:
+        fitted.vectorizer.save(out.path(VECTORIZER_NAME))
+    separator, safe = options.label_separator or SEPARATOR, options.safe_csv
+    _write_topics(out, fitted, report, safe)
+    write_csv(out.path(_PREDICTIONS), *make_predictions(fitted, separator), safe=safe)
+    np.save(out.path(_REPRESENTATION), fitted.model.representation_)
+    pictures = _draw_components(out, fitted, report.topics)
+    if fitted.dated:
+        pictures.append(_write_over_time(out, fitted.model, fitted.terms, safe))
+    content = describe(model, fitted, report, separator)
+    out.write_json(METRICS_NAME, content)
+    out.write(_REPORT, lambda: render(replace(report, pictures=pictures)).encode())
+    return report, content
+
+
+def make_report(model: Model, fitted: Fitted, n_terms: int) -> Report:
+    """Return all that is reported of a fit, but its pictures."""
+    evaluation, labels, estimator = fitted.evaluation, fitted.labels, fitted.model
+    measures: list[Measure] = []
+    remarks: list[str] = []
+    if evaluation is not None:
+        measures += evaluation.measures()
+        if not evaluation.has_trained:
+            remarks.append("not compared with a simple classifier: the data are too large")
+    elif model.targets is not None and labels is not None:
+        labeled = int(fitted.training.sum())
+        remarks.append(explain_no_estimate(estimator, labeled, len(labels.names)))
+    measures += measure(fitted)
+    topics, note, counts = describe_topics(fitted, n_terms)
+    name, shape, tree = type(estimator).__name__, fitted.image_shape, ""
+    if any("/" in topic.name for topic in topics):  # names with parts, such as "grain/wheat"
+        with suppress(ValueError):  # a topic and parts of it
+            tree = str(TopicTree(fitted.model, fitted.terms))
+    return Report(
+        title="Topics and labels" if labels is not None else "Topics",
+        lead=f"{name}, {len(topics)} topics, fitted to {fitted.settings[0][1]}.",
+        facts=_list_facts(fitted),
+        settings=fitted.settings,
+        objective=estimator.objective_,
+        residual=fitted.residual,
+        topics=topics,
+        shares_note=note,
+        class_counts=counts,
+        examples=find_examples(fitted),
+        parts=None if shape is None else estimator.components_.reshape(-1, *shape),
+        evaluation=evaluation,
+        measures=measures,
+        warnings=[] if evaluation is None else evaluation.shortfalls(),
+        remarks=remarks,
+        tree=tree,
+    )
+
+
+def _list_facts(fitted: Fitted) -> list[tuple[str, str]]:
+    model, labels = fitted.model, fitted.labels
+    pairs = [("samples", str(fitted.X.shape[0])), ("topics", str(len(model.components_)))]
+    if labels is not None:
+        pairs.append(("labels" if labels.several else "classes", str(len(labels.names))))
+        pairs.append(("labeled", str(int(fitted.training.sum()))))
+        if fitted.held_out.any():
+            pairs.append(("held out", str(int(fitted.held_out.sum()))))
+    if fitted.dated:
+        pairs.append(("slices of time", str(len(model.slices_))))
+    pairs.append(("iterations", str(model.n_iter_)))
+    if fitted.residual is not None:
+        pairs.append(("residual", f"{fitted.residual:.1e}"))
+    pairs.append(("dtype", str(model.components_.dtype)))
+    return [*pairs, ("fit", f"{fitted.seconds:.2f} s")]
+
+
+def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int]]:
+    """Return topics with sizes and, where there are labels, shares of the classes.
+
+    A note explains the shares, and numbers give from how many samples of each class they come.  A
+    matrix over the classes, where the model has one, shows how the fit used labels that it saw,
+    and soon is 0 or 1 everywhere.  Shares are therefore those of samples that are represented
+    without their labels.
+    """
+    topics: Topics = fitted.model.topics(fitted.terms, n_terms)
+    topics = topics.with_sizes(fitted.amounts.sum(axis=0))
+    labels = fitted.labels
+    if labels is None:
+        return topics, "", []
+    used, note = _choose_samples(fitted, labels)
+    names = sort_naturally(labels.names)
+    members = labels.indicators(names)[used]
+    topics = topics.with_shares(names, class_means(fitted.shares[used], members))
+    return topics, note, members.sum(axis=0).astype(int).tolist()
+
+
+def _choose_samples(fitted: Fitted, labels: SampleLabels) -> tuple[Mask, str]:
+    """Return from which samples shares are read, and a note on the shares."""
+    used, held_out = labels.known, fitted.held_out
+    if not fitted.guided:
+        what = f"the {used.sum()} samples that have labels"
+    elif (labels.indicators()[held_out].sum(axis=0) >= _ENOUGH).all():
+        used, what = held_out, f"the {held_out.sum()} samples whose labels were hidden from the fit"
+    else:
+        more = ", hidden ones and others" if held_out.any() else ""
+        what = f"all {used.sum()} samples with labels{more}"
+    note = (
+        "Share of every class in a topic, in percent: how much of a sample of the class the topic "
+        "explains on average, divided by the sum over the classes. A class of few samples counts "
+        f"like one of many. Read from {what}, which are represented without their labels; in "
+        "brackets their numbers."
+    )
+    if fitted.guided and (used & fitted.training).any():
+        note += " The fit knew labels of these samples: on new ones the shares are less clear."
+    if labels.several:
+        note += " A sample of several labels counts for each in equal parts."
+    return used, note
+
+
+def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
+    """Return for every topic the samples that are typical of it.
+
+    These are, of the samples of which it explains much, those most like the topic by the cosine: a
+    text of two words may have a share of 100 %, and shows little.  Of texts that begin alike only
+    one is shown.
+    """
+    from sklearn.metrics.pairwise import cosine_similarity
+
+    shares, alike = fitted.shares, cosine_similarity(fitted.scaled, fitted.model.components_)
+    labels = fitted.labels.text("; ") if fitted.labels is not None else [""] * len(shares)
+    ids = None if fitted.ids is None else fitted.ids[1]
+    examples = []
+    for share, cosine in zip(shares.T, alike.T, strict=True):
+        chosen: dict[str, Example] = {}
+        main = np.flatnonzero(share >= max(_LEAST, _MAIN * share.max()))
+        for sample in main[np.lexsort((-share[main], -cosine[main]))]:
+            if len(chosen) == count:
+                break
+            text, image = "", None
+            if fitted.texts is not None:
+                text = shorten(fitted.texts[sample])
+            if fitted.image_shape is not None:
+                row = fitted.X[[sample]]
+                image = np.asarray(row.toarray() if sp.issparse(row) else row)
+                image = image.reshape(fitted.image_shape)
+            name = "" if ids is None else str(ids[sample])
+            example = Example(int(sample), float(share[sample]), labels[sample], text, image, name)
+            chosen.setdefault(text or str(sample), example)
+        examples.append(list(chosen.values()))
+    return examples
+
+
+def shorten(text: str, length: int = _LENGTH) -> str:
+    """Return the beginning of a text on one line, cut between words where there are any."""
+    line = " ".join(text.split())
+    if len(line) <= length:
+        return line
+    cut = line[: length - 1]
+    words = cut.rpartition(" ")[0]
+    return (words if len(words) > length / 2 else cut).rstrip() + "…"
+
+
+def _write_topics(out: Results, fitted: Fitted, report: Report, safe: bool) -> None:
+    topics = report.topics
+    heads = ["topic", "name"] if any(topic.name for topic in topics) else ["topic"]
+
+    def write(file: str, names: Sequence[Any], tables: Iterable[Iterable[Sequence[Any]]]) -> None:
+        rows = (
+            [*(getattr(topic, head) for head in heads), *row]
+            for topic, table in zip(topics, tables, strict=True)
+            for row in table
+        )
+        write_csv(out.path(file), [*heads, *names], rows, safe=safe)
+
+    terms = ([(k, *pair) for k, pair in enumerate(real_terms(one), start=1)] for one in topics)
+    write(_TOPICS, ("rank", "term", "weight"), terms)
+    if topics[0].shares:
+        shares = ([[share for _, share in topic.shares]] for topic in topics)
+        write(_SHARES, [label for label, _ in topics[0].shares], shares)
+    known = {
+        "sample": True,
+        "id": any(one.id for some in report.examples for one in some),
+        "share": True,
+        "label": fitted.labels is not None,
+        "text": fitted.texts is not None,
+    }
+    names = [name for name, is_known in known.items() if is_known]
+    examples = (
+        [[rank, *(getattr(one, name) for name in names)] for rank, one in enumerate(some, start=1)]
+        for some in report.examples
+    )
+    write(_EXAMPLES, ["rank", *names], examples)
+
+
+def _draw_components(out: Results, fitted: Fitted, topics: Topics) -> list[Picture]:
+    """Draw topics that are images; return the picture, if there is one."""
+    if fitted.image_shape is None:
+        return []
+    classes = [", ".join(str(name) for name, _ in topic.leading) for topic in topics]
+    names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
+    components, shape = fitted.model.components_, fitted.image_shape
+    drawn = out.write(_PICTURE, lambda: png(image_grid(components, shape, names=names)))
+    brackets = " and, in brackets, the classes that it stands for" if any(classes) else ""
+    caption = f"Each with its number{brackets}. An image is approximated by a weighted sum of them."
+    return [Picture("Components", caption, drawn)]
+
+
+def _write_over_time(out: Results, model: Any, terms: list[str] | None, safe: bool) -> Picture:
+    """Write the prevalence of every topic in every slice of time, as a table and as a heat map."""
+    names = numbered_names(model.topics(terms, _NAME_TERMS))
+    columns = (model.slices_.astype(str), model.slice_sizes_, model.prevalence_)
+    rows = (
+        [start, size, *values]
+        for start, size, values in zip(*(column.tolist() for column in columns), strict=True)
+    )
+    write_csv(out.path(_OVER_TIME), ["slice", "documents", *names], rows, safe=safe)
+    drawn = out.write(_HEAT_MAP, lambda: png(topics_over_time(model, terms, n_terms=_NAME_TERMS)))
+    caption = (
+        f"How prevalent every topic is in {len(model.slices_)} slices of time, relative to its "
+        "peak. Topics are in the order of their peaks; gray slices have no documents."
+    )
+    return Picture("Topics over time", caption, drawn)
+
+
+def describe(model: Model, fitted: Fitted, report: Report, separator: str) -> dict[str, Any]:
+    """Return sizes and measures, for JSON."""
+    evaluation, by = report.evaluation, None
+    if evaluation is not None:
+        by = "validation" if evaluation.by_validation else "held-out samples"
+    content: dict[str, Any] = {
+        "model": model.name,
+        "samples": int(fitted.X.shape[0]),
+        "labeled": int(fitted.training.sum()),
+        "held_out": int(fitted.held_out.sum()),
+        "topics": len(report.topics),
+        "iterations": int(fitted.model.n_iter_),
+        "residual": fitted.residual,
+        "seconds": round(fitted.seconds, 3),
+        "topic_sizes": [round(topic.size or 0.0, 6) for topic in report.topics],
+        "measures": {one.key: one.value for one in report.measures},
+        "intervals": {one.key: list(one.interval) for one in report.measures if one.interval},
+        "judged_by": by,
+        "judged_samples": 0 if evaluation is None else len(evaluation.truth),
+        "classes": {} if evaluation is None else evaluation.class_content(),
+        "settings": dict(fitted.settings),
+        "warnings": report.warnings,
+        "remarks": report.remarks,
+    }
+    if fitted.dated:
+        content["slices"] = len(fitted.model.slices_)
+        content["peaks"] = [
+            {
+                "topic": peak.topic,
+                "slice": str(peak.slice),
+                "prevalence": peak.prevalence,
+                "concentration": round(peak.concentration, 6),
+                "periodicity": None if math.isnan(peak.periodicity) else round(peak.periodicity, 6),
+                "length": length,
+            }
+            for peak, length in zip(
+                fitted.model.peaks(), fitted.model.lengths().tolist(), strict=True
+            )
+        ]
+    if fitted.labels is not None and fitted.labels.several:
+        content["label_separator"] = separator
+    return content
+
+
+def read_separator(folder: Path) -> str:
+    """Return what stands between the labels of a sample in the results of a fit."""
+    try:
+        content = json.loads((folder / METRICS_NAME).read_text(encoding="utf-8"))
+        return str(content["label_separator"])
+    except RecursionError as error:
+        raise UsageError(
+            f"{folder / METRICS_NAME} was not written by `ssnmf-fast fit`: lists or objects too "
+            "deep; fit again, or remove it"
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError):  # a model of another origin
+        return SEPARATOR
+
+
+def print_report(fitted: Fitted, report: Report) -> None:
+    print(", ".join(f"{name} {value}" for name, value in report.facts))
+    for line in report.remarks:
+        print(line)
+    for one in report.measures:
+        print(f"{one.name}: {one.text}")
+    for line in report.warnings:
+        warn(line)
+    if report.evaluation is not None:
+        print_class_scores(report.evaluation, _REPORT)
+    _print_topics(report.topics, fitted.image_shape is None)
+    if fitted.dated:
+        names = numbered_names(fitted.model.topics(fitted.terms, _NAME_TERMS))
+        width = max(map(len, names))
+        print("\nPeaks (share of the topic within one slice of its peak)")
+        for peak in sorted(fitted.model.peaks(), key=lambda one: one.slice):
+            print(f"  {names[peak.topic]:<{width}}  {peak.slice}  {peak.concentration:.0%}")
+
+
+def print_class_scores(evaluation: Evaluation, report: str) -> None:
+    """Print a line for every class, or for the largest of many; the file `report` has all."""
+    scores = shown = evaluation.class_scores
+    if len(scores) > _CLASSES_PRINTED:
+        largest = sorted(scores, key=lambda one: -one.samples)[:_CLASSES_PRINTED]
+        shown = [one for one in scores if one in largest]
+    width = min(max(len(one.name) for one in shown), _LONGEST_NAME)
+    print(f"\n{'Classes':<{width + 2}}  precision  recall     F  samples")
+    for one in shown:
+        precision, recall, f = (format_score(value) for value in one[1:4])
+        name = one.name if len(one.name) <= width else one.name[: width - 3] + "..."
+        print(f"  {name:<{width}}  {precision:>9}  {recall:>6}  {f:>4}  {one.samples:>7}")
+    if len(shown) < len(scores):
+        print(f"  and {len(scores) - len(shown)} smaller ones; {report} has all")
+
+
+def _print_topics(topics: Sequence[Topic], terms: bool) -> None:
+    """Print size, name or else class, and the first terms of every topic; fewer without terms."""
+    print("\nTopics")
+    more = 0 if terms else max(0, len(topics) - _IMAGES_PRINTED)
+    topics = topics[: len(topics) - more]
+    heads = []
+    for topic in topics:
+        size = "" if topic.size is None else f" ({topic.size:.0%})"
+        leading = " ".join(f"{name} {share:.0%}" for name, share in topic.leading[:1])
+        heads.append(f"{topic.topic}{size} {topic.name or leading}".rstrip())
+    width = min(max(map(len, heads)), _LONGEST_NAME)
+    for head, topic in zip(heads, topics, strict=True):
+        words = [name for name, _ in real_terms(topic)[:_TERMS_PRINTED]] if terms else []
+        print(f"  {head:<{width}}  {', '.join(words)}".rstrip())
+    if more:
+        print(f"  and {more} more")

@@ -1,0 +1,421 @@
+"""How good predictions of labels are: scores with intervals, next to those of simple methods."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+
+from .._common.arrays import Array
+from .._common.text import sort_naturally
+
+MODEL, SVC, LARGEST, REGRESSION = "model", "LinearSVC", "largest class", "logistic regression"
+_KEYS = {MODEL: "", SVC: "linear_svc_", REGRESSION: "logistic_regression_", LARGEST: "majority_"}
+_NAMES = {
+    SVC: "LinearSVC, trained on the same labels",
+    REGRESSION: "logistic regression (balanced), trained on the same labels",
+    LARGEST: "always the largest class",
+}
+_MOST_ENTRIES = 10_000_000  # of the training samples; LinearSVC takes minutes for more
+_LEVEL = 0.95
+_QUANTILE = 1.96  # of the normal distribution, for that level
+_RESAMPLES = 500
+_CHANCE = 0.05
+_LEAST_GAIN = 0.01
+_OF_NEW = (
+    "The interval of the model is wider than those of the others, as it is for new samples: the "
+    "fits that predict share labels, so that fewer samples are counted, three quarters of them; "
+    "and the model has more labels than they had, so that it may be better: the upper end is "
+    "raised."
+)
+_BY_SHARES = (
+    "The labels are more even than the classes: each class counts by its share of all samples, as "
+    "the fit estimates it."
+)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How good a fit is in one respect; `meaning` explains the value in a sentence."""
+
+    key: str  # in files that programs read
+    name: str
+    value: float
+    text: str
+    meaning: str
+    interval: tuple[float, float] | None = None
+
+
+class ClassScore(NamedTuple):
+    """How well one class is predicted; NaN where nothing was, or could be, predicted.
+
+    `samples` is the number of those that have the class.
+    """
+
+    name: str
+    precision: float
+    recall: float
+    f: float
+    samples: int
+
+
+class Score(NamedTuple):
+    value: float
+    low: float
+    high: float
+
+
+def format_score(value: float) -> str:
+    """Return a score of a class as text, - for NaN."""
+    return "-" if np.isnan(value) else f"{value:.2f}"
+
+
+def _score_accuracy(truth: Array, predicted: Array, weights: Array | None = None) -> Score:
+    """Return the share of right predictions, or of their weights, with Wilson's interval.
+
+    Unequal weights count as so many equal ones as have the same variance.
+    """
+    from scipy.stats import binomtest
+
+    weights = np.ones(len(truth)) if weights is None else weights
+    value = float(np.average(predicted == truth, weights=weights))
+    count = max(1, round(weights.sum() ** 2 / np.square(weights).sum()))
+    ends = binomtest(round(value * count), count).proportion_ci(_LEVEL, method="wilson")
+    return Score(value, float(ends.low), float(ends.high))
+
+
+def _score_f(truth: Array, predicted: Array, average: str) -> Score:
+    """Return micro or macro F of indicators, with the interval of resampled samples."""
+    hits = (truth * predicted).astype(np.float64)
+    sums = (truth + predicted).astype(np.float64)
+
+    def score(weights: Array) -> Array:
+        both, total = weights @ hits, weights @ sums
+        if average == "micro":
+            both, total = both.sum(axis=1, keepdims=True), total.sum(axis=1, keepdims=True)
+        ratio = np.divide(2 * both, total, out=np.zeros_like(both), where=total > 0)
+        return np.asarray(ratio.mean(axis=1))
+
+    n = len(truth)
+    rng = np.random.default_rng(0)
+    resampled = score(rng.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES).astype(np.float64))
+    value = float(score(np.ones((1, n)))[0])
+    # Rare labels are missing from many resamples, which lowers macro F.
+    resampled = np.clip(resampled + value - resampled.mean(), 0, 1)
+    low, high = np.quantile(resampled, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    # Resamples of a perfect score are all perfect: at 0 and 1 the ends are Wilson's.
+    part = n / (n + _QUANTILE**2)
+    return Score(value, min(float(low), value * part), max(float(high), 1 - (1 - value) * part))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Predictions for samples whose labels were hidden from whoever predicts them.
+
+    `truth` and each of `predictions` hold names (h,) or, for several labels, 0 and 1 (h, k).  Those
+    of the model come first.  `by_validation`: the labels were hidden in turn, by the fit itself,
+    rather than from all of the fit.  `expected` is the accuracy of the model for new samples as
+    the fit estimates it, and its interval.  `weights` are those of samples whose classes have other
+    shares among all samples than among the labeled ones.
+    """
+
+    truth: Array
+    predictions: dict[str, Array]
+    classes: list[str]
+    by_validation: bool
+    labeled: int = 0  # labeled samples, of which validation hides some
+    expected: Score | None = None
+    weights: Array | None = None
+
+    @property
+    def predicted(self) -> Array:
+        return self.predictions[MODEL]
+
+    @property
+    def several(self) -> bool:
+        return self.truth.ndim == 2
+
+    @property
+    def has_trained(self) -> bool:
+        """Whether there are predictions of a simple method that learns."""
+        return SVC in self.predictions or REGRESSION in self.predictions
+
+    @property
+    def where(self) -> str:
+        """On which samples the predictions are."""
+        count = len(self.truth)
+        if not self.by_validation:
+            return f"on {count} held-out samples"
+        share = f"{count} of {self.labeled}" if self.labeled > count else f"{count}"
+        return f"by validation on {share} labeled samples"
+
+    @property
+    def note(self) -> str:
+        """What the scores were measured on, and what to expect of new samples."""
+        count, lines = len(self.truth), "Lines: 95 % intervals."
+        if not self.by_validation:
+            return f"On {count} samples whose labels were hidden from the fit. {lines}"
+        part = " The labels of the others were never hidden." if self.labeled > count else ""
+        new = f" {_OF_NEW}" if self.expected is not None else ""
+        return (
+            f"{self.where[0].upper()}{self.where[1:]}: each is predicted by a fit that did not "
+            f"know its label.{part} Expect about as much for new samples. {lines}{new}"
+        )
+
+    @cached_property
+    def _scores(self) -> dict[str, dict[str, Score]]:
+        if self.several:
+            return {
+                name: {f"{kind} F": _score_f(self.truth, one, kind) for kind in ("micro", "macro")}
+                for name, one in self.predictions.items()
+            }
+        scores = {
+            name: {"accuracy": _score_accuracy(self.truth, one, self.weights)}
+            for name, one in self.predictions.items()
+        }
+        return scores if self.expected is None else scores | {MODEL: {"accuracy": self.expected}}
+
+    @cached_property
+    def class_scores(self) -> list[ClassScore]:
+        """How well the model predicts each class, in natural order; an unknown class is added."""
+        from sklearn.metrics import precision_recall_fscore_support
+
+        truth, predicted, names = self.truth, self.predicted, self.classes
+        if not self.several:
+            truth, predicted = truth.astype(str), predicted.astype(str)
+            names = sorted({*names, *truth.tolist()})
+        columns = precision_recall_fscore_support(
+            truth, predicted, labels=None if self.several else names, zero_division=np.nan
+        )
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        scores = dict(zip(names, rows, strict=True))
+        return [ClassScore(name, *scores[name]) for name in sort_naturally(names)]
+
+    def class_content(self) -> dict[str, dict[str, float | None]]:
+        """Return what JSON has of every class; None where a score is not defined."""
+        return {
+            name: {
+                key: None if math.isnan(value) else value
+                for key, value in zip(ClassScore._fields[1:], scores, strict=True)
+            }
+            for name, *scores in self.class_scores
+        }
+
+    def _format(self, value: float) -> str:
+        return f"{value:.3f}" if self.several else f"{value:.1%}"
+
+    def _explain(self, name: str, kind: str) -> str:
+        if name == LARGEST:
+            return (
+                "The same samples, each predicted as the class of most labels that the model had."
+            )
+        if name != MODEL:
+            return "The same samples, each predicted from the labels that the model had."
+        hidden = "held-out samples"
+        if self.by_validation:
+            hidden = "labeled samples, each predicted by a fit that did not know its label,"
+        if kind == "micro F":
+            return (
+                f"Harmonic mean of precision and recall of all labels of the {hidden} together: 1 "
+                "if all are right; frequent labels count most."
+            )
+        if kind == "macro F":
+            return (
+                "The same for each label by itself, then averaged: rare labels count like frequent "
+                "ones; one that no such sample has or is given counts 0."
+            )
+        shares = "" if self.weights is None else f" {_BY_SHARES}"
+        new = "" if self.expected is None else f" {_OF_NEW}"
+        return f"Share of the {hidden} whose class is predicted.{shares}{new}"
+
+    def measures(self) -> list[Measure]:
+        """Return accuracy or F scores of the model, then those of the simple methods."""
+        measures = []
+        for name, scores in self._scores.items():
+            for kind, score in scores.items():
+                key = _KEYS[name] + kind.lower().replace(" ", "_")
+                title = f"{kind} {self.where}"
+                if name != MODEL:
+                    title = f"{kind} of {_NAMES[name]}" if self.several else _NAMES[name]
+                value, low, high = map(self._format, score)
+                new = " for new samples" if score is self.expected else ""
+                text = f"{value} (95% interval{new} {low} to {high})"
+                meaning = self._explain(name, kind)
+                measures.append(Measure(key, title, score.value, text, meaning, score[1:]))
+        return measures
+
+    def shortfalls(self) -> list[str]:
+        """Return in words where the model does worse than a simple method."""
+        return [
+            f"the {kind} of the model, {self._format(self._scores[MODEL][kind].value)}, is below "
+            f"the {self._format(score.value)} of "
+            f"{_NAMES[name].replace('always', 'always predicting')}: {self._advise(name, kind)}"
+            for name, scores in self._scores.items()
+            for kind, score in scores.items()
+            if self._scores[MODEL][kind].value < score.value
+        ]
+
+    def _advise(self, name: str, kind: str) -> str:
+        """Return what to do about a method that scores higher; it may do so by chance."""
+        from scipy.stats import binomtest
+
+        if self.several:
+            by_chance = self._scores[name][kind].value < self._scores[MODEL][kind].high
+        else:
+            mine, other = self.predicted == self.truth, self.predictions[name] == self.truth
+            worse, differ = int((~mine & other).sum()), int((mine != other).sum())
+            by_chance = bool(binomtest(worse, differ).pvalue >= _CHANCE)
+        if by_chance:
+            return f"on {len(self.truth)} samples so small a difference may be chance"
+        if name == LARGEST:
+            return "look whether the data tell the classes apart, or label more samples"
+        return "another --model or more labels may do better"
+
+
+def name_classes(model: Any, proba: Array) -> Array:
+    return np.asarray(model.classes_[proba.argmax(axis=1)]).astype(str)
+
+
+def evaluate(
+    model: Any, X: Any, truth: Array, known: Array, held_out: Array, predicted: Array
+) -> Evaluation | None:
+    """Return the predictions of a fit and of simple methods trained on the same labels.
+
+    Those for the held-out samples, if there are any, else those of the validation within the fit;
+    None without either.  `truth` holds names, or 0 and 1 (n, k); `X` is for the simple methods.
+    """
+    classes, expected, weights = [str(name) for name in model.classes_], None, None
+    by_validation, folds = not held_out.any(), np.where(held_out, 0, -1)
+    if by_validation:
+        folds = getattr(model, "validation_folds_", folds)
+        if not (folds >= 0).any():
+            return None
+    hidden, several = folds >= 0, truth.ndim == 2
+    if not by_validation:
+        mine = predicted[hidden]
+    elif several:
+        mine = model.validation_predicted_[hidden]
+    else:
+        mine = name_classes(model, model.validation_proba_[hidden])
+        expected = Score(model.validation_accuracy_, *model.validation_interval_)
+        if not np.isclose(expected.value, np.mean(mine == truth[hidden])):
+            codes = np.searchsorted(model.classes_.astype(str), truth[hidden])
+            weights = model.class_prior_[codes] / np.bincount(codes)[codes]
+    predictions = {MODEL: mine, **predict_simply(X, truth, known, folds)}
+    labeled = int((known & ~held_out).sum())
+    return Evaluation(
+        truth[hidden], predictions, classes, by_validation, labeled, expected, weights
+    )
+
+
+def predict_simply(X: Any, labels: Array, known: Array, folds: Array) -> dict[str, Array]:
+    """Predict each fold by simple methods that learn from the known labels outside of it.
+
+    The labels are text, or 0 and 1 (n, k); `folds` (n,) is the fold in which a label is hidden, -1
+    for never.
+    """
+    from sklearn.dummy import DummyClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.svm import LinearSVC
+
+    largest = DummyClassifier(strategy="most_frequent")
+    methods: dict[str, BaseEstimator] = {SVC: LinearSVC(random_state=0), LARGEST: largest}
+    if labels.ndim == 2:
+        balanced = LogisticRegression(class_weight="balanced", solver="liblinear", random_state=0)
+        methods = {REGRESSION: OneVsRestClassifier(balanced)}
+    predictions: dict[str, Array] = {}
+    for fold in range(int(folds.max()) + 1):
+        train, test = np.flatnonzero(known & (folds != fold)), np.flatnonzero(folds == fold)
+        seen, seen_labels = X[train], labels[train]
+        too_large = (seen.nnz if sp.issparse(seen) else seen.size) > _MOST_ENTRIES
+        for name, method in methods.items():
+            if too_large and name != LARGEST:
+                continue
+            one_class = name == SVC and len(np.unique(seen_labels)) == 1
+            with warnings.catch_warnings():  # a label of all samples, or late convergence
+                warnings.simplefilter("ignore")
+                fitted = (largest if one_class else method).fit(seen, seen_labels)
+                predictions.setdefault(name, np.zeros_like(labels))[test] = fitted.predict(X[test])
+    return {name: predictions[name][folds >= 0] for name in methods if name in predictions}
+
+
+def explain_no_estimate(model: Any, n_labeled: int, n_classes: int) -> str:
+    """Return why the accuracy cannot be estimated, and what to do."""
+    from ..estimators._committee import LEAST_PER_CLASS
+
+    if hasattr(model, "validation_folds_"):  # the fit would have validated, with more labels
+        needed = max(LEAST_PER_CLASS * max(n_classes, 2), n_labeled + 1)
+        return (
+            f"the accuracy cannot be estimated from so few labels, {n_labeled} of {n_classes} "
+            f"classes; expected about {needed}, {LEAST_PER_CLASS} a class on average"
+        )
+    return (
+        "the accuracy is not known, as no labeled sample was held out; --test-size sets how many "
+        "are, and every class needs several labels for it"
+    )
+
+
+@dataclass(frozen=True)
+class LearningGain:
+    """Mean scores of labels that were hidden: with half of the labels, and by validation.
+
+    The score of a sample is 1 for the right class, else 0; of several labels it is their F.
+    """
+
+    half: float
+    full: float
+    error: float  # standard error of the difference
+
+    @property
+    def helps(self) -> bool:
+        """Whether the second half of the labels has gained a point, and more than by chance."""
+        return self.full - self.half > max(self.error, _LEAST_GAIN)
+
+    def __str__(self) -> str:
+        verdict = "more labels help" if self.helps else "more labels may help little"
+        return f"{verdict}: {self.half:.1%} with half of the labels, {self.full:.1%} with most"
+
+
+def estimate_gain(
+    model: Any, X: Any, y: Array, known: Array, evaluation: Evaluation
+) -> LearningGain:
+    """Fit to each half of the labels, and predict the other; compare with the validation."""
+    several = y.ndim == 2
+    half = np.full(len(y), -1)  # of the known labels; each has half of every class
+    order = np.random.default_rng(0).permutation(np.flatnonzero(known))
+    if not several:
+        order = order[np.argsort(y[order].astype(str), kind="stable")]
+    half[order] = np.arange(len(order)) % 2
+    hidden, predicted = model.validation_folds_ >= 0, np.zeros_like(evaluation.truth)
+    for number in (0, 1):
+        seen = y.copy()
+        seen[half != number] = np.nan if several else None
+        rows = hidden & (half == 1 - number)
+        with warnings.catch_warnings():  # of convergence, and of the validation
+            warnings.simplefilter("ignore")
+            fitted = clone(model).fit(X, seen)
+        new = X[rows]
+        predicted[rows[hidden]] = (
+            fitted.predict(new)
+            if getattr(fitted, "multilabel_", False)
+            else name_classes(fitted, fitted.predict_proba(new))
+        )
+    by_half, by_all = (
+        score_samples(evaluation.truth, one) for one in (predicted, evaluation.predicted)
+    )
+    error = float((by_all - by_half).std() / np.sqrt(len(by_all)))
+    return LearningGain(float(by_half.mean()), float(by_all.mean()), error)
+
+
+def score_samples(truth: Array, predicted: Array) -> Array:
+    if truth.ndim == 1:
+        return np.asarray(truth == predicted, dtype=np.float64)
+    counts = (truth + predicted).sum(axis=1)
+    return np.asarray(2 * (truth * predicted).sum(axis=1) / np.maximum(counts, 1))
