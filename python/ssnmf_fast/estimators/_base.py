@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
@@ -80,28 +79,6 @@ class Estimator(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = self._allow_nan
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def _claim(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim | None:
-        """Return what :func:`ssnmf_fast.verify` checks; None without a receipt."""
-        name = type(self).__name__
-        if not self._verifiable:
-            raise TypeError(f"verify is not available for {name}: it keeps no receipt of its fit.")
-        check_is_fitted(self)
-        arguments = signature(self.fit).parameters.keys() - {"X", "y"}
-        parameters = self.get_params(deep=False).keys()
-        unknown = sorted(given.keys() - arguments - parameters)
-        if unknown:
-            raise TypeError(
-                f"{name}.fit has no argument {unknown[0]!r}; valid arguments are "
-                f"{', '.join(sorted(arguments))}, and the parameters of the estimator."
-            )
-        if not hasattr(self, "receipt_"):
-            return None
-        model = copy(self)  # parameters that files do not keep are given again
-        for key in given.keys() & parameters:
-            setattr(model, key, given[key])
-        of_fit = {key: value for key, value in given.items() if key in arguments}
-        return model._claim_of(X, y, of_fit, threads)
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         """Return the parameters that a function has too."""
@@ -192,14 +169,6 @@ def keep_stream(model: Any, stream: Stream) -> None:
 Self = TypeVar("Self", bound="FactorizationBase")
 
 
-def count_copies(components: Array, cosine: float) -> int:
-    """Return the number of rows that are like an earlier one, up to their scale."""
-    rows = components.astype(np.float64)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    rows /= np.where(lengths > 0, lengths, 1)
-    return int(np.tril(rows @ rows.T > cosine, -1).any(axis=1).sum())
-
-
 def product(S: Array, factor: Array, name: str) -> Array:
     """Return S times a factor of a model, of the dtype of S; ValueError if it is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -239,10 +208,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         """Result of the last fit, with its receipt; it shares the arrays of the attributes."""
         receipt = getattr(self, "receipt_", None)
         if receipt is None:
-            raise AttributeError(
-                f"{type(self).__name__} has a factorization_ after fit only, not after partial_fit "
-                "or on a cluster."
-            )
+            raise AttributeError(f"{type(self).__name__} has a factorization_ only after fit.")
         return Factorization(
             self.representation_,
             self.components_,
@@ -352,10 +318,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def _keep(
         self, result: Factorization, inputs: Mapping[str, Any] | None = None, **attributes: Any
     ) -> None:
-        """Set the attributes of a fit, and warn if it has not converged.
-
-        Fingerprints of further `inputs` are added to the receipt.
-        """
+        """Set the attributes of a fit, and further inputs of its receipt; warn unless converged."""
         of_batches = ("_online", "_offset", "_weight_of_labeled")
         for earlier in (*of_batches, "refitted_label_components_", "topic_names_", "receipt_"):
             self.__dict__.pop(earlier, None)

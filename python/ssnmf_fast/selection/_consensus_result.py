@@ -14,7 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
-from .._common.arrays import Array, LossName, Matrix, MatrixLike
+from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.replacement import Replacement
 from .._common.saved import COUNT, Saved, Table
 from .._data.arrays import DataLike, refuse_on_disk
@@ -240,7 +240,7 @@ class Consensus:
     samples: Array = field(repr=False)
     assignments: Array = field(repr=False)
     n_starts: int
-    loss: LossName | float
+    loss: str | float
     distance_threshold: float
 
     @property
@@ -304,9 +304,8 @@ class Consensus:
         -------
         ndarray, shape (n_new, r)
         """
-        return represent(
-            X, self.components, loss=self.loss, X_weights=X_weights, n_threads=n_threads
-        )
+        loss: Any = self.loss
+        return represent(X, self.components, loss=loss, X_weights=X_weights, n_threads=n_threads)
 
     def scores_of(self, Y: DataLike, *, n_threads: int | None = None) -> Array:
         """Return `scores` of other features of the same samples, such as all genes.

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from .._backend.dispatch import LEVELS
 from .._common.text import short
@@ -240,9 +243,8 @@ def _claim(
     threads: int,
 ) -> Claim | None:
     """Return the claim of a result; None without a receipt."""
-    if hasattr(result, "_claim"):  # an estimator
-        claim: Claim | None = result._claim(X, y, inputs, threads)
-        return claim
+    if isinstance(result, BaseEstimator):
+        return _claim_of_estimator(result, X, y, inputs, threads)
     if not isinstance(result, (Factorization, TensorFactorization)):
         raise TypeError(
             f"verify is not available for {type(result).__name__}; expected a Factorization, a "
@@ -259,3 +261,29 @@ def _claim(
     if isinstance(result, Factorization):
         return claim_of(result, X, {"Y": y, **inputs}, threads)
     return claim_of_tensor(result, X, inputs if y is None else {"labels": y, **inputs}, threads)
+
+
+def _claim_of_estimator(
+    model: BaseEstimator, X: TensorLike, y: object, inputs: dict[str, Any], threads: int
+) -> Claim | None:
+    """Return the claim of the factorization of an estimator; None without a receipt."""
+    name = type(model).__name__
+    if not getattr(model, "_verifiable", False):
+        raise TypeError(f"verify is not available for {name}: it keeps no receipt of its fit.")
+    check_is_fitted(model)
+    arguments = signature(model.fit).parameters.keys() - {"X", "y"}
+    parameters = model.get_params(deep=False).keys()
+    unknown = sorted(inputs.keys() - arguments - parameters)
+    if unknown:
+        raise TypeError(
+            f"{name}.fit has no argument {unknown[0]!r}; valid arguments are "
+            f"{', '.join(sorted(arguments))}, and the parameters of the estimator."
+        )
+    if not hasattr(model, "receipt_"):
+        return None
+    model = copy(model)  # parameters that files do not keep are given again
+    for key in inputs.keys() & parameters:
+        setattr(model, key, inputs[key])
+    of_fit = {key: value for key, value in inputs.items() if key in arguments}
+    claim: Claim = model._claim_of(X, y, of_fit, threads)
+    return claim
