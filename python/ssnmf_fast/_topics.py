@@ -307,3 +307,11 @@ def arrays_for_pyldavis(
         "vocab": vocabulary,
         "term_frequency": frequency,
     }
+
+
+def count_copies(components: Array, cosine: float) -> int:
+    """Return the number of rows that are like an earlier one, up to their scale."""
+    rows = components.astype(np.float64)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows /= np.where(lengths > 0, lengths, 1)
+    return int(np.tril(rows @ rows.T > cosine, -1).any(axis=1).sum())

@@ -34,14 +34,6 @@ from ._conventions import DTYPES, IterativeEstimator
 Self = TypeVar("Self", bound="FactorizationBase")
 
 
-def count_copies(components: Array, cosine: float) -> int:
-    """Return the number of rows that are like an earlier one, up to their scale."""
-    rows = components.astype(np.float64)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    rows /= np.where(lengths > 0, lengths, 1)
-    return int(np.tril(rows @ rows.T > cosine, -1).any(axis=1).sum())
-
-
 def product(S: Array, factor: Array, name: str) -> Array:
     """Return S times a factor of a model, of the dtype of S; ValueError if it is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -81,10 +73,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         """Result of the last fit, with its receipt; it shares the arrays of the attributes."""
         receipt = getattr(self, "receipt_", None)
         if receipt is None:
-            raise AttributeError(
-                f"{type(self).__name__} has a factorization_ after fit only, not after partial_fit "
-                "or on a cluster."
-            )
+            raise AttributeError(f"{type(self).__name__} has a factorization_ only after fit.")
         return Factorization(
             self.representation_,
             self.components_,
@@ -194,10 +183,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def _keep(
         self, result: Factorization, inputs: Mapping[str, Any] | None = None, **attributes: Any
     ) -> None:
-        """Set the attributes of a fit, and warn if it has not converged.
-
-        Fingerprints of further `inputs` are added to the receipt.
-        """
+        """Set the attributes of a fit, and further inputs of its receipt; warn unless converged."""
         of_batches = ("_online", "_offset", "_weight_of_labeled")
         for earlier in (*of_batches, "refitted_label_components_", "topic_names_", "receipt_"):
             self.__dict__.pop(earlier, None)

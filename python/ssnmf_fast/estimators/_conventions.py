@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from copy import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
@@ -14,7 +13,6 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
     check_consistent_length,
-    check_is_fitted,
 )
 
 from .._common.arrays import Array, Seed
@@ -71,28 +69,6 @@ class Estimator(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = self._allow_nan
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def _claim(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim | None:
-        """Return what :func:`ssnmf_fast.verify` checks; None without a receipt."""
-        name = type(self).__name__
-        if not self._verifiable:
-            raise TypeError(f"verify is not available for {name}: it keeps no receipt of its fit.")
-        check_is_fitted(self)
-        arguments = signature(self.fit).parameters.keys() - {"X", "y"}
-        parameters = self.get_params(deep=False).keys()
-        unknown = sorted(given.keys() - arguments - parameters)
-        if unknown:
-            raise TypeError(
-                f"{name}.fit has no argument {unknown[0]!r}; valid arguments are "
-                f"{', '.join(sorted(arguments))}, and the parameters of the estimator."
-            )
-        if not hasattr(self, "receipt_"):
-            return None
-        model = copy(self)  # parameters that files do not keep are given again
-        for key in given.keys() & parameters:
-            setattr(model, key, given[key])
-        of_fit = {key: value for key, value in given.items() if key in arguments}
-        return model._claim_of(X, y, of_fit, threads)
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         """Return the parameters that a function has too."""

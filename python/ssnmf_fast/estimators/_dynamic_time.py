@@ -32,7 +32,7 @@ from .._models.online import Stream
 from .._models.represent import represent
 from .._solver.losses import loss_named
 from .._solver.result import sizes_of
-from ._base import count_copies
+from .._topics import count_copies
 
 _NEAR = 0.75  # of the number of slices: more topics than that become slices
 _FEW_TOPICS = 4  # and not too many to see at a glance what they are

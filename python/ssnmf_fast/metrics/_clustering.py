@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, MatrixLike
 from .._data.border import check_option, check_real
 from ._sparsity import (
     column_shares,
@@ -56,7 +56,11 @@ class TopicMatching:
 
 
 def jaccard_similarity(
-    S: Any, truth: Any, *, normalize: Normalization = "rows", unlabeled: Any = "auto"
+    S: MatrixLike,
+    truth: MatrixLike,
+    *,
+    normalize: Normalization = "rows",
+    unlabeled: object = "auto",
 ) -> Array:
     r"""Return the weighted Jaccard similarity of every topic and every true class.
 
@@ -114,12 +118,12 @@ def jaccard_similarity(
 
 
 def match_topics(
-    S: Any,
-    truth: Any,
+    S: MatrixLike,
+    truth: MatrixLike,
     *,
     normalize: Normalization = "rows",
     threshold: float = 0.1,
-    unlabeled: Any = "auto",
+    unlabeled: object = "auto",
 ) -> TopicMatching:
     """Pair topics and true classes one to one, for the largest sum of Jaccard similarities.
 
@@ -174,7 +178,9 @@ def match_topics(
     )
 
 
-def _similarities(S: Any, truth: Any, normalize: Any, unlabeled: Any) -> tuple[Array, Array]:
+def _similarities(
+    S: MatrixLike, truth: MatrixLike, normalize: Normalization, unlabeled: object
+) -> tuple[Array, Array]:
     scale = _NORMALIZATIONS[check_option(normalize, "normalize", tuple(_NORMALIZATIONS))]
     representation = read_matrix(S, "S", "samples", "topics")
     members = read_memberships(truth, representation.shape[0], unlabeled)
@@ -187,7 +193,7 @@ def _similarities(S: Any, truth: Any, normalize: Any, unlabeled: Any) -> tuple[A
     return similarity, members.classes
 
 
-def _shared(found: Any, true: Any) -> Array:
+def _shared(found: Matrix, true: sp.csc_array) -> Array:
     """Sums of min(u, v), (r, k): only samples where v is not zero have a part."""
     shared = np.zeros((found.shape[1], true.shape[1]))
     for topic, (begin, end) in enumerate(zip(true.indptr[:-1], true.indptr[1:], strict=True)):
@@ -221,11 +227,11 @@ class ClusteringScore:
 
 
 def clustering_score(
-    S: Any,
-    truth: Any,
+    S: MatrixLike,
+    truth: MatrixLike,
     *,
     assignment: Literal["hard", "soft"] = "hard",
-    unlabeled: Any = "auto",
+    unlabeled: object = "auto",
 ) -> ClusteringScore:
     r"""Score how much of a true class each topic holds.
 
@@ -299,7 +305,7 @@ def clustering_score(
     )
 
 
-def _largest_only(S: Any) -> sp.csr_array:
+def _largest_only(S: Matrix) -> sp.csr_array:
     """Return a 1 at the largest entry of every row that is not zero."""
     rows, topics = [], []
     for numbers, block in row_blocks(S):

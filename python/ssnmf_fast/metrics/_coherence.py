@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import nfc, short
 from .._data.border import check_integer, check_option, check_shape
 from .._topics import names_of
@@ -18,7 +19,7 @@ from ._topics import TopicScore, check_columns, check_words, leading_terms, read
 _ENTRIES_AT_ONCE = 1 << 20
 
 
-def of_documents(X: Any, needed: Array) -> sp.csc_array:
+def of_documents(X: Matrix, needed: Array) -> sp.csc_array:
     """Return 1 where a document, a row of X, holds a needed term, a column."""
     chosen = sp.csc_array(X[:, needed])
     occurs = sp.csc_array(
@@ -58,7 +59,7 @@ def of_windows(
         yield _together(parts, n_windows, len(words))
 
 
-def _checked(texts: Any) -> Iterable[Any]:
+def _checked(texts: object) -> Iterable[Any]:
     if isinstance(texts, str) or not isinstance(texts, Iterable):
         raise TypeError(
             f"texts must be an iterable of sequences of tokens; got {type(texts).__name__}."
@@ -66,7 +67,7 @@ def _checked(texts: Any) -> Iterable[Any]:
     return texts
 
 
-def _numbers(text: Any, place: int, number_of: dict[str, int]) -> Array:
+def _numbers(text: Iterable[str], place: int, number_of: dict[str, int]) -> Array:
     """Return the number of every token, -1 for those that are not needed."""
     if isinstance(text, str):
         raise TypeError(
@@ -93,13 +94,13 @@ _TINY = 1e-12  # of the paper of C_V, beside probabilities in logarithms
 
 
 def topic_coherence(
-    X: Any = None,
-    components: Any = None,
+    X: MatrixLike | None = None,
+    components: MatrixLike | None = None,
     *,
-    texts: Any = None,
-    feature_names: Any = None,
+    texts: Iterable[Iterable[str]] | None = None,
+    feature_names: npt.ArrayLike | None = None,
     window: int | None = 110,
-    terms: Any = None,
+    terms: Sequence[Sequence[int | str]] | None = None,
     n_terms: int = 10,
     measure: Literal["npmi", "umass", "c_v"] = "npmi",
 ) -> TopicScore:
@@ -229,7 +230,12 @@ def topic_coherence(
     return TopicScore(float(per_topic.mean()), per_topic)
 
 
-def _columns_of(components: Any, terms: Any, n_terms: int, width: int) -> list[list[Any]]:
+def _columns_of(
+    components: MatrixLike | None,
+    terms: Sequence[Sequence[int | str]] | None,
+    n_terms: int,
+    width: int,
+) -> list[list[Any]]:
     """Return the columns of every topic's terms."""
     if components is None:
         return check_columns(terms, width)
@@ -238,7 +244,12 @@ def _columns_of(components: Any, terms: Any, n_terms: int, width: int) -> list[l
     return leading_terms(A, n_terms, 2)
 
 
-def _words_of(components: Any, terms: Any, n_terms: int, feature_names: Any) -> list[list[Any]]:
+def _words_of(
+    components: MatrixLike | None,
+    terms: Sequence[Sequence[int | str]] | None,
+    n_terms: int,
+    feature_names: npt.ArrayLike | None,
+) -> list[list[Any]]:
     """Return the words of every topic's terms."""
     if components is None:
         return check_words(terms)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from .._common.arrays import MatrixLike
 from .._labels import ClassLabels, Indicators, is_indicator
 
 
-def labeled_scorer(scoring: Any = "accuracy", *, unlabeled: Any = "auto") -> Callable[..., float]:
+def labeled_scorer(
+    scoring: str | Callable[..., float] = "accuracy", *, unlabeled: object = "auto"
+) -> Callable[..., float]:
     """Return a scorer that leaves out unlabeled samples, for tools of scikit-learn.
 
     A metric such as F takes -1 in `y`, which marks unlabeled samples, as a class of its own, and
@@ -52,7 +55,14 @@ def labeled_scorer(scoring: Any = "accuracy", *, unlabeled: Any = "auto") -> Cal
     return partial(_score_labeled, scorer=get_scorer(scoring), unlabeled=unlabeled)
 
 
-def _score_labeled(estimator: Any, X: Any, y: Any, *, scorer: Any, unlabeled: Any) -> float:
+def _score_labeled(
+    estimator: object,
+    X: MatrixLike,
+    y: npt.ArrayLike,
+    *,
+    scorer: Callable[..., float],
+    unlabeled: object,
+) -> float:
     from sklearn.utils import _safe_indexing
 
     if is_indicator(y):

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import short
 from .._data.arrays import entry_rows, unmask, with_values
 from .._data.border import check_matrix, check_shape
@@ -20,7 +21,9 @@ from .._labels import ClassLabels, label_vector, unmask_labels
 _BLOCK_ENTRIES = 1 << 21
 
 
-def read_matrix(Z: Any, name: str, rows: str, columns: str, *, allow_negative: bool = False) -> Any:
+def read_matrix(
+    Z: MatrixLike, name: str, rows: str, columns: str, *, allow_negative: bool = False
+) -> Any:
     """Return a finite float64 ndarray or CSR array of at least one row and one column.
 
     It may share memory with `Z` and must not be written to.
@@ -34,7 +37,7 @@ def read_matrix(Z: Any, name: str, rows: str, columns: str, *, allow_negative: b
     return matrix
 
 
-def as_array(values: Any) -> Array:
+def as_array(values: object) -> Array:
     """Return an array, of objects where the lengths of the rows differ; None for masked entries."""
     try:
         return np.asarray(unmask_labels(values))
@@ -42,7 +45,7 @@ def as_array(values: Any) -> Array:
         return np.asarray(values, dtype=object)
 
 
-def column_sums(Z: Any) -> Array:
+def column_sums(Z: Matrix) -> Array:
     """Return the sums of the columns, (m,)."""
     return np.asarray(Z.sum(axis=0), dtype=np.float64).ravel()
 
@@ -77,7 +80,9 @@ def row_blocks(Z: Any, rows: Array | None = None) -> Iterator[tuple[Array, Array
         yield some, block.toarray() if sp.issparse(block) else block
 
 
-def read_classes(labels: Any, name: str, n_samples: int | None, unlabeled: Any) -> ClassLabels:
+def read_classes(
+    labels: npt.ArrayLike, name: str, n_samples: int | None, unlabeled: object
+) -> ClassLabels:
     """Check labels; None, NaN and the marker `unlabeled` stand for no label."""
     vector = label_vector(labels, name)
     if n_samples is not None and len(vector) != n_samples:
@@ -105,12 +110,12 @@ class Memberships:
     matrix: sp.csr_array
     classes: Array
 
-    def of(self, S: Any) -> Any:
+    def of(self, S: Matrix) -> Any:
         """Return the rows of a matrix that belong to these samples."""
         return S if self.samples is None else S[self.samples]
 
 
-def read_memberships(truth: Any, n_samples: int, unlabeled: Any) -> Memberships:
+def read_memberships(truth: MatrixLike, n_samples: int, unlabeled: object) -> Memberships:
     """Read labels (n,), or memberships (n, k), dense or sparse."""
     if not sp.issparse(truth) and np.ndim(as_array(truth)) != 2:
         array = as_array(truth)
@@ -153,7 +158,7 @@ class InterLabelSparsity:
     classes: Array
 
 
-def hoyer_sparsity(x: Any) -> float:
+def hoyer_sparsity(x: MatrixLike) -> float:
     r"""Return Hoyer's sparsity of a vector, or of all entries of a matrix.
 
     :math:`(\sqrt n - \|x\|_1 / \|x\|_2) / (\sqrt n - 1)` of n entries ([1]_, equation 12; [2]_): 1
@@ -203,7 +208,9 @@ def hoyer_sparsity(x: Any) -> float:
     return float(_sparsity(entries.reshape(1, -1), n_entries)[0])
 
 
-def inter_label_sparsity(S: Any, labels: Any, *, unlabeled: Any = "auto") -> InterLabelSparsity:
+def inter_label_sparsity(
+    S: MatrixLike, labels: npt.ArrayLike, *, unlabeled: object = "auto"
+) -> InterLabelSparsity:
     """Return how few classes use each topic: the sparsity of the class sums of S.
 
     Row sums of S over the samples of each class make a matrix of topics and classes ([1]_, equation

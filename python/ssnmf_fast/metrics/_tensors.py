@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from .._common.arrays import Array
 from .._data.border import check_factor, check_vector
-from .._data.tensors import SparseTensor, Tensor, check_tensor, depth, distinct
+from .._data.tensors import SparseTensor, Tensor, TensorLike, check_tensor, depth, distinct
 from .._data.threads import one_blas_thread
 from .._solver.result import dense_model
 from .._solver.starts import given_factors
@@ -43,7 +43,7 @@ def check_cp_model(model: Any, name: str) -> tuple[Array, list[Array]]:
     return weights, factors
 
 
-def factor_match_score(A: Any, B: Any, *, consider_weights: bool = True) -> float:
+def factor_match_score(A: object, B: object, *, consider_weights: bool = True) -> float:
     r"""Return how well two CP models agree: the mean similarity of matched components.
 
     Components are paired one to one (Kuhn-Munkres) for the largest sum of
@@ -116,7 +116,7 @@ def factor_match_score(A: Any, B: Any, *, consider_weights: bool = True) -> floa
     return float(similarity[matched].mean())
 
 
-def _directions(model: Any, name: str) -> tuple[list[Array], Array]:
+def _directions(model: object, name: str) -> tuple[list[Array], Array]:
     """Return factors with columns of norm 1 and the logarithms of the sizes of the components.
 
     Of components that vanish all of these are 0.
@@ -144,7 +144,7 @@ _LEAST = 1 << 12  # entries of a sparse tensor at a time
 
 
 @one_blas_thread()
-def core_consistency(result: Any, X: Any) -> float:
+def core_consistency(result: object, X: TensorLike) -> float:
     r"""Return how nearly a tensor has the structure of a CP model, in percent (CORCONDIA).
 
     With the factors fixed, the core that fits X best in the least squares sense,

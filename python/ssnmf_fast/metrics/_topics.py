@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, MatrixLike
 from .._common.text import nfc, short
 from .._data.border import check_integer, check_real
 from ._sparsity import column_sums, read_matrix, row_blocks, row_shares
@@ -31,7 +31,7 @@ class TopicScore:
     per_topic: Array
 
 
-def leading_terms(A: npt.ArrayLike, n_terms: Any, least: int) -> list[list[int]]:
+def leading_terms(A: npt.ArrayLike, n_terms: int, least: int) -> list[list[int]]:
     """Return the columns of the largest weights above 0, in falling order, of every row.
 
     A topic with fewer than the `least` number of them is refused.
@@ -51,12 +51,12 @@ def leading_terms(A: npt.ArrayLike, n_terms: Any, least: int) -> list[list[int]]
     return topics
 
 
-def read_components(components: Any) -> Any:
+def read_components(components: MatrixLike) -> Any:
     """Return a dictionary, (r, m)."""
     return read_matrix(components, "components", "topics", "terms")
 
 
-def check_columns(terms: Any, n_features: int) -> list[list[int]]:
+def check_columns(terms: object, n_features: int) -> list[list[int]]:
     """Return the columns of every topic, as given, or raise a clear error."""
     topics = []
     for number, topic in enumerate(_listed(terms, "integers")):
@@ -66,7 +66,7 @@ def check_columns(terms: Any, n_features: int) -> list[list[int]]:
     return topics
 
 
-def check_words(terms: Any) -> list[list[str]]:
+def check_words(terms: object) -> list[list[str]]:
     """Return the words of every topic, as given, or raise a clear error."""
     topics = _listed(terms, "words")
     for number, topic in enumerate(topics):
@@ -110,7 +110,7 @@ def _check_different(topic: list[Any], number: int) -> None:
         )
 
 
-def topic_diversity(components: Any, *, n_terms: int = 25) -> TopicScore:
+def topic_diversity(components: MatrixLike, *, n_terms: int = 25) -> TopicScore:
     """Return the share of different terms among the top terms of all topics.
 
     This is the topic diversity of [1]_: 1 if no term is among the top terms of two topics.
@@ -156,7 +156,9 @@ def topic_diversity(components: Any, *, n_terms: int = 25) -> TopicScore:
     return TopicScore(float(np.count_nonzero(counts) / counts.sum()), per_topic)
 
 
-def topic_exclusivity(components: Any, *, n_terms: int = 10, weight: float = 0.7) -> TopicScore:
+def topic_exclusivity(
+    components: MatrixLike, *, n_terms: int = 10, weight: float = 0.7
+) -> TopicScore:
     r"""Return how much the top terms of a topic are its own: FREX.
 
     Rows of `components` are divided by their sums.  With :math:`E` the share of a topic in the

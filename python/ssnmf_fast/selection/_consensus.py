@@ -13,8 +13,9 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_samples
 from sklearn.metrics.pairwise import euclidean_distances
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Seed
 from .._common.warn import warn_user
+from .._data.arrays import DataLike
 from .._data.border import CleanMatrix, check_data, check_observers
 from .._data.threads import limited_openmp, resolve_threads
 from .._linalg.operators import unit_rows
@@ -22,6 +23,7 @@ from .._models.many_starts import fit_starts
 from .._models.represent import objective, represent
 from .._solver.loop import verbose_progress
 from .._solver.result import FitState
+from .._solver.weights import WeightsLike
 from .._topics import divide_by_sums
 from ._consensus_result import DROPPED, Consensus, regression_scores, shares_together
 from ._starts import Fits, KeptStarts, Recipe, Start, start_of
@@ -31,21 +33,21 @@ _DIGITS = 6  # to which spectra are compared
 
 
 def consensus(
-    X: Any,
+    X: DataLike,
     n_components: int,
     *,
     n_starts: int = 100,
     loss: str | float = "frobenius",
     distance_threshold: float = 0.5,
     neighborhood_fraction: float = 0.3,
-    X_weights: Any = None,
+    X_weights: WeightsLike = None,
     max_iter: int = 1000,
     tol: float = 1e-5,
     init: Literal["random", "least-squares", "random-acol"] = "random",
     folder: str | PathLike[str] | None = None,
     n_jobs: int | None = None,
     n_threads: int | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
     verbose: int = 0,
 ) -> Consensus:
     """Factorize X from many random starts, and return the components that they agree on.
@@ -133,7 +135,12 @@ def consensus(
 
 
 def agreement(
-    X: Any, recipe: Recipe, fits: Fits, folder: Any, n_threads: int | None, verbose: int
+    X: DataLike,
+    recipe: Recipe,
+    fits: Fits,
+    folder: str | PathLike[str] | None,
+    n_threads: int | None,
+    verbose: int,
 ) -> Consensus:
     """Return the consensus of starts that `fits` fits."""
     check_observers(None, verbose)

@@ -10,17 +10,19 @@ from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.replacement import Replacement
 from .._common.saved import COUNT, Saved, Table
-from .._data.arrays import refuse_on_disk
+from .._data.arrays import DataLike, refuse_on_disk
 from .._data.border import check_matrix
 from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread, resolve_threads
 from .._models.represent import represent
+from .._solver.weights import WeightsLike
 from .._topics import Topics, divide_by_sums, make_topics, names_of
 from ..plotting import clustergram
 from ..plotting._style import check_names
@@ -33,7 +35,7 @@ Names = Sequence[Any]
 Tables = dict[str, tuple[Names, Names, Array]]  # names of rows and of columns, and the values
 
 
-def check_file_name(name: Any, argument: str) -> str:
+def check_file_name(name: object, argument: str) -> str:
     """Return the begin of the names of files, or raise an error if it leads elsewhere."""
     if not isinstance(name, str):
         raise TypeError(f"{argument} must be text; got {name!r:.100} ({type(name).__name__}).")
@@ -46,7 +48,12 @@ def check_file_name(name: Any, argument: str) -> str:
 
 
 def tables_of(
-    consensus: Consensus, *, feature_names: Any, sample_names: Any, tpm: Any, tpm_names: Any
+    consensus: Consensus,
+    *,
+    feature_names: npt.ArrayLike | None,
+    sample_names: npt.ArrayLike | None,
+    tpm: MatrixLike | None,
+    tpm_names: npt.ArrayLike | None,
 ) -> Tables:
     """Return what cNMF writes, by the kinds of its files; components have numbers from 1."""
     (r, m), n = consensus.components.shape, len(consensus.usage)
@@ -97,7 +104,7 @@ _LEAST_VARIANCE = 1e-12  # as in cNMF: constant features have scores of 0
 _ROWS = 4096  # of dense data at a time
 
 
-def _blocks(X: Any) -> Iterator[tuple[slice, Any]]:
+def _blocks(X: Matrix | CsrFile) -> Iterator[tuple[slice, Any]]:
     """Give a clean matrix as blocks of rows."""
     if isinstance(X, CsrFile):
         yield from X.blocks()
@@ -109,7 +116,7 @@ def _blocks(X: Any) -> Iterator[tuple[slice, Any]]:
 
 
 @one_blas_thread()
-def regression_scores(X: Any, usage: Array) -> Array:
+def regression_scores(X: Matrix | CsrFile, usage: Array) -> Array:
     """Return coefficients of the least squares of z-scored features on usages, (r, m).
 
     Missing entries count as their feature's mean, whose z-score is 0.
@@ -127,7 +134,7 @@ def regression_scores(X: Any, usage: Array) -> Array:
     return np.asarray(np.linalg.lstsq(usage.T @ usage, products, rcond=None)[0])
 
 
-def _moments(X: Any) -> tuple[Array, Array]:
+def _moments(X: Matrix | CsrFile) -> tuple[Array, Array]:
     """Return means and variances of the columns, of the entries that are not missing, (m,)."""
     counts, sums = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for _, block in _blocks(X):
@@ -149,7 +156,7 @@ def _moments(X: Any) -> tuple[Array, Array]:
     return means, squares / counts
 
 
-def _by_column(block: Any, values: Array) -> Array:
+def _by_column(block: sp.csr_array, values: Array) -> Array:
     return np.bincount(block.indices, weights=values, minlength=block.shape[1])
 
 
@@ -263,7 +270,7 @@ class Consensus:
             f"{stable}, {spectra}, error {self.error:.6g})"
         )
 
-    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
+    def topics(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10) -> Topics:
         """Return the features of largest `scores` of each component, which mark it.
 
         Parameters
@@ -279,7 +286,9 @@ class Consensus:
         """
         return make_topics(self.scores, feature_names, n_terms)
 
-    def transform(self, X: Any, *, X_weights: Any = None, n_threads: int | None = None) -> Array:
+    def transform(
+        self, X: MatrixLike, *, X_weights: WeightsLike = None, n_threads: int | None = None
+    ) -> Array:
         """Return the usages of new samples, as :func:`represent` fits them to the components.
 
         Parameters
@@ -295,10 +304,10 @@ class Consensus:
         -------
         ndarray, shape (n_new, r)
         """
-        given = {"loss": self.loss, "X_weights": X_weights, "n_threads": n_threads}
-        return represent(X, self.components, **given)
+        loss: Any = self.loss
+        return represent(X, self.components, loss=loss, X_weights=X_weights, n_threads=n_threads)
 
-    def scores_of(self, Y: Any, *, n_threads: int | None = None) -> Array:
+    def scores_of(self, Y: DataLike, *, n_threads: int | None = None) -> Array:
         """Return `scores` of other features of the same samples, such as all genes.
 
         Parameters
@@ -315,7 +324,7 @@ class Consensus:
         """
         return regression_scores(self._of_samples(Y, resolve_threads(n_threads)), self.usage)
 
-    def components_of(self, Y: Any, *, n_threads: int | None = None) -> Array:
+    def components_of(self, Y: DataLike, *, n_threads: int | None = None) -> Array:
         """Return the components in units of other features of the same samples, such as all genes.
 
         They are the best nonnegative ones for `shares`, by the loss of the fits.
@@ -344,10 +353,10 @@ class Consensus:
         folder: str | PathLike[str],
         name: str = "consensus",
         *,
-        feature_names: Any = None,
-        sample_names: Any = None,
-        tpm: Any = None,
-        tpm_names: Any = None,
+        feature_names: npt.ArrayLike | None = None,
+        sample_names: npt.ArrayLike | None = None,
+        tpm: MatrixLike | None = None,
+        tpm_names: npt.ArrayLike | None = None,
     ) -> list[Path]:
         """Write tables, separated by tabs, with the names that cNMF gives its files.
 
@@ -381,7 +390,7 @@ class Consensus:
         tables = tables_of(self, **names, tpm=tpm, tpm_names=tpm_names)
         return write_tables(Path(folder), name, self.distance_threshold, tables)
 
-    def _of_samples(self, Y: Any, threads: int) -> Any:
+    def _of_samples(self, Y: DataLike, threads: int) -> Any:
         clean = Y if isinstance(Y, CsrFile) else check_matrix(Y, "Y", n_threads=threads)
         if clean.shape[0] != len(self.usage):
             raise ValueError(

@@ -9,15 +9,19 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
-from .._common.arrays import Array
+from .._common.arrays import Array, MatrixLike
 from .._common.warn import IDLE, quietly
+from .._data.arrays import DataLike
 from .._data.border import CleanMatrix, check_data
 from .._data.threads import Stop, limited_openmp, resolve_jobs, resolve_threads, run_side_by_side
 from .._linalg.operators import unit_rows
 from .._models.many_starts import fit_starts
 from .._solver.loop import verbose_progress
 from .._solver.result import FitState
+from .._solver.weights import WeightsLike
 from ..estimators._bayesian import BayesianBase, BayesianNMF
 from ..metrics import core_consistency, factor_match_score
 from ._consensus import clusters_of, distances_between
@@ -96,7 +100,12 @@ def _far_from_best(errors: Array) -> Array:
 
 
 def bounds(
-    X: Any, y: Any, model: Any, given: dict[str, Any], search: Search, rng: np.random.Generator
+    X: MatrixLike,
+    y: npt.ArrayLike | None,
+    model: BaseEstimator | None,
+    given: dict[str, Any],
+    search: Search,
+    rng: np.random.Generator,
 ) -> tuple[Array, Any]:
     """Return the bound of a Bayesian model for every rank and start, and the best model."""
     model = BayesianNMF() if model is None else model
@@ -122,7 +131,7 @@ def bounds(
 
 
 def stabilities(
-    X: Any, X_weights: Any, fits: Fits, search: Search, rng: np.random.Generator
+    X: DataLike, X_weights: WeightsLike, fits: Fits, search: Search, rng: np.random.Generator
 ) -> Array:
     """Return the mean silhouette of the components of all starts for every rank, (ranks, 1)."""
     if search.ranks[0] < 2 or search.n_starts < 2:
@@ -176,7 +185,7 @@ def _whole(data: Data, fits: Fits, consistency: bool) -> Run:
 
 
 def core_consistencies(
-    data: Data, X_weights: Any, fits: Fits, search: Search, rng: np.random.Generator
+    data: Data, X_weights: WeightsLike, fits: Fits, search: Search, rng: np.random.Generator
 ) -> Array:
     """Return the core consistency of the best fit to the whole tensor, (ranks, 1)."""
     if X_weights is not None:

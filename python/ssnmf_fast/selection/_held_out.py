@@ -10,17 +10,19 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import clone, is_regressor
+from sklearn.base import BaseEstimator, clone, is_regressor
 
-from .._common.arrays import Array
-from .._data.arrays import as_array, entry_rows, refuse_on_disk
+from .._common.arrays import Array, LossName
+from .._data.arrays import DataLike, as_array, entry_rows, refuse_on_disk
 from .._data.border import CleanMatrix, check_data, check_integer, check_real
 from .._data.tensors import (
     Coordinates,
     RowProducts,
     SparseTensor,
     Tensor,
+    TensorLike,
     check_tensor,
     coordinate_parts,
 )
@@ -30,7 +32,8 @@ from .._models.factorize import factorize, factorize_tensor
 from .._models.represent import objective
 from .._solver.build import as_weights, build_tensor_term, build_term
 from .._solver.losses import FROBENIUS, KULLBACK_LEIBLER, loss_named
-from .._solver.weights import ByMode, Outer, Weights, entries_at
+from .._solver.result import FitState
+from .._solver.weights import ByMode, Outer, Weights, WeightsLike, entries_at
 
 # Places held out at most: fits to sparse data go over them in every iteration, zeros among them.
 MOST_PLACES = 1 << 22
@@ -78,7 +81,7 @@ class Fits:
     init: str = "auto"  # of tensors
 
     @classmethod
-    def checked(cls, estimator: Any, tensor: bool, **given: Any) -> Fits:
+    def checked(cls, estimator: BaseEstimator | None, tensor: bool, **given: object) -> Fits:
         """Return the fits for an estimator, or for a loss, `max_iter` and `tol`."""
         given = {name: value for name, value in given.items() if value is not None}
         if estimator is None:
@@ -116,7 +119,14 @@ class Fits:
         return self
 
     def fit(
-        self, X: Any, X_weights: Any, y: Any, rank: int, seed: int, threads: int, stop: Stop
+        self,
+        X: Any,
+        X_weights: WeightsLike,
+        y: npt.ArrayLike | None,
+        rank: int,
+        seed: int,
+        threads: int,
+        stop: Stop,
     ) -> Fit:
         if self.estimator is not None:
             if isinstance(X_weights, Weights) and not X_weights.divisible:
@@ -130,7 +140,7 @@ class Fits:
             if self.tensor:
                 return Fit(model.factors_, model.weights_, value, model)
             return Fit((model.representation_, model.components_.T), None, value, model)
-        own = {"n_components": rank, "X_weights": X_weights, "random_state": seed}
+        own: dict[str, Any] = {"n_components": rank, "X_weights": X_weights, "random_state": seed}
         own |= {"n_threads": threads, "callback": stop, **self.settings}
         if self.tensor:
             cp = factorize_tensor(X, init=self.init, **own)
@@ -140,12 +150,19 @@ class Fits:
 
 
 def fit_copy(
-    estimator: Any, X: Any, y: Any, rank: int, seed: int, threads: int, stop: Stop, **given: Any
+    estimator: BaseEstimator,
+    X: Any,
+    y: npt.ArrayLike | None,
+    rank: int,
+    seed: int,
+    threads: int,
+    stop: Stop,
+    **given: object,
 ) -> Any:
     """Return a copy of an estimator, fitted with this rank and seed."""
     own = estimator.callback
 
-    def observe(state: Any) -> bool:
+    def observe(state: FitState) -> bool:
         return bool(own(state)) or stop(state)
 
     model = clone(estimator).set_params(
@@ -158,7 +175,7 @@ def fit_copy(
     return model.fit(*arguments, **given)
 
 
-def refuse_both(estimator: Any, given: dict[str, Any]) -> None:
+def refuse_both(estimator: BaseEstimator, given: dict[str, Any]) -> None:
     """Raise ValueError for parameters that the estimator has itself."""
     if given:
         names = ", ".join(given)
@@ -168,7 +185,7 @@ def refuse_both(estimator: Any, given: dict[str, Any]) -> None:
         )
 
 
-def require_no_start(estimator: Any) -> None:
+def require_no_start(estimator: BaseEstimator) -> None:
     """Raise ValueError for a start of arrays, which have one rank."""
     if not isinstance(estimator.init, str):
         raise ValueError(
@@ -186,7 +203,7 @@ class Data:
     tensor: bool
 
     @classmethod
-    def of_matrix(cls, X: Any, X_weights: Any, threads: int) -> Data:
+    def of_matrix(cls, X: DataLike, X_weights: WeightsLike, threads: int) -> Data:
         X = check_data(X, threads)
         refuse_on_disk(X, "criterion 'held-out' (other than 'stability')")
         if 0 in X.shape:
@@ -202,7 +219,7 @@ class Data:
         return cls(X, entries, as_weights(X_weights, "X_weights"), False)
 
     @classmethod
-    def of_tensor(cls, X: Any, X_weights: Any, threads: int) -> Data:
+    def of_tensor(cls, X: TensorLike, X_weights: WeightsLike, threads: int) -> Data:
         entries = check_tensor(X, "X")
         build_tensor_term(entries, X_weights, FROBENIUS, threads)  # checks the weights
         if isinstance(X_weights, Outer):
@@ -307,7 +324,7 @@ class HeldOut:
     marginals: Marginals
     tensor: bool
 
-    def measures(self, fit: Fit, loss: Any, threads: int) -> dict[str, float]:
+    def measures(self, fit: Fit, loss: LossName | float, threads: int) -> dict[str, float]:
         """Return the mean loss, "error", and for counts in a matrix the perplexity."""
         predicted, of_loss = self._predicted(fit), loss_named(loss, "loss")
         if of_loss.degree is not None and of_loss.degree <= 1:
@@ -343,7 +360,7 @@ class HeldOut:
             predicted = predicted * (sums / sums.sum())[places]
         return np.asarray(predicted)
 
-    def _mean_loss(self, predicted: Array, loss: Any, threads: int) -> float:
+    def _mean_loss(self, predicted: Array, loss: LossName | float, threads: int) -> float:
         weights = self.weights.astype(np.float64)
         total = objective(
             CleanMatrix(self.values.astype(np.float64)[:, None]),
@@ -367,7 +384,12 @@ class HeldOut:
 
 
 def splits(
-    data: Data, y: Any, fits: Fits, share: float, zeros: bool, rng: np.random.Generator
+    data: Data,
+    y: npt.ArrayLike | None,
+    fits: Fits,
+    share: float,
+    zeros: bool,
+    rng: np.random.Generator,
 ) -> Iterator[Run]:
     """Give one split after the other, without an end."""
     while True:
@@ -398,7 +420,11 @@ class HeldOutLabels(NamedTuple):
 
 
 def hold_out_labels(
-    y: Any, estimator: Any, n: int, share: float, rng: np.random.Generator
+    y: npt.ArrayLike,
+    estimator: BaseEstimator | None,
+    n: int,
+    share: float,
+    rng: np.random.Generator,
 ) -> HeldOutLabels:
     """Hold out a random share of the labels; each class keeps a labeled sample."""
     if is_regressor(estimator):
@@ -426,7 +452,7 @@ def hold_out_labels(
         seen = np.array(given, dtype=object)
         seen[rows] = None
         return HeldOutLabels(seen, rows, given[rows])
-    given = y.toarray() if sp.issparse(y) else as_array(y, "y")
+    given = as_array(y.toarray() if isinstance(y, (sp.sparray, sp.spmatrix)) else y, "y")
     seen = given.astype(np.float64)
     seen[rows] = np.nan
     return HeldOutLabels(seen, rows, given[rows])

@@ -8,13 +8,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Seed
 from .._common.optional import TABLES_HINT, require_package
 from .._common.text import short
 from .._data.border import check_integer, check_option, check_random_state, check_real
-from .._data.tensors import coordinate_parts, depth
+from .._data.tensors import TensorLike, coordinate_parts, depth
 from .._data.threads import resolve_threads
+from .._solver.weights import WeightsLike
 from ..estimators._cp import NonnegativeCP
 from ..plotting import rank_curve
 from ._criteria import (
@@ -28,6 +31,7 @@ from ._criteria import (
 from ._held_out import Data, Fits, splits
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
@@ -199,7 +203,7 @@ class RankChoice:
             from pandas import DataFrame
         return DataFrame(self.to_rows())
 
-    def plot(self, ax: Any = None) -> Figure:
+    def plot(self, ax: Axes | None = None) -> Figure:
         """Draw the scores against the ranks, by :func:`ssnmf_fast.plotting.rank_curve`.
 
         Parameters
@@ -215,24 +219,24 @@ class RankChoice:
 
 
 def choose_rank(
-    X: Any,
+    X: TensorLike,
     ranks: Iterable[int],
     *,
-    y: Any = None,
+    y: npt.ArrayLike | None = None,
     criterion: Criterion = "held-out",
-    estimator: Any = None,
+    estimator: BaseEstimator | None = None,
     loss: str | float | None = None,
     n_splits: int = 5,
     n_starts: int | None = None,
     validation_fraction: float = 0.1,
     mask_zeros: bool = True,
     rule: Rule = "near-best",
-    X_weights: Any = None,
+    X_weights: WeightsLike = None,
     max_iter: int | None = None,
     tol: float | None = None,
     n_jobs: int | None = None,
     n_threads: int | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
     verbose: int = 0,
 ) -> RankChoice:
     """Choose the number of components.
@@ -398,7 +402,7 @@ def choose_rank(
     return RankChoice.by_rule(tried, scores, criterion, rule, measures=measures)
 
 
-def _is_tensor(X: Any, estimator: Any) -> bool:
+def _is_tensor(X: Any, estimator: BaseEstimator | None) -> bool:
     """Return whether X has three modes or more, has coordinates, or is for NonnegativeCP."""
     if isinstance(estimator, NonnegativeCP):
         return True
@@ -406,7 +410,9 @@ def _is_tensor(X: Any, estimator: Any) -> bool:
     return n_modes > 2 or (not hasattr(X, "tocoo") and coordinate_parts(X, "X") is not None)
 
 
-def _check_tensor_arguments(y: Any, criterion: str, estimator: Any) -> None:
+def _check_tensor_arguments(
+    y: npt.ArrayLike | None, criterion: str, estimator: BaseEstimator | None
+) -> None:
     if y is not None:
         raise ValueError("y is not supported for tensors.")
     if criterion == "bound":
@@ -421,7 +427,7 @@ def _check_tensor_arguments(y: Any, criterion: str, estimator: Any) -> None:
         )
 
 
-def _checked_ranks(ranks: Any) -> tuple[int, ...]:
+def _checked_ranks(ranks: Iterable[int]) -> tuple[int, ...]:
     """Return ranks, sorted and without repeats."""
     if isinstance(ranks, (str, bytes)) or not isinstance(ranks, Iterable):
         raise TypeError(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._backend import dispatch
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, Seed
 from .._common.replacement import Replacement
 from .._common.saved import HEADER, NpzReader, header_array
 from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
@@ -53,12 +54,12 @@ class Recipe:
     @classmethod
     def checked(
         cls,
-        n_components: Any,
-        n_starts: Any,
-        distance_threshold: Any,
-        neighborhood_fraction: Any,
-        init: Any,
-        random_state: Any,
+        n_components: int,
+        n_starts: int,
+        distance_threshold: float,
+        neighborhood_fraction: float,
+        init: str,
+        random_state: Seed,
         fitting: dict[str, Any],
     ) -> Recipe:
         """Return settings that a user gave, or raise an error."""
@@ -104,7 +105,7 @@ _READABLE = (str, bool, int, float, type(None))
 class KeptStarts:
     """Fits of starts that are read from a folder where they are there, and kept there else."""
 
-    def __init__(self, folder: Any, fits: Fits) -> None:
+    def __init__(self, folder: str | PathLike[str], fits: Fits) -> None:
         self._folder = Path(folder)
         self._fits = fits
 
@@ -176,7 +177,7 @@ class KeptStarts:
             np.savez(file, **parts)
 
 
-def _key(X: Any, recipe: Recipe) -> dict[str, Any]:
+def _key(X: Matrix | CsrFile, recipe: Recipe) -> dict[str, Any]:
     """Return what a start depends on, but its seed."""
     settings = {
         name: value if isinstance(value, _READABLE) else input_fingerprint(value)
@@ -198,7 +199,7 @@ def _form(X: Any) -> str:
     return f"sparse, {digest(repr([*map(_hash, places)]))[:_SHORT]}"
 
 
-def _start(header: Any, parts: dict[str, Array]) -> Start:
+def _start(header: Mapping[str, Any], parts: dict[str, Array]) -> Start:
     """Return the start of a file, whose seal tells whether anything has changed."""
     told = {"key": header["key"], "objective": header["objective"]}
     if parts.keys() != {*_PARTS} or header["seal"] != _seal(told, parts):

@@ -5,11 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
+
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from .._backend.dispatch import LEVELS
 from .._common.text import short
+from .._data.tensors import TensorLike
 from .._data.threads import resolve_threads
 from .._models.receipts import INPUTS, TENSOR_INPUTS, Claim, Recomputed, claim_of, claim_of_tensor
 from .._solver.result import Factorization, History, Receipt, TensorFactorization
@@ -85,7 +92,7 @@ def _of_history(claim: Claim) -> list[str]:
     return found
 
 
-def _met(history: History, tol: Any) -> bool:
+def _met(history: History, tol: object) -> bool:
     """Whether the stopping rule may have been met at the end of a history."""
     if len(history) < 2 or not isinstance(tol, (int, float)) or not tol > 0:
         return False
@@ -166,7 +173,12 @@ class Verification:
 
 
 def verify(
-    result: Any, X: Any, y: Any = None, *, n_threads: int | None = None, **inputs: Any
+    result: Factorization | TensorFactorization | BaseEstimator,
+    X: TensorLike,
+    y: npt.ArrayLike | Mapping[int, npt.ArrayLike] | None = None,
+    *,
+    n_threads: int | None = None,
+    **inputs: object,
 ) -> Verification:
     """Check a result against its receipt and its data.
 
@@ -223,18 +235,22 @@ def verify(
     return Verification(*compare(claim))
 
 
-def _claim(result: Any, X: Any, y: Any, inputs: dict[str, Any], threads: int) -> Claim | None:
+def _claim(
+    result: Factorization | TensorFactorization | BaseEstimator,
+    X: TensorLike,
+    y: npt.ArrayLike | Mapping[int, npt.ArrayLike] | None,
+    inputs: dict[str, Any],
+    threads: int,
+) -> Claim | None:
     """Return the claim of a result; None without a receipt."""
-    if hasattr(result, "_claim"):  # an estimator
-        claim: Claim | None = result._claim(X, y, inputs, threads)
-        return claim
-    tensor = isinstance(result, TensorFactorization)
-    if not tensor and not isinstance(result, Factorization):
+    if isinstance(result, BaseEstimator):
+        return _claim_of_estimator(result, X, y, inputs, threads)
+    if not isinstance(result, (Factorization, TensorFactorization)):
         raise TypeError(
             f"verify is not available for {type(result).__name__}; expected a Factorization, a "
             "TensorFactorization or a fitted estimator."
         )
-    known = TENSOR_INPUTS if tensor else INPUTS
+    known = INPUTS if isinstance(result, Factorization) else TENSOR_INPUTS
     unknown = sorted(set(inputs) - set(known))
     if unknown:
         raise TypeError(
@@ -242,6 +258,32 @@ def _claim(result: Any, X: Any, y: Any, inputs: dict[str, Any], threads: int) ->
         )
     if result.receipt is None:
         return None
-    if tensor:
-        return claim_of_tensor(result, X, inputs if y is None else {"labels": y, **inputs}, threads)
-    return claim_of(result, X, {"Y": y, **inputs}, threads)
+    if isinstance(result, Factorization):
+        return claim_of(result, X, {"Y": y, **inputs}, threads)
+    return claim_of_tensor(result, X, inputs if y is None else {"labels": y, **inputs}, threads)
+
+
+def _claim_of_estimator(
+    model: BaseEstimator, X: TensorLike, y: object, inputs: dict[str, Any], threads: int
+) -> Claim | None:
+    """Return the claim of the factorization of an estimator; None without a receipt."""
+    name = type(model).__name__
+    if not getattr(model, "_verifiable", False):
+        raise TypeError(f"verify is not available for {name}: it keeps no receipt of its fit.")
+    check_is_fitted(model)
+    arguments = signature(model.fit).parameters.keys() - {"X", "y"}
+    parameters = model.get_params(deep=False).keys()
+    unknown = sorted(inputs.keys() - arguments - parameters)
+    if unknown:
+        raise TypeError(
+            f"{name}.fit has no argument {unknown[0]!r}; valid arguments are "
+            f"{', '.join(sorted(arguments))}, and the parameters of the estimator."
+        )
+    if not hasattr(model, "receipt_"):
+        return None
+    model = copy(model)  # parameters that files do not keep are given again
+    for key in inputs.keys() & parameters:
+        setattr(model, key, inputs[key])
+    of_fit = {key: value for key, value in inputs.items() if key in arguments}
+    claim: Claim = model._claim_of(X, y, of_fit, threads)
+    return claim
