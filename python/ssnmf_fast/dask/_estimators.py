@@ -177,7 +177,7 @@ class OnCluster(FactorizationBase):
         arguments.pop("n_starts", None)
         return factorize(X, Y, client=X.client, checkpoint=X.checkpoint, **arguments)
 
-    def _represent(self, X: Data | Matrix, X_weights: RowWeights, **known: Array) -> Array:
+    def _represent(self, X: Data | Matrix, X_weights: Any, **known: Array) -> Array:
         if not isinstance(X, Data):
             weights: Any = X_weights
             return super()._represent(X, weights, **known)
