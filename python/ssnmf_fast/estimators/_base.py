@@ -31,7 +31,7 @@ from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, TensorFactorization, factorize
 from .._models.online import Stream
-from .._models.receipts import Claim, claim_of
+from .._models.receipts import Check, factorization_check
 from .._models.represent import explained_deviance, represent
 from .._models.variational import VariationalFit
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
@@ -57,7 +57,7 @@ class Estimator(TransformerMixin, BaseEstimator):
     _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, beside inherited
     receipt_: Receipt
     _verifiable: ClassVar[bool] = False
-    _claim_of: Callable[..., Claim]  # for X and y, arguments of fit and a number of threads
+    _check_of: Callable[..., Check]  # for X and y, arguments of fit and a number of threads
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Answer arguments of scikit-learn's NMF."""
@@ -81,7 +81,9 @@ class Estimator(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _claim(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim | None:
+    def _receipt_check(
+        self, X: Any, y: Any, given: Mapping[str, Any], threads: int
+    ) -> Check | None:
         """Return what :func:`ssnmf_fast.verify` checks; None without a receipt."""
         name = type(self).__name__
         if not self._verifiable:
@@ -101,7 +103,7 @@ class Estimator(TransformerMixin, BaseEstimator):
         for key in given.keys() & parameters:
             setattr(model, key, given[key])
         of_fit = {key: value for key, value in given.items() if key in arguments}
-        return model._claim_of(X, y, of_fit, threads)
+        return model._check_of(X, y, of_fit, threads)
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         """Return the parameters that a function has too."""
@@ -291,13 +293,13 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             receipt=receipt,
         )
 
-    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+    def _check_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Check:
         X = self._checked(X, reset=False)
         inputs = self._fit_inputs(X, y, **given)
-        claim = claim_of(self.factorization_, CleanMatrix(X), inputs, threads)
+        check = factorization_check(self.factorization_, CleanMatrix(X), inputs, threads)
         # A support that is not reproduced: zeros of the start, which stay, have its effect.
-        support = {k: v for k, v in claim.receipt.inputs.items() if k == "S_support"}
-        return replace(claim, inputs=support | claim.inputs)
+        support = {k: v for k, v in check.receipt.inputs.items() if k == "S_support"}
+        return replace(check, inputs=support | check.inputs)
 
     @property
     def n_components_(self) -> int:
