@@ -32,6 +32,26 @@ if TYPE_CHECKING:
         sf.LowRankImputer(5, gamma_min="auto")  # type: ignore[arg-type]
         assert_type(sf.NMF(3, loss="frobenius", random_state=0).score(X), float)
 
+    def check_that_wrong_parameters_are_errors(X: npt.NDArray[np.float64]) -> None:
+        sf.NMF("5")  # type: ignore[arg-type]
+        sf.NMF(5, beta_loss=3)  # type: ignore[call-arg]
+        sf.NMF(5, loss="kl")  # type: ignore[arg-type]
+        sf.NMF(5, solver="cd")  # type: ignore[arg-type]
+        sf.NMF(5, random_state="a")  # type: ignore[arg-type]
+        sf.SSNMFClassifier("5")  # type: ignore[arg-type]
+        sf.FewLabelsClassifier(n_components=5)  # type: ignore[call-arg]
+        sf.BayesianNMF("5")  # type: ignore[arg-type]
+        sf.NonnegativeCP(5, loss="kl")  # type: ignore[arg-type]
+        sf.DynamicTopics(5, loss="kl")  # type: ignore[arg-type]
+        sf.LowRankImputer(5, tol="a")  # type: ignore[arg-type]
+        sf.papers.SupervisedBayesianNMF("5")  # type: ignore[arg-type]
+        sf.factorize(X, n_components=2, loss="kl")  # type: ignore[arg-type]
+        sf.factorize(X, n_components=2, solver="cd")  # type: ignore[arg-type]
+        sf.factorize_tensor(X, n_components=2, loss="kl")  # type: ignore[arg-type]
+        sf.represent(X, X, loss="kl")  # type: ignore[arg-type]
+        sf.complete(X, method="als")  # type: ignore[arg-type]
+        sf.extend.relation("samples", "terms", X, loss="kl")  # type: ignore[arg-type]
+
 
 def test_wrong_types_are_errors_when_checked_and_when_run() -> None:
     X = np.eye(4)

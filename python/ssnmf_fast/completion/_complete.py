@@ -24,7 +24,7 @@ from .._data.border import (
 from .._data.threads import resolve_threads
 from .._solver.loop import verbose_progress
 from ._matrix_irls import MatrixIRLS
-from ._methods import check_method
+from ._methods import MethodName, check_method
 from ._noisy import BIAS_WEIGHTS
 from ._problem import Fit, Method, Problem
 from ._read import read_observed, warn_of_uninformed
@@ -38,7 +38,7 @@ def complete(
     *,
     observed: MatrixLike | None = None,
     shape: tuple[int, int] | None = None,
-    method: str | Method = "auto",
+    method: MethodName | Method = "auto",
     n_components: int | None = None,
     gamma_min: float | Literal["validate"] | None = None,
     biases: bool = False,

@@ -243,6 +243,9 @@ class StructuredIRLS(_Reweighted):
     dense: ClassVar[bool] = True
 
 
+MethodName = Literal[
+    "auto", "sirls", "structured-sirls", "irls", "structured-irls", "nnm", "structured-nnm"
+]
 METHODS: dict[str, type[Method]] = {
     "auto": MatrixIRLS,
     "sirls": SIRLS,

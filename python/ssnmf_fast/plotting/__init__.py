@@ -8,18 +8,16 @@ shows; it needs no display.
 from __future__ import annotations
 
 from ._components import tensor_components, term_bars
-from ._curves import convergence, objective_curve, singular_values
+from ._curves import objective_curve, singular_values, topics_over_time
 from ._images import image_grid
-from ._over_time import topics_over_time
 from ._ranks import clustergram, consensus_matrix, rank_curve, stability_by_rank
-from ._samples import representation_map
+from ._tables import representation_map
 from ._topics import class_map, label_map, topic_tree
 
 __all__ = [
     "class_map",
     "clustergram",
     "consensus_matrix",
-    "convergence",
     "image_grid",
     "label_map",
     "objective_curve",

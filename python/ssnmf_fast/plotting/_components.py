@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from ._style import (
     INK,
     check_names,
     complete_docstring,
+    count_along,
     figure,
     fitted,
     plain,
@@ -28,12 +28,13 @@ from ._style import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
 
 _TEXT = 8.0  # points
-# Inches: width of a page, height of a bar, room for a heading, below and above all charts.
-_PAGE, _BAR, _HEADING, _BELOW, _ABOVE = 11.0, 0.16, 0.36, 0.36, 0.36
+_PAGE, _BAR, _HEADING = 11.0, 0.16, 0.4  # inches: width of a page, heights of a bar and a heading
 
 
 @complete_docstring
@@ -90,83 +91,70 @@ def term_bars(
     n_terms = min(
         check_integer(n_terms, "n_terms", 1), max(1, *(len(real_terms(t)) for t in topics))
     )
-    if columns is None:
-        columns = _default_columns(len(topics))
+    if columns is None:  # few places of the last row stay empty
+        few = len(topics) <= 5
+        columns = len(topics) if few else min((5, 4, 3), key=lambda count: -len(topics) % count)
     columns = min(check_integer(columns, "columns", 1), len(topics))
+    width = min(_PAGE / columns, 4.0)
+    bars = [real_terms(topic)[:n_terms] for topic in topics]
+    names = [[fitted(term, 0.6 * width, _TEXT) for term, _ in some] for some in bars]
+    beside = max(text_width(some, _TEXT) for some in names) + 0.1
     rows = -(-len(topics) // columns)
+    height = (_BAR * n_terms + _HEADING) * rows + 0.36 * (1 + (title is not None))
+    drawn = figure(width * columns, height)
+    layout: Any = drawn.get_layout_engine()
+    layout.set(w_pad=0.07, h_pad=0.06)
+    grid = drawn.subplots(rows, columns, squeeze=False).ravel()
     widest = max(max(t.weights, default=0.0) for t in topics) if common_scale else None
-    panel = min(_PAGE / columns, 4.0), _BAR * n_terms + _HEADING
-    size = panel[0] * columns, panel[1] * rows + _BELOW + (_ABOVE if title else 0)
-    drawn: Any = figure(*size)
-    drawn.set_layout_engine("none")  # all panels have the same measures
-    charts = [_Chart(topic, n_terms, 0.62 * panel[0]) for topic in topics]
-    names = max(text_width(chart.terms, _TEXT) for chart in charts) + 0.12
-    for number, chart in enumerate(charts):
-        row, column = divmod(number, columns)
-        left, bottom = column * panel[0], (rows - 1 - row) * panel[1] + _BELOW
-        _write(drawn, left + 0.04, bottom + panel[1] - 0.2, chart.heading(panel[0]), "left", 9)
-        box = left + names, bottom + 0.08, panel[0] - names - 0.12, panel[1] - _HEADING
-        chart.draw(drawn.add_axes((np.array(box) / (*size, *size)).tolist()), widest)
+    for axes, topic, some, terms in zip(grid, topics, bars, names, strict=False):
+        draw_bars(axes, [weight for _, weight in some], terms, n_terms, widest)
+        look = {"textcoords": "offset points", "fontsize": 9, "color": INK, "parse_math": False}
+        axes.annotate(
+            _heading(topic, width - 0.2), (0, 1), (-72 * beside, 6), "axes fraction", **look
+        )
+        if not some:
+            axes.text(0.05, 0.5, "no terms", transform=axes.transAxes, fontsize=_TEXT, color=GRAY)
+    for axes in grid[len(topics) :]:
+        axes.remove()
     scale = "all charts on the same scale" if common_scale else "each chart on its own scale"
-    _write(drawn, size[0] / 2, 0.14, f"weight of the term in the topic; {scale}", "center", 9)
-    if title:
-        _write(drawn, size[0] / 2, size[1] - 0.24, title, "center", 11)
-    return cast("Figure", drawn)
+    drawn.supxlabel(f"weight of the term in the topic; {scale}", color=INK, fontsize=9)
+    if title is not None:
+        drawn.suptitle(title, color=INK, fontsize=11, parse_math=False)
+    return drawn
 
 
-@dataclass(frozen=True)
-class _Chart:
-    """Bars of a topic, for at most `n_terms` terms whose names are at most `width` inches wide."""
-
-    topic: Topic
-    n_terms: int
-    width: float
-
-    @cached_property
-    def weights(self) -> list[float]:
-        """Those of terms that have a bar."""
-        return [weight for _, weight in real_terms(self.topic)[: self.n_terms]]
-
-    @cached_property
-    def terms(self) -> list[str]:
-        """Names of these terms."""
-        return [fitted(t, self.width, _TEXT) for t in self.topic.terms[: len(self.weights)]]
-
-    def heading(self, width: float) -> str:
-        """Number of the topic, and its name or else its largest class, in so many inches."""
-        text = f"topic {self.topic.topic}"
-        if self.topic.name:
-            return fitted(f"{text}: {self.topic.name}", width - 0.2, 9)
-        if not self.topic.leading:
-            return text
-        label, share = self.topic.leading[0]
-        end = f" {share:.0%}"
-        return fitted(f"{text}: {label}", width - 0.2 - text_width([end], 9), 9) + end
-
-    def draw(self, axes: Any, widest: float | None) -> None:
-        """Draw the bars; `widest` is the weight of one that is as long as the axes."""
-        places = np.arange(len(self.weights))
-        axes.barh(places, self.weights, height=0.72, color=ACCENT)
-        axes.set_yticks(places, self.terms, fontsize=_TEXT, color=INK, parse_math=False)
-        axes.set_ylim(self.n_terms - 0.5, -0.5)  # the largest is on top; all charts are as high
-        axes.set_xlim(0, widest or max(self.topic.weights, default=0.0) or 1.0)
-        axes.set_xticks([])
-        axes.tick_params(axis="y", length=0, pad=3)
-        axes.spines[["top", "right", "bottom"]].set_visible(False)
-        axes.spines["left"].set_color(GRAY)
-        if not self.weights:
-            where = {"transform": axes.transAxes, "va": "center", "color": GRAY}
-            axes.text(0.05, 0.5, "no terms", fontsize=_TEXT, **where)
+def _heading(topic: Topic, width: float) -> str:
+    """Return the number of a topic, and its name or else its largest class, in so many inches."""
+    text = f"topic {topic.topic}"
+    if topic.name:
+        return fitted(f"{text}: {topic.name}", width, 9)
+    if not topic.leading:
+        return text
+    label, share = topic.leading[0]
+    end = f" {share:.0%}"
+    return fitted(f"{text}: {label}", width - text_width([end], 9), 9) + end
 
 
-def _write(drawn: Any, x: float, y: float, text: str, side: str, size: float) -> None:
-    """Write at a place given in inches from the lower left, the base line of the text."""
-    width, height = drawn.get_size_inches()
-    look = {"ha": side, "va": "baseline", "fontsize": size, "color": INK, "parse_math": False}
-    drawn.text(x / width, y / height, text, **look)
+def draw_bars(
+    axes: Axes, values: ArrayLike, names: list[str], count: int, widest: float | None = None
+) -> None:
+    """Draw bars with names, the largest on top, in the room of `count` ones.
+
+    `widest` is the value of a bar that is as long as the axes; by default the largest one.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    places = np.arange(len(values))
+    axes.barh(places, values, height=0.72, color=ACCENT)
+    axes.set_yticks(places, names, fontsize=_TEXT, color=INK, parse_math=False)
+    axes.set_ylim(count - 0.5, -0.5)
+    axes.set_xlim(0, widest or float(values.max(initial=0.0)) or 1.0)
+    axes.set_xticks([])
+    axes.tick_params(axis="y", length=0, pad=3)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    axes.spines["left"].set_color(GRAY)
 
 
-def _check_topics(topics: Any) -> None:
+def _check_topics(topics: object) -> None:
     if not isinstance(topics, Topics):
         raise TypeError(
             "topics must be what topics() of a fitted model returns, or a slice of it; got "
@@ -183,15 +171,10 @@ def _check_topics(topics: Any) -> None:
             )
 
 
-def _default_columns(count: int) -> int:
-    """Columns that leave few places of the last row empty."""
-    return count if count <= 5 else min((5, 4, 3), key=lambda columns: -count % columns)
-
-
 KINDS = ("bars", "line", "largest")
 _FEW = 40  # entries of a mode that are drawn as bars
 _PANEL, _ROW, _NAMED_BAR = 2.3, 0.85, 0.15  # inches: width, least height, height of a named bar
-_NAMES = 1.5  # inches, at most, of names beside bars
+_NAMES = 1.5  # inches, at most, of names next to bars
 _ON_AXIS = 12  # names below bars
 
 
@@ -204,14 +187,8 @@ class _Mode:
     names: list[str] | None
     kind: str
 
-    def width(self, largest: Sequence[Array]) -> float:
-        """Return the width of its panels in inches; `largest` are entries of every component."""
-        if self.kind != "largest":
-            return _PANEL
-        return _PANEL / 2 + self.room(largest) + 0.1
-
     def room(self, largest: Sequence[Array]) -> float:
-        """Return how wide the names beside bars may be, in inches."""
+        """Return how wide the names next to bars may be, in inches."""
         return min(_NAMES, text_width([self.called(i) for some in largest for i in some], _TEXT))
 
     def called(self, entry: int) -> str:
@@ -229,7 +206,7 @@ def tensor_components(
     result: Any,
     *,
     mode_names: Sequence[str] | None = None,
-    entry_names: Mapping[int, Any] | None = None,
+    entry_names: Mapping[int, Sequence[object]] | None = None,
     kinds: Mapping[int, str] | None = None,
     max_components: int = 8,
     n_terms: int = 6,
@@ -263,7 +240,7 @@ def tensor_components(
     Raises
     ------
     TypeError, ValueError
-        For what is no CP model, if names do not match, or for an unknown mode or kind.
+        If `result` is not a CP model, names do not match, or a mode or kind is unknown.
 
     Notes
     -----
@@ -289,11 +266,14 @@ def tensor_components(
     shares = divide_by_sums(weights * np.prod([F.sum(axis=0) for F in factors], axis=0), axis=0)
     shown = np.argsort(-shares, kind="stable")[:count].tolist()
     largest = [[mode.largest(q, n_terms) for q in shown] for mode in modes]
-    widths = [mode.width(some) for mode, some in zip(modes, largest, strict=True)]
+    widths = [
+        _PANEL / 2 + mode.room(some) + 0.1 if mode.kind == "largest" else _PANEL
+        for mode, some in zip(modes, largest, strict=True)
+    ]
     named = [some for mode, some in zip(modes, largest, strict=True) if mode.kind == "largest"]
     bars = max((len(entries) for some in named for entries in some), default=0)
     height = max(_ROW, _NAMED_BAR * bars + 0.2)
-    drawn: Any = figure(sum(widths) + 1.3, height * count + 0.7 + 0.3 * (title is not None))
+    drawn = figure(sum(widths) + 1.3, height * count + 0.7 + 0.3 * (title is not None))
     grid = drawn.subplots(count, len(modes), squeeze=False, width_ratios=widths)
     for column, (mode, some) in enumerate(zip(modes, largest, strict=True)):
         grid[0, column].set_title(mode.name, color=INK, fontsize=10)
@@ -301,7 +281,8 @@ def tensor_components(
         for row, q in enumerate(shown):
             axes = grid[row, column]
             if mode.kind == "largest":
-                _draw_largest(axes, mode, q, some[row], bars, mode.room(some))
+                names = [fitted(mode.called(k), mode.room(some), _TEXT) for k in some[row].tolist()]
+                draw_bars(axes, mode.factor[some[row], q], names, bars)
             else:
                 _draw_all(axes, mode, q, 1.05 * top, last=row == count - 1)
     for row, q in enumerate(shown):
@@ -314,14 +295,13 @@ def tensor_components(
         drawn.supxlabel(rest, color=GRAY, fontsize=9)
     if title is not None:
         drawn.suptitle(title, color=INK, fontsize=11)
-    complete: Figure = drawn
-    return complete
+    return drawn
 
 
 def _modes(
     factors: Sequence[Array],
     mode_names: Sequence[str] | None,
-    entry_names: Mapping[int, Any] | None,
+    entry_names: Mapping[int, Sequence[object]] | None,
     kinds: Mapping[int, str] | None,
 ) -> list[_Mode]:
     """Check what the modes and their entries are called, and how they are drawn."""
@@ -345,7 +325,7 @@ def _modes(
     return modes
 
 
-def _by_mode(given: Any, name: str, count: int) -> dict[int, Any]:
+def _by_mode(given: object, name: str, count: int) -> dict[int, Any]:
     """Return what a mapping has for modes, counted from 0."""
     if given is None:
         return {}
@@ -356,7 +336,7 @@ def _by_mode(given: Any, name: str, count: int) -> dict[int, Any]:
     return {check_mode(mode, f"a mode of {name}", count): one for mode, one in given.items()}
 
 
-def _draw_all(axes: Any, mode: _Mode, component: int, top: float, *, last: bool) -> None:
+def _draw_all(axes: Axes, mode: _Mode, component: int, top: float, *, last: bool) -> None:
     """Draw all entries, as bars or as a line, from 0 to `top`."""
     values = mode.factor[:, component]
     places = np.arange(len(values))
@@ -370,33 +350,11 @@ def _draw_all(axes: Any, mode: _Mode, component: int, top: float, *, last: bool)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(FRAME)
     if mode.names is None:
-        axes.xaxis.get_major_locator().set_params(integer=True, nbins=5)
+        count_along(axes.xaxis, 5)
     else:
-        _name_places(axes, mode)
+        step = -(-len(mode.factor) // _ON_AXIS)
+        places = np.arange(0, len(mode.factor), step)
+        names = [fitted(mode.called(place), _NAMES / 2, _TEXT) for place in places.tolist()]
+        wide = text_width(names, _TEXT) + 0.06 > _PANEL / len(places)
+        axes.set_xticks(places, names, rotation=90 if wide else 0, parse_math=False)
     axes.tick_params(axis="x", labelsize=_TEXT, labelcolor=INK, color=FRAME, labelbottom=last)
-
-
-def _name_places(axes: Any, mode: _Mode) -> None:
-    """Name some entries below the axes, upright where they are wide."""
-    step = -(-len(mode.factor) // _ON_AXIS)
-    places = np.arange(0, len(mode.factor), step)
-    names = [fitted(mode.called(place), _NAMES / 2, _TEXT) for place in places.tolist()]
-    wide = text_width(names, _TEXT) + 0.06 > _PANEL / len(places)
-    axes.set_xticks(places, names, rotation=90 if wide else 0, parse_math=False)
-
-
-def _draw_largest(
-    axes: Any, mode: _Mode, component: int, entries: Array, count: int, room: float
-) -> None:
-    """Draw the largest entries as bars with names, the largest on top."""
-    values = mode.factor[entries, component]
-    places = np.arange(len(entries))
-    axes.barh(places, values, height=0.72, color=ACCENT)
-    names = [fitted(mode.called(entry), room, _TEXT) for entry in entries.tolist()]
-    axes.set_yticks(places, names, fontsize=_TEXT, color=INK, parse_math=False)
-    axes.set_ylim(count - 0.5, -0.5)
-    axes.set_xlim(0, float(values.max(initial=0.0)) or 1.0)
-    axes.set_xticks([])
-    axes.tick_params(axis="y", length=0, pad=3)
-    axes.spines[["top", "right", "bottom"]].set_visible(False)
-    axes.spines["left"].set_color(FRAME)

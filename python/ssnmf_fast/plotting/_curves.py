@@ -1,32 +1,39 @@
-"""Curves of the objective of fits, of the convergence of completions, and of singular values."""
+"""Curves of fits, singular values, and topics over time."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
+from .._data.border import check_integer, check_option
+from .._topics import numbered_names
 from ._style import (
     ACCENT,
-    COLORS,
+    FRAME,
     GRAY,
     INK,
     add_legend,
     add_title,
     axes_or_new,
+    blues,
     check_finite,
     complete_docstring,
+    count_along,
     curve_look,
     label_axes,
     logarithmic,
-    read_named,
-    write_beside,
+    name_axes,
+    write_next_to,
 )
+from ._tables import Room, add_bar, name_rows, table_axes
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _FAR = 4  # ranges of the later values, beyond which a first value is left outside
@@ -35,7 +42,7 @@ _FEW = 30  # points of a curve that are marked
 
 @complete_docstring
 def objective_curve(
-    fits: Any, *, label: str = "objective", title: str | None = None, ax: Any = None
+    fits: Any, *, label: str = "objective", title: str | None = None, ax: Axes | None = None
 ) -> Figure:
     """Draw the objective (or a bound) of one fit, or of several, against the iterations.
 
@@ -52,7 +59,7 @@ def objective_curve(
     ValueError
         If there is nothing to draw, or a value is not finite.
     TypeError
-        If `fits` is of another kind.
+        If `fits` has another type.
 
     Notes
     -----
@@ -71,7 +78,8 @@ def objective_curve(
     >>> drawn.axes[0].get_ylabel()
     'objective'
     """
-    curves = read_named(fits, _pairs)
+    named = fits if isinstance(fits, Mapping) else {"": fits}
+    curves = {str(name): _pairs(fit) for name, fit in named.items()}
     if not curves:
         raise ValueError("fits is empty; there is nothing to draw.")
     drawn, axes = axes_or_new(ax, 6.0, 3.4)
@@ -82,7 +90,7 @@ def objective_curve(
         lines += axes.plot(*pairs.T, markersize=3.5, linewidth=1.6, **look)
     label_axes(axes, "iteration", label)
     _fit_values(axes, list(curves.values()))
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    count_along(axes.xaxis)
     if isinstance(fits, Mapping):
         add_legend(axes, lines, list(curves))
     add_title(axes, title)
@@ -107,7 +115,7 @@ def _pairs(fit: Any) -> Array:
     return pairs
 
 
-def _fit_values(axes: Any, curves: list[Array]) -> None:
+def _fit_values(axes: Axes, curves: list[Array]) -> None:
     """Choose scale and limits of the values; starts that are far off are named at the border."""
     everything = np.concatenate([pairs[:, 1] for pairs in curves])
     later = np.concatenate([pairs[1 if len(pairs) > 2 else 0 :, 1] for pairs in curves])
@@ -125,27 +133,20 @@ def _fit_values(axes: Any, curves: list[Array]) -> None:
         limits = low - margin, high + margin
     if above or below:
         axes.set_ylim(limits)
-    if above:
-        _name_starts(axes, curves, "top")
-    if below:
-        _name_starts(axes, curves, "bottom")
-
-
-def _name_starts(axes: Any, curves: list[Array], side: str) -> None:
-    """Say what the values outside are, to the right of where the curves come in."""
+    # The first values outside are named, to the right of where the curves come in.
     enters = max(float(pairs[min(1, len(pairs) - 1), 0]) for pairs in curves)
-    start = f"{curves[0][0, 1]:.4g} at iteration {curves[0][0, 0]:g}"
     left = enters > float(np.mean(axes.get_xlim()))
+    start = f"{curves[0][0, 1]:.4g} at iteration {curves[0][0, 0]:g}"
     text = start if len(curves) == 1 else "starts are outside"
-    write_beside(axes, text, enters, left=left, top=side == "top", color=GRAY)
-
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    for top in (True, False):
+        if above if top else below:
+            write_next_to(axes, text, enters, left=left, top=top, color=GRAY)
 
 
 @complete_docstring
-def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any = None) -> Figure:
+def singular_values(
+    values: npt.ArrayLike, *, rank: int | None = None, ax: Axes | None = None
+) -> Figure:
     """Draw how fast singular values fall, on a logarithmic scale.
 
     Parameters
@@ -182,82 +183,154 @@ def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any =
     if (sigma > 0).any():
         logarithmic(axes)
     if rank is not None:
-        _mark_rank(axes, rank, len(sigma))
+        axes.axvline(rank + 0.5, color=GRAY, linestyle="--", linewidth=1)
+        write_next_to(axes, f"rank {rank}", rank + 0.5, left=rank > len(sigma) / 2)
     axes.set_xlim(0.5 - 0.02 * len(sigma), len(sigma) + 0.5 + 0.02 * len(sigma))
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    count_along(axes.xaxis)
     label_axes(axes, "number", "singular value")
     return drawn
 
 
+_MEANINGS = {
+    "peak": "prevalence, relative\nto the topic's peak",
+    "slice": "share of the slice",
+    "largest": "prevalence, relative\nto the largest",
+}
+_NO_DOCUMENTS = "#d3d8de"
+_FEW_SLICES = 40  # slices whose points of curves have markers
+
+
 @complete_docstring
-def convergence(history_or_completion: Any, *, ax: Any = None) -> Figure:
-    """Draw change and residual of a completion against its iterations, on a logarithmic scale.
+def topics_over_time(
+    model: Any,
+    feature_names: npt.ArrayLike | None = None,
+    *,
+    kind: Literal["heatmap", "lines"] = "heatmap",
+    n_terms: int = 3,
+    share: Literal["peak", "slice", "largest"] = "peak",
+    topics: Sequence[int] | None = None,
+    sort: bool = True,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw how prevalent every topic is over time.
+
+    The heat map is that of [1]_, Figures 4.2 to 4.8: topics in rows, slices of time in columns.
+    Slices without documents are gray.
 
     Parameters
     ----------
-    history_or_completion : Completion, list of CompletionState, or dict of name to one of these
-        What to draw; a dict gives a color to every name.
+    model : fitted DynamicTopics
+        Topics with their `prevalence_`.
+    feature_names : array_like of str, shape (m,), optional
+        Names of the features, such as ``vectorizer.get_feature_names_out()``; as in
+        :meth:`~ssnmf_fast.DynamicTopics.topics`.
+    kind : {"heatmap", "lines"}
+        "lines" draws a curve for each topic, in the unit of the prevalence; best for few topics.
+    n_terms : int
+        Number of terms in the name of a topic, at least 1.
+    share : {"peak", "slice", "largest"}
+        Of the heat map, what a prevalence is divided by: the largest one of its topic, the sum of
+        its slice (columns sum to 1), or the largest of all.
+    topics : sequence of int, optional
+        Numbers of the topics to draw; by default all.
+    sort : bool
+        Whether topics stand in the order of their peaks, the earliest first; else in that of
+        `topics`.
 
     Raises
     ------
     ValueError
-        If there is nothing to draw.
+        If an option is unknown, names do not match, or there is no such topic.
     TypeError
-        If the argument is of another kind.
+        If the model has no prevalence over time.
 
-    Notes
-    -----
-    The change (solid) is the length of an iteration's change relative to the iterate; the residual
-    (dashed) the length of the error at observed entries relative to the data.  Values of 0 have no
-    place on the scale; fits with `gamma_min` record no change.
+    References
+    ----------
+    .. [1] L. Kassab, "Iterative matrix completion and topic modeling using matrix and tensor
+       factorizations", PhD thesis, 2021.
 
     Examples
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> from ssnmf_fast import plotting
-    >>> M = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 7.0))
-    >>> M[::3, ::2] = np.nan
-    >>> drawn = plotting.convergence(sf.complete(M, n_components=1, random_state=0))
-    >>> drawn.axes[0].get_xlabel()
-    'iteration'
+    >>> X = np.kron(np.eye(2), np.ones((6, 3)))  # two topics: the second one comes later
+    >>> times = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
+    >>> model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(X, times)
+    >>> drawn = plotting.topics_over_time(model, list("abcdef"))
+    >>> [label.get_text()[3:] for label in drawn.axes[0].get_yticklabels()]
+    ['a, b, c', 'd, e, f']
     """
-    named = read_named(history_or_completion, _history)
-    if not any(named.values()):
-        raise ValueError("There is no history to draw.")
-    drawn, axes = axes_or_new(ax, 6.0, 3.4)
-    for number, (name, states) in enumerate(named.items()):
-        color = COLORS[number % len(COLORS)]
-        _curves(axes, states, f"{name}: " if name else "", color)
-    if axes.lines:
-        logarithmic(axes)
-        axes.legend(framealpha=0.85, edgecolor="none", fontsize=9, labelcolor=INK)
-    label_axes(axes, "iteration", "relative length")
+    check_option(kind, "kind", ("heatmap", "lines"))
+    check_option(share, "share", tuple(_MEANINGS))
+    if not hasattr(model, "prevalence_"):
+        raise TypeError(f"model must be a fitted DynamicTopics; got {model!r:.80}.")
+    names = numbered_names(model.topics(feature_names, n_terms))
+    chosen = list(range(len(names)))
+    if topics is not None:
+        chosen = [check_integer(k, "a topic of topics", 0, len(names) - 1) for k in topics]
+    if not chosen:
+        raise ValueError("topics is empty; name the topics to draw, or leave it out for all.")
+    values, starts = model.prevalence_, model.slices_
+    edges = np.append(starts, starts[-1] + (starts[-1] - starts[-2])).astype("datetime64[s]")
+    if sort:
+        chosen = sorted(chosen, key=lambda k: int(values[:, k].argmax()))
+    shown = [names[k] for k in chosen]
+    if kind == "lines":
+        drawn, axes = axes_or_new(ax, 9.0, 3.8)
+        values = np.where(model.slice_sizes_[:, None] == 0, np.nan, values)[:, chosen]
+        _draw_curves(axes, _write_dates(axes, edges), values, shown)
+    else:
+        largest = {"peak": values.max(axis=0), "largest": values.max()}
+        divisor = largest[share] if share in largest else values.sum(axis=1, keepdims=True)
+        shares = (values / np.maximum(divisor, np.finfo(np.float64).tiny))[:, chosen].T
+        width, height = np.clip([0.12 * len(values), 0.26 * len(shown)], (4.5, 1.6), (10, 40))
+        drawn, axes, room = table_axes(ax, (float(width), float(height)), shown, [])
+        empty = np.tile(model.slice_sizes_ == 0, (len(shown), 1))
+        masked = np.ma.masked_array(shares, empty)
+        _draw_map(axes, room, _write_dates(axes, edges), masked, _MEANINGS[share])
+    add_title(axes, title)
     return drawn
 
 
-def _mark_rank(axes: Any, rank: int, count: int) -> None:
-    axes.axvline(rank + 0.5, color=GRAY, linestyle="--", linewidth=1)
-    write_beside(axes, f"rank {rank}", rank + 0.5, left=rank > count / 2)  # the text stays inside
+def _draw_map(axes: Axes, room: Room, edges: Array, shares: Array, meaning: str) -> None:
+    n_rows = len(shares)
+    cells = axes.pcolormesh(
+        edges,
+        np.arange(n_rows + 1) - 0.5,
+        shares,
+        cmap=blues().with_extremes(bad=_NO_DOCUMENTS),
+        vmin=0,
+        vmax=1,
+        rasterized=shares.size > 20_000,
+    )
+    axes.set_ylim(n_rows - 0.5, -0.5)  # the first row is on top
+    axes.hlines(np.arange(1, n_rows) - 0.5, edges[0], edges[-1], color=FRAME, linewidth=0.4)
+    name_rows(axes, room.rows, room.height / n_rows)
+    name_axes(axes, "", "topic")
+    add_bar(axes, cells, meaning, room.height)
 
 
-def _history(value: Any) -> list[Any]:
-    states = getattr(value, "history", value)
-    wanted = ("iteration", "change", "residual")
-    if not isinstance(states, Sequence) or not all(
-        hasattr(state, name) for state in states for name in wanted
-    ):
-        raise TypeError(
-            "expected a Completion, its history, or a dict of name to one of these; got "
-            f"{type(value).__name__}."
-        )
-    return list(states)
+def _draw_curves(axes: Axes, edges: Array, values: Array, names: list[str]) -> None:
+    lines = []
+    for number, column in enumerate(values.T):
+        look = curve_look(number) | {"linewidth": 1.5, "markersize": 4}
+        if len(column) > _FEW_SLICES:
+            look["marker"] = ""
+        lines += axes.plot((edges[:-1] + edges[1:]) / 2, column, **look)
+    axes.set_ylim(bottom=0)
+    label_axes(axes, "", "prevalence in a mean document")
+    add_legend(axes, lines, names)
 
 
-def _curves(axes: Any, states: list[Any], prefix: str, color: str) -> None:
-    for name, style in (("change", "-"), ("residual", "--")):
-        points = [(state.iteration, getattr(state, name)) for state in states]
-        points = [(iteration, value) for iteration, value in points if value > 0]
-        if points:
-            label = prefix + {"change": "change", "residual": "residual at observed entries"}[name]
-            axes.plot(*zip(*points, strict=True), style, color=color, lw=1.6, label=label)
+def _write_dates(axes: Axes, edges: Array) -> Array:
+    """Write round dates below the axes, and return the edges in days."""
+    dates: Any = import_module("matplotlib.dates")
+    days = np.asarray(dates.date2num(edges), dtype=np.float64)
+    locator = dates.AutoDateLocator(minticks=3, maxticks=10)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+    axes.set_xlim(days[0], days[-1])
+    axes.tick_params(axis="x", labelsize=9, labelcolor=INK, color=FRAME)
+    return days

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,7 @@ from ._style import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _GAP = 0.14  # between images, in their widths
@@ -42,18 +42,18 @@ def image_grid(
     components: npt.ArrayLike,
     shape: tuple[int, int],
     *,
-    names: Any = None,
+    names: Sequence[str] | None = None,
     weights: npt.ArrayLike | None = None,
     sample: npt.ArrayLike | None = None,
     coverage: float = 0.9,
     columns: int | None = None,
     title: str | None = None,
-    ax: Any = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """Draw components as images, and which of them make up a sample.
 
-    As in [1]_, Figure 2: components that a sample consists of are framed, and the image that all of
-    them make up stands beside.
+    As in [1]_, Figure 2: the components that make up a sample are framed, and the reconstruction is
+    drawn on the left.
 
     Parameters
     ----------
@@ -104,118 +104,43 @@ def image_grid(
     beside = []
     if sample is not None:
         pixels = check_row(sample, "sample", table.shape[1], "one number for each pixel")
-        beside.append(("sample", pixels.reshape(height, width)))
+        beside.append(("sample", pixels))
+    framed = np.zeros(len(table), dtype=bool)
     if parts is not None:
-        beside.append(("reconstruction", parts.sum(axis=0).reshape(height, width)))
+        framed = _largest(parts, share)
+        caption = f"reconstruction:\n{framed.sum()} of {len(table)} framed"
+        beside.append((caption, parts.sum(axis=0)))
+    if names is not None:
+        names = check_names(names, "names", len(table), "component")
     if columns is None:
         columns = _default_columns(len(table), height / width)
-    page = _Page(
-        images=table.reshape(-1, height, width),
-        names=None if names is None else check_names(names, "names", len(table), "component"),
-        framed=_largest(parts, share) if parts is not None else np.zeros(len(table), dtype=bool),
-        beside=beside,
-        columns=min(check_integer(columns, "columns", 1), len(table)),
-        room=_PAGE if ax is None else inches(ax)[0],
-    )
-    drawn, axes = axes_or_new(ax, *page.size)
-    page.draw(axes)
+    columns = min(check_integer(columns, "columns", 1), len(table))
+    # Lengths are in widths of the image of a component, `inch` is one of these in inches.
+    tall, above = height / width, 0.0 if names is None else 0.28
+    across, down = 1 + _GAP, tall + above + _GAP
+    right, bottom = columns * across - _GAP, -(-len(table) // columns) * down - above - _GAP
+    room, least = (_PAGE, 0.3) if ax is None else (inches(ax)[0], 0.05)
+    inch = float(np.clip(room / (right + 2.8 * bool(beside)), least, 0.9))
+    wide, line = max(_BESIDE[0], _BESIDE[1] / inch), _LINE / inch
+    left = -(wide + 0.6) if beside else 0.0
+    bottom = max(bottom, len(beside) * (tall * wide + 1.6 * line) + line) if beside else bottom
+    size = max(inch * (right - left + 0.2), 2.2), inch * (bottom + above) + 0.4
+    drawn, axes = axes_or_new(ax, *size)
+    for number, image in enumerate(table):
+        x, y = number % columns * across, number // columns * down
+        frame = max(1.6, 3 * inch) if framed[number] else 0.8
+        _draw_image(axes, image.reshape(height, width), (x, y), 1.0, frame)
+        if names is not None:
+            name = fitted(names[number], 1.1 * inch, _TEXT)
+            _write(axes, x + 0.5, y - 0.06, name, "bottom")
+    for number, (name, image) in enumerate(beside):
+        y = number * (tall * wide + 1.6 * line)
+        _draw_image(axes, image.reshape(height, width), (left, y), wide)
+        _write(axes, left + wide / 2, y + tall * wide + 0.3 * line, name, "top")
+    axes.set(xlim=(left - 0.1, right + 0.1), ylim=(bottom + 0.1, -above - 0.1), aspect="equal")
+    axes.set_axis_off()
     add_title(axes, title)
     return drawn
-
-
-@dataclass(frozen=True)
-class _Page:
-    """What is drawn where; lengths are in widths of a component's image."""
-
-    images: Array
-    names: list[str] | None
-    framed: Array
-    beside: list[tuple[str, Array]]
-    columns: int
-    room: float
-
-    @property
-    def height(self) -> float:
-        """Height of an image."""
-        return float(self.images.shape[1] / self.images.shape[2])
-
-    @property
-    def top(self) -> float:
-        """Room above an image, for its name."""
-        return 0.0 if self.names is None else 0.28
-
-    @property
-    def left(self) -> float:
-        """Left end of the images beside the grid, or of the grid."""
-        return -(self.wide + 0.6) if self.beside else 0.0
-
-    @property
-    def right(self) -> float:
-        """Right end of the grid."""
-        return self.corner(self.columns - 1)[0] + 1
-
-    @property
-    def bottom(self) -> float:
-        """Lower end of the grid, or of the images beside it."""
-        grid = self.corner(len(self.images) - 1)[1] + self.height
-        if not self.beside:
-            return grid
-        last = self.captions[-1].count("\n") * _LINE / self.inch
-        return max(grid, self.below(len(self.beside) - 1) + last)
-
-    @property
-    def inch(self) -> float:
-        """Inches of an image's width."""
-        units = self.right + 2.8 * bool(self.beside)
-        return float(np.clip(self.room / units, 0.3 if self.room == _PAGE else 0.05, 0.9))
-
-    @property
-    def wide(self) -> float:
-        """Width of an image beside the grid."""
-        return max(_BESIDE[0], _BESIDE[1] / self.inch)
-
-    @property
-    def captions(self) -> list[str]:
-        """Texts below the images beside the grid."""
-        names = [name for name, _ in self.beside]
-        names[-1] += f":\n{self.framed.sum()} of {len(self.images)} framed"
-        return names
-
-    def below(self, number: int) -> float:
-        """Lower end of an image beside the grid and of the first line of its caption."""
-        step = self.height * self.wide + 1.6 * _LINE / self.inch
-        return (number + 1) * step
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height of a figure, in inches."""
-        width = self.inch * (self.right - self.left + 0.2)
-        return max(width, 2.2), self.inch * (self.bottom + self.top) + 0.4
-
-    def corner(self, number: int) -> tuple[float, float]:
-        """Return the upper left corner of an image."""
-        row, column = divmod(number, self.columns)
-        return column * (1 + _GAP), row * (self.height + self.top + _GAP)
-
-    def draw(self, axes: Any) -> None:
-        for number, image in enumerate(self.images):
-            corner = self.corner(number)
-            line = max(1.6, 3 * self.inch) if self.framed[number] else 0.8
-            _draw_image(axes, image, corner, 1.0, line)
-            if self.names is not None:
-                name = fitted(self.names[number], 1.1 * self.inch, _TEXT)
-                _write(axes, corner[0] + 0.5, corner[1] - 0.06, name, "bottom")
-        for number, (_, image) in enumerate(self.beside):
-            top = self.below(number - 1) if number else 0.0
-            _draw_image(axes, image, (self.left, top), self.wide)
-            middle, below = self.left + self.wide / 2, top + self.height * self.wide
-            _write(axes, middle, below + 0.3 * _LINE / self.inch, self.captions[number], "top")
-        axes.set(
-            xlim=(self.left - 0.1, self.right + 0.1),
-            ylim=(self.bottom + 0.1, -self.top - 0.1),
-            aspect="equal",
-        )
-        axes.set_axis_off()
 
 
 def _default_columns(count: int, height: float) -> int:
@@ -226,7 +151,7 @@ def _default_columns(count: int, height: float) -> int:
 
 
 def _draw_image(
-    axes: Any, image: Array, corner: tuple[float, float], width: float, line: float = 0.8
+    axes: Axes, image: Array, corner: tuple[float, float], width: float, line: float = 0.8
 ) -> None:
     from matplotlib.patches import Rectangle
 
@@ -247,11 +172,11 @@ def _draw_image(
     )
 
 
-def _write(axes: Any, x: float, y: float, text: str, side: str) -> None:
+def _write(axes: Axes, x: float, y: float, text: str, side: str) -> None:
     axes.text(x, y, text, ha="center", va=side, fontsize=_TEXT, color=INK, parse_math=False)
 
 
-def _check_shape(shape: Any, n_pixels: int) -> tuple[int, int]:
+def _check_shape(shape: object, n_pixels: int) -> tuple[int, int]:
     if not isinstance(shape, Sequence) or len(shape) != 2:
         raise TypeError(f"shape must be a pair (height, width); got {short(shape)}.")
     height, width = (check_integer(side, "shape", 1) for side in shape)
@@ -262,7 +187,7 @@ def _check_shape(shape: Any, n_pixels: int) -> tuple[int, int]:
     return height, width
 
 
-def _parts(table: Array, weights: Any) -> Array | None:
+def _parts(table: Array, weights: npt.ArrayLike | None) -> Array | None:
     """Return what every component adds to the sample, (r, pixels), scaled."""
     if weights is None:
         return None

@@ -1,4 +1,4 @@
-"""Scores of models of several ranks, and which rank was chosen."""
+"""Scores of models of several ranks, and what many starts agree on."""
 
 from __future__ import annotations
 
@@ -18,51 +18,26 @@ from ._style import (
     axes_or_new,
     blues,
     complete_docstring,
+    count_along,
     figure,
     label_axes,
     logarithmic,
     name_axes,
     plain,
-    write_beside,
+    write_next_to,
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-class _Consensus(Protocol):
-    """The attributes of a consensus that are drawn."""
-
-    @property
-    def components(self) -> Array: ...
-    @property
-    def stability(self) -> Array: ...
-    @property
-    def spectra(self) -> Array: ...
-    @property
-    def clusters(self) -> Array: ...
-    @property
-    def neighbor_distances(self) -> Array: ...
-    @property
-    def distance_threshold(self) -> float: ...
-    @property
-    def silhouette(self) -> float: ...
-    @property
-    def cophenetic(self) -> float: ...
-    @property
-    def error(self) -> float: ...
-    @property
-    def kept(self) -> float: ...
-
-    def consensus_matrix(self) -> Array: ...
-
-
-_FAR = 10  # a factor between scores, from which on the scale is logarithmic
+_SPAN = 10  # a factor between scores, from which on the scale is logarithmic
 _WANTED = ("rank", "ranks", "scores", "means", "standard_errors", "label")
 
 
 @complete_docstring
-def rank_curve(choice: Any, *, title: str | None = None, ax: Any = None) -> Figure:
+def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None) -> Figure:
     """Draw the scores of :func:`~ssnmf_fast.choose_rank` against the ranks.
 
     Parameters
@@ -73,7 +48,7 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Any = None) -> Figu
     Raises
     ------
     TypeError
-        If `choice` is of another kind.
+        If `choice` is not a :class:`ssnmf_fast.results.RankChoice`.
 
     Notes
     -----
@@ -101,31 +76,58 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Any = None) -> Figu
         ranks, choice.means, errors, color=ACCENT, marker="o", markersize=4, lw=1.6, capsize=2
     )
     low, high = np.nanmin(choice.scores), np.nanmax(choice.scores)
-    if low > 0 and high > _FAR * low:
+    if low > 0 and high > _SPAN * low:
         logarithmic(axes)
     axes.axvline(choice.rank, color=GRAY, linestyle="--", linewidth=1)
     left = choice.rank > (ranks[0] + ranks[-1]) / 2
-    write_beside(axes, f"rank {choice.rank}", choice.rank, left=bool(left))
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    write_next_to(axes, f"rank {choice.rank}", choice.rank, left=bool(left))
+    count_along(axes.xaxis)
     label_axes(axes, "components", choice.label)
     add_title(axes, title)
     return drawn
+
+
+class ConsensusLike(Protocol):
+    """What is drawn of a :class:`ssnmf_fast.results.Consensus`."""
+
+    @property
+    def components(self) -> Array: ...
+    @property
+    def stability(self) -> Array: ...
+    @property
+    def spectra(self) -> Array: ...
+    @property
+    def clusters(self) -> Array: ...
+    @property
+    def neighbor_distances(self) -> Array: ...
+    @property
+    def distance_threshold(self) -> float: ...
+    @property
+    def silhouette(self) -> float: ...
+    @property
+    def cophenetic(self) -> float: ...
+    @property
+    def error(self) -> float: ...
+    @property
+    def kept(self) -> float: ...
+
+    def consensus_matrix(self) -> Array: ...
 
 
 _MOST = 2000  # spectra whose distances are drawn
 
 
 @complete_docstring
-def clustergram(consensus: _Consensus, *, title: str | None = None) -> Figure:
+def clustergram(consensus: ConsensusLike, *, title: str | None = None) -> Figure:
     """Draw the distances between the components that were kept, by cluster, and their densities.
 
     The picture of cNMF: dark squares along the diagonal are components that the starts agree on.
-    The bars beside it show the clusters; below the key stands how dense the spectra are, and which
-    of them were dropped.
+    Bars on the left show the clusters, those on the right the stability of the components, above a
+    histogram of the distances by which spectra were dropped.
 
     Parameters
     ----------
-    consensus : _Consensus
+    consensus : Consensus
         As from :func:`ssnmf_fast.consensus`.
 
     Raises
@@ -152,9 +154,13 @@ def clustergram(consensus: _Consensus, *, title: str | None = None) -> Figure:
     _check(consensus)
     spectra, clusters = _in_order(consensus)
     distances = np.sqrt(np.maximum(2 - 2 * spectra @ spectra.T, 0))
-    drawn: Figure = figure(9.0, 6.0)
-    grid = drawn.add_gridspec(2, 3, width_ratios=(0.35, 9, 5), height_ratios=(2, 1))
-    side, middle = drawn.add_subplot(grid[:, 0]), drawn.add_subplot(grid[:, 1])
+    drawn = figure(9.0, 6.0)
+    panels = drawn.subplot_mosaic(
+        [["clusters", "distances", "stability"], ["clusters", "distances", "density"]],
+        width_ratios=(0.35, 9, 5),
+        height_ratios=(2, 1),
+    )
+    middle = panels["distances"]
     lengths = np.unique(clusters, return_counts=True)[1]
     borders = np.cumsum(lengths)
     middle.imshow(
@@ -165,15 +171,17 @@ def clustergram(consensus: _Consensus, *, title: str | None = None) -> Figure:
             line(border - 0.5, color=FRAME, linewidth=0.5)
     middle.set_xticks([])
     middle.set_yticks([])
-    _draw_clusters(side, np.unique(clusters), lengths)
-    _draw_stability(drawn.add_subplot(grid[0, 2]), consensus)
-    _draw_distances(drawn.add_subplot(grid[1, 2]), consensus)
+    _draw_clusters(panels["clusters"], np.unique(clusters), lengths)
+    _draw_stability(panels["stability"], np.nan_to_num(consensus.stability))
+    _draw_distances(panels["density"], consensus)
     add_title(middle, "distances between the components that were kept" if title is None else title)
     return drawn
 
 
 @complete_docstring
-def consensus_matrix(consensus: _Consensus, *, title: str | None = None, ax: Any = None) -> Figure:
+def consensus_matrix(
+    consensus: ConsensusLike, *, title: str | None = None, ax: Axes | None = None
+) -> Figure:
     """Draw in which share of the starts two samples have the same main component.
 
     The picture of [1]_: with components that the starts agree on, it is made of dark blocks, and
@@ -181,7 +189,7 @@ def consensus_matrix(consensus: _Consensus, *, title: str | None = None, ax: Any
 
     Parameters
     ----------
-    consensus : _Consensus
+    consensus : Consensus
         As from :func:`ssnmf_fast.consensus`.
 
     Raises
@@ -230,7 +238,7 @@ def consensus_matrix(consensus: _Consensus, *, title: str | None = None, ax: Any
 
 @complete_docstring
 def stability_by_rank(
-    consensuses: Iterable[_Consensus], *, title: str | None = None, ax: Any = None
+    consensuses: Iterable[ConsensusLike], *, title: str | None = None, ax: Axes | None = None
 ) -> Figure:
     """Draw stability and error against the number of components, of a consensus for each.
 
@@ -245,9 +253,9 @@ def stability_by_rank(
     Raises
     ------
     TypeError
-        If one is not a :class:`ssnmf_fast.results.Consensus`.
+        If an element is not a :class:`ssnmf_fast.results.Consensus`.
     ValueError
-        If there is none.
+        If `consensuses` is empty.
 
     Examples
     --------
@@ -278,12 +286,12 @@ def stability_by_rank(
         place.tick_params(axis="y", colors=color)
     other.grid(visible=False)
     other.spines["right"].set_visible(True)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    count_along(axes.xaxis)
     add_title(axes, title)
     return drawn
 
 
-def _in_order(consensus: _Consensus) -> tuple[Array, Array]:
+def _in_order(consensus: ConsensusLike) -> tuple[Array, Array]:
     """Return spectra that were kept, by cluster and then by likeness, and their clusters."""
     chosen = np.flatnonzero(consensus.clusters >= 0)
     if len(chosen) > _MOST:
@@ -309,13 +317,13 @@ def _leaves(distances: Array) -> Array:
     return np.asarray(leaves_list(linkage(near, "average")))
 
 
-def _draw_clusters(axes: Any, numbers: Array, lengths: Array) -> None:
+def _draw_clusters(axes: Axes, numbers: Array, lengths: Array) -> None:
     """Draw a bar of colors with the numbers of the clusters."""
     bottom = 0
     for number, length in zip(numbers.tolist(), lengths.tolist(), strict=True):
         axes.bar(0, length, 1, bottom, color=COLORS[number % len(COLORS)], alpha=0.75)
         if length / lengths.sum() > 0.02:
-            look = {"ha": "center", "va": "center", "fontsize": 8, "color": "white"}
+            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "color": "white"}
             axes.text(0, bottom + length / 2, str(number), **look)
         bottom += length
     axes.set_ylim(bottom, 0)
@@ -323,30 +331,29 @@ def _draw_clusters(axes: Any, numbers: Array, lengths: Array) -> None:
     axes.set_axis_off()
 
 
-def _draw_stability(axes: Any, consensus: _Consensus) -> None:
+def _draw_stability(axes: Axes, values: Array) -> None:
     """Draw the stability of every component."""
-    values = np.nan_to_num(consensus.stability)
     numbers = np.arange(len(values))
     axes.barh(numbers, values, color=[COLORS[k % len(COLORS)] for k in numbers], alpha=0.75)
     axes.set_ylim(len(values) - 0.5, -0.5)
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    count_along(axes.yaxis)
     axes.set_xlim(min(0.0, float(values.min())), 1)
     label_axes(axes, "stability", "component")
 
 
-def _draw_distances(axes: Any, consensus: _Consensus) -> None:
+def _draw_distances(axes: Axes, consensus: ConsensusLike) -> None:
     """Draw the distances to the nearest neighbors, and from where on spectra were dropped."""
     distances = consensus.neighbor_distances
     axes.hist(distances[np.isfinite(distances)], bins=40, color=ACCENT)
     limit, last = consensus.distance_threshold, axes.get_xlim()[1]
     if limit <= max(last, 1.0):
         axes.axvline(limit, color=GRAY, linestyle="--", linewidth=1)
-        write_beside(axes, "dropped beyond", limit, left=limit > last / 2)
+        write_next_to(axes, "dropped beyond", limit, left=limit > last / 2)
     name = plain(f"mean distance to the nearest ({1 - consensus.kept:.0%} dropped)", 60)
     label_axes(axes, name, "spectra")
 
 
-def _check(consensus: Any, name: str = "consensus") -> None:
+def _check(consensus: object, name: str = "consensus") -> None:
     if not all(hasattr(consensus, part) for part in ("spectra", "clusters", "assignments")):
         raise TypeError(
             f"{name} must be a Consensus, as sf.consensus returns; got {type(consensus).__name__}."

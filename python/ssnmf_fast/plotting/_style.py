@@ -1,12 +1,13 @@
-"""Checks of what is to be drawn, and what several pictures derive from it."""
+"""Checks of arguments, style and text of all pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array
@@ -19,13 +20,15 @@ from .._labels import labels_of
 from .._topics import Topics, divide_by_sums
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 
 _TERMS_IN_A_NAME = 5
 
 
-def check_table(values: Any, name: str, wanted: str) -> Array:
+def check_table(values: npt.ArrayLike, name: str, wanted: str) -> Array:
     """Return a matrix of finite numbers >= 0, float64, that is not empty."""
     if sp.issparse(values):
         raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
@@ -35,7 +38,7 @@ def check_table(values: Any, name: str, wanted: str) -> Array:
     return table
 
 
-def check_row(values: Any, name: str, length: int, wanted: str) -> Array:
+def check_row(values: npt.ArrayLike, name: str, length: int, wanted: str) -> Array:
     """Return a vector of finite numbers >= 0, float64, of the given length."""
     row = check_finite(values, name, allow_negative=False)
     if row.shape != (length,):
@@ -43,7 +46,7 @@ def check_row(values: Any, name: str, length: int, wanted: str) -> Array:
     return row
 
 
-def check_finite(values: Any, name: str, *, allow_negative: bool = True) -> Array:
+def check_finite(values: npt.ArrayLike, name: str, *, allow_negative: bool = True) -> Array:
     """Return finite numbers, float64, of any sign unless it is not allowed."""
     array = as_array(values, name)
     require_real(array.dtype, name)
@@ -53,7 +56,7 @@ def check_finite(values: Any, name: str, *, allow_negative: bool = True) -> Arra
     return numbers
 
 
-def check_names(names: Any, name: str, count: int, of: str) -> list[str]:
+def check_names(names: object, name: str, count: int, of: str) -> list[str]:
     """Return one name for each of `count` things, as strings."""
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
         raise TypeError(f"{name} must be a sequence of names; got {short(names)}.")
@@ -63,13 +66,7 @@ def check_names(names: Any, name: str, count: int, of: str) -> list[str]:
     return listed
 
 
-def read_named(given: Any, read: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return what `read` makes of each value of a dict, by name, or of the one thing given."""
-    named = given if isinstance(given, Mapping) else {"": given}
-    return {str(name): read(one) for name, one in named.items()}
-
-
-def topic_names(topics: Any, count: int) -> list[str]:
+def topic_names(topics: object, count: int) -> list[str]:
     """Return names of topics: their numbers, their largest terms, or those given."""
     if topics is None:
         return [f"topic {number}" for number in range(count)]
@@ -95,7 +92,7 @@ def neighbors_by_class(table: Array) -> Array:
     return np.lexsort((-part.max(axis=1), column))
 
 
-def check_samples(S: Any, y: Any) -> Array:
+def check_samples(S: npt.ArrayLike, y: Any) -> Array:
     """Return the representation, (n, r), its largest entry at most 1; `y` must fit it."""
     table = check_table(S, "S", "(samples, topics)")
     count = y.shape[0] if sp.issparse(y) else len(y) if isinstance(y, Sized) else None
@@ -106,7 +103,7 @@ def check_samples(S: Any, y: Any) -> Array:
     return np.asarray(table / max(float(table.max()), 1.0))  # sums over samples cannot overflow
 
 
-def check_labels(y: Any, unlabeled: Any) -> tuple[sp.csr_array, list[str]]:
+def check_labels(y: Any, unlabeled: object) -> tuple[sp.csr_array, list[str]]:
     """Return which samples have which label, (n, k) of 0 and 1, and the names of the labels."""
     labels = labels_of(y, unlabeled)
     if not labels.labeled.any():
@@ -118,7 +115,7 @@ def check_labels(y: Any, unlabeled: Any) -> tuple[sp.csr_array, list[str]]:
 
 Drawing = TypeVar("Drawing", bound=Callable[..., Any])
 
-_SHARED = """What every picture means by a name.
+_SHARED = """Parameters of all pictures.
 
 Parameters
 ----------
@@ -145,7 +142,7 @@ FRAME = "#cbd2d9"
 COLORS = (ACCENT, "#c05621", "#2f855a", "#6b46c1", "#b7791f", "#b83280")
 _MARKERS = "os^DvP"
 _BLUES = ("#ffffff", "#a9c8e8", ACCENT, "#122c55")  # darker is more
-_ENTRIES_INSIDE = 6  # a longer legend stands beside the curves
+_ENTRIES_INSIDE = 6  # a longer legend is placed next to the axes
 
 
 def complete_docstring(drawing: Drawing) -> Drawing:
@@ -155,7 +152,7 @@ def complete_docstring(drawing: Drawing) -> Drawing:
     return drawing
 
 
-def figure(width: float, height: float) -> Any:
+def figure(width: float, height: float) -> Figure:
     """Return an empty figure of the given size in inches."""
     with require_package("matplotlib"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -165,16 +162,16 @@ def figure(width: float, height: float) -> Any:
     return drawn
 
 
-def axes_or_new(ax: Any, width: float, height: float) -> tuple[Figure, Any]:
-    """The given axes, or those of a new figure; with house style."""
+def axes_or_new(ax: Axes | None, width: float, height: float) -> tuple[Figure, Axes]:
+    """Return figure and axes: those given, or new ones of this size in inches."""
     if ax is None:
         drawn = figure(width, height)
         return drawn, drawn.add_subplot()
-    return ax.figure, ax
+    return cast("Figure", ax.figure), ax
 
 
 def curve_look(number: int) -> dict[str, Any]:
-    """Color, marker and line of a curve; markers differ where colors come again."""
+    """Return color, marker and line of a curve; markers differ where colors repeat."""
     turn, place = divmod(number, len(COLORS))
     return {
         "color": COLORS[place],
@@ -183,26 +180,35 @@ def curve_look(number: int) -> dict[str, Any]:
     }
 
 
-def name_axes(axes: Any, horizontal: str, vertical: str) -> None:
-    """Write what the axes are."""
+def name_axes(axes: Axes, horizontal: str, vertical: str) -> None:
+    """Label both axes."""
     axes.set_xlabel(horizontal, color=INK)
     axes.set_ylabel(vertical, color=INK)
 
 
-def label_axes(axes: Any, horizontal: str, vertical: str) -> None:
-    """Name the axes of curves; a faint grid, no frame above and to the right."""
+def label_axes(axes: Axes, horizontal: str, vertical: str) -> None:
+    """Label the axes of curves, with a faint grid and no frame above and to the right."""
     name_axes(axes, horizontal, vertical)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def add_title(axes: Any, title: str | None) -> None:
-    """Put text above the picture, if there is any."""
+def add_title(axes: Axes, title: str | None) -> None:
+    """Add the title, if there is one."""
     if title is not None:
         axes.set_title(title, color=INK, fontsize=11)
 
 
-def logarithmic(axes: Any) -> None:
+def count_along(axis: Axis, most: int | str = "auto") -> None:
+    """Write whole numbers along an axis, `most` at most."""
+    from matplotlib.ticker import AutoLocator
+
+    locator = AutoLocator()
+    locator.set_params(integer=True, nbins=most)
+    axis.set_major_locator(locator)
+
+
+def logarithmic(axes: Axes) -> None:
     """Make the vertical axis logarithmic, with plain numbers where it spans little."""
     from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
 
@@ -219,10 +225,10 @@ def logarithmic(axes: Any) -> None:
         axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def write_beside(
-    axes: Any, text: str, x: float, *, left: bool, top: bool = True, color: str = INK
+def write_next_to(
+    axes: Axes, text: str, x: float, *, left: bool, top: bool = True, color: str = INK
 ) -> None:
-    """Write to one side of a place on the horizontal axis, at the upper or lower border."""
+    """Write to the left or right of `x`, at the upper or lower border."""
     axes.annotate(
         text,
         (x, 1 if top else 0),
@@ -236,8 +242,8 @@ def write_beside(
     )
 
 
-def add_legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Name the curves, within the axes or, if there are many, beside them."""
+def add_legend(axes: Axes, handles: Sequence[Any], names: Sequence[str]) -> None:
+    """Name the curves, within the axes or, if there are many, next to them."""
     beside = len(names) > _ENTRIES_INSIDE
     place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if beside else {"loc": "best"}
     # Set afterwards: matplotlib leaves out entries whose names start with an underscore.
@@ -262,7 +268,7 @@ def blues() -> Any:
     return LinearSegmentedColormap.from_list("ssnmf_fast_blues", _BLUES)
 
 
-def plain(name: Any, limit: int) -> str:
+def plain(name: object, limit: int) -> str:
     """Return a name as one line of at most `limit` characters."""
     line = " ".join(str(name).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
@@ -278,7 +284,7 @@ def text_width(names: Sequence[str], size: float) -> float:
     return float(max(widths, default=0.0)) / 72
 
 
-def fitted(name: Any, width: float, size: float) -> str:
+def fitted(name: object, width: float, size: float) -> str:
     """Return as much of a name as is not wider than this, in inches."""
     text = line = plain(name, 200)
     limit = len(line)
@@ -288,7 +294,7 @@ def fitted(name: Any, width: float, size: float) -> str:
     return text
 
 
-def inches(axes: Any) -> tuple[float, float]:
+def inches(axes: Axes) -> tuple[float, float]:
     """Return width and height of axes, before the layout makes room for their labels."""
     box = axes.get_window_extent()
     return box.width / axes.figure.dpi, box.height / axes.figure.dpi

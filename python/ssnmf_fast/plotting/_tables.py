@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.border import check_real
-from ._style import FRAME, INK, axes_or_new, blues, fitted, inches, plain, text_width
+from .._data.border import check_integer, check_real
+from .._labels import unmask_labels
+from .._topics import Topics, divide_by_sums
+from ._style import (
+    FRAME,
+    GRAY,
+    INK,
+    add_title,
+    axes_or_new,
+    blues,
+    check_labels,
+    check_names,
+    check_samples,
+    complete_docstring,
+    fitted,
+    inches,
+    name_axes,
+    neighbors_by_class,
+    plain,
+    text_width,
+    topic_names,
+)
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
     from matplotlib.figure import Figure
 
 _LONGEST_ROW, _LONGEST_COLUMN = 60, 32  # characters of a name
@@ -23,9 +46,8 @@ _TOPS = (0.2, 0.4, 0.6, 0.8, 1.0)  # darkest colors for which the key has round 
 _SMALLEST_TEXT = 4.5  # points; rows that are lower have a name only now and then
 
 
-@dataclass(frozen=True)
-class Room:
-    """Names that fit beside and below a map, and about how large the map will be, in inches."""
+class Room(NamedTuple):
+    """Names next to a map and below it, and about how large the map will be, in inches."""
 
     rows: list[str]
     columns: list[str]
@@ -34,42 +56,38 @@ class Room:
 
 
 def table_axes(
-    ax: Any, shape: tuple[int, int], rows: Sequence[str], columns: Sequence[str]
-) -> tuple[Figure, Any, Room]:
-    """Return figure and axes for a table of this shape, and the room in them."""
-    n_rows, n_columns = shape
-    if ax is not None:
-        return ax.figure, ax, room_in(ax, rows, columns)
-    rows = [plain(name, _LONGEST_ROW) for name in rows]
-    columns = [plain(name, _LONGEST_COLUMN) for name in columns]
-    width = min(max(float(np.clip(7 / n_columns, 0.2, 0.7)) * n_columns, 1.6), 30.0)
-    height = min(max(float(np.clip(9 / n_rows, 0.19, 0.34)) * n_rows, 1.4), 40.0)
-    beside = text_width(rows, _size(height / n_rows)) + 1.5
-    below = name_height(columns, width / n_columns) + 0.7
-    drawn, axes = axes_or_new(None, width + beside, height + below)
-    return drawn, axes, Room(rows, columns, width, height)
+    ax: Axes | None,
+    size: tuple[float, float],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    ends: Sequence[str] | None = None,
+) -> tuple[Figure, Axes, Room]:
+    """Return figure and axes for a map of this size in inches, and the room in them.
 
-
-def room_in(
-    axes: Any, rows: Sequence[str], columns: Sequence[str], ends: Sequence[str] | None = None
-) -> Room:
-    """Return the room in given axes, in which names take 2 / 5 at most of either side.
-
-    `ends` are added to the names of the rows, and not shortened.
+    In given axes names take 2 / 5 at most of either side.  `ends` are added to the names of the
+    rows, and not shortened.
     """
-    width, height = inches(axes)
-    size = _size(0.7 * height / len(rows))
     ends = ends or [""] * len(rows)
-    widths = [0.4 * width - text_width([end], size) for end in ends]
-    fits = [fitted(name, wide, size) for name, wide in zip(rows, widths, strict=True)]
-    rows = [name + end for name, end in zip(fits, ends, strict=True)]
+    if ax is None:
+        width, height = size
+        rows = [plain(name, _LONGEST_ROW) + end for name, end in zip(rows, ends, strict=True)]
+        columns = [plain(name, _LONGEST_COLUMN) for name in columns]
+        beside = text_width(rows, _size(height / len(rows))) + 1.6
+        below = _name_height(columns, width / max(len(columns), 1)) + 0.7
+        return *axes_or_new(None, width + beside, height + below), Room(rows, columns, *size)
+    width, height = inches(ax)
+    points = _size(0.7 * height / len(rows))
+    rows = [
+        fitted(name, 0.4 * width - text_width([end], points), points) + end
+        for name, end in zip(rows, ends, strict=True)
+    ]
     columns = [fitted(name, 0.4 * height / 0.72, 9) for name in columns]
-    wide = max(width - text_width(rows, size) - 1.2, 0.3 * width)
-    high = max(height - name_height(columns, wide / max(len(columns), 1)) - 0.4, 0.3 * height)
-    return Room(rows, columns, wide, high)
+    wide = max(width - text_width(rows, points) - 1.2, 0.3 * width)
+    high = height - _name_height(columns, wide / max(len(columns), 1)) - 0.4
+    return *axes_or_new(ax, *size), Room(rows, columns, wide, max(high, 0.3 * height))
 
 
-def draw_table(axes: Any, room: Room, values: Array, meaning: str, darkest: float | None) -> None:
+def draw_table(axes: Axes, room: Room, values: Array, meaning: str, darkest: float | None) -> None:
     """Draw the cells, their numbers where there is room, names and color bar."""
     top = darkest_share(values, darkest)
     n_rows, n_columns = values.shape
@@ -87,17 +105,21 @@ def draw_table(axes: Any, room: Room, values: Array, meaning: str, darkest: floa
     )
     axes.set_ylim(n_rows - 0.5, -0.5)  # the first row is on top
     axes.set_xlim(-0.5, n_columns - 0.5)
-    for spine in axes.spines.values():
-        spine.set_color(FRAME)
     name_rows(axes, room.rows, cell[1])
-    name_columns(axes, room.columns, cell[0])
+    _name_columns(axes, room.columns, cell[0])
     if cell[0] > _ROOM_FOR_A_NUMBER[0] and cell[1] > _ROOM_FOR_A_NUMBER[1]:
-        _write_numbers(axes, values, top)
+        for (row, column), value in np.ndenumerate(values):
+            if value >= 0.005:
+                look: dict[str, Any] = {
+                    "fontsize": 7.5,
+                    "color": "white" if value > _DARK * top else INK,
+                }
+                axes.text(column, row, f"{value:.0%}", ha="center", va="center", **look)
     add_bar(axes, cells, meaning, room.height)
 
 
-def add_bar(axes: Any, cells: Any, meaning: str, height: float) -> None:
-    """Add the key to the colors: at the top, not longer than it needs to be."""
+def add_bar(axes: Axes, cells: QuadMesh, meaning: str, height: float) -> None:
+    """Add the key to the colors, not longer than it needs to be, and draw the frame."""
     from matplotlib.ticker import StrMethodFormatter
 
     bar = axes.figure.colorbar(
@@ -106,10 +128,11 @@ def add_bar(axes: Any, cells: Any, meaning: str, height: float) -> None:
         shrink=min(1.0, _BAR / height),
         anchor=(0.0, 1.0),
         aspect=12,
-        ticks=np.linspace(0, cells.norm.vmax, 5),
+        ticks=np.linspace(0, cells.get_clim()[1] or 1, 5),
         format=StrMethodFormatter("{x:.0%}"),
     )
-    bar.outline.set_edgecolor(FRAME)
+    for spine in (*axes.spines.values(), bar.outline):
+        spine.set_edgecolor(FRAME)
     bar.set_label(meaning, color=INK, fontsize=9)
     bar.ax.tick_params(labelsize=8, color=FRAME)
 
@@ -135,7 +158,7 @@ def _every(count: int, room: float, size: float) -> list[int]:
     return list(range(0, count, max(1, int(np.ceil(1.15 * size / 72 / room)))))
 
 
-def name_rows(axes: Any, names: Sequence[str], height: float) -> None:
+def name_rows(axes: Axes, names: Sequence[str], height: float) -> None:
     """Write names left of rows of this height in inches, as many as there is room for."""
     size = _size(height)
     places = _every(len(names), height, size)
@@ -143,12 +166,14 @@ def name_rows(axes: Any, names: Sequence[str], height: float) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def name_columns(axes: Any, names: Sequence[str], width: float) -> None:
+def _name_columns(axes: Axes, names: Sequence[str], width: float) -> None:
     """Write names below columns of this width in inches, slanted where they are long."""
     # Short names rather shrink a little than slant.
     size = 9 * min(1.0, 0.85 * width / max(text_width(names, 9), 1e-9))
     fits = size >= 6.5
-    slant = {} if fits else {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    slant: dict[str, Any] = (
+        {} if fits else {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    )
     size = size if fits else float(np.clip(0.9 * 72 * width, _SMALLEST_TEXT, 9))
     places = list(range(len(names))) if fits else _every(len(names), width, size)
     written = [names[k] for k in places]
@@ -156,15 +181,142 @@ def name_columns(axes: Any, names: Sequence[str], width: float) -> None:
     axes.tick_params(axis="x", length=0)
 
 
-def name_height(names: Sequence[str], width: float) -> float:
-    """Return how much room, in inches, :func:`name_columns` takes below such columns."""
+def _name_height(names: Sequence[str], width: float) -> float:
+    """Return how much room, in inches, :func:`_name_columns` takes below such columns."""
     wide = text_width(names, 9)
     return 0.2 if wide <= width else 0.72 * wide + 0.1
 
 
-def _write_numbers(axes: Any, values: Array, top: float) -> None:
-    for (row, column), value in np.ndenumerate(values):
-        if value >= 0.005:
-            color = "white" if value > _DARK * top else INK
-            text = f"{value:.0%}"
-            axes.text(column, row, text, ha="center", va="center", fontsize=7.5, color=color)
+_LOWEST = 0.17  # inches: a class has room for its name
+_UNLABELED = "(no label)"
+
+
+@complete_docstring
+def representation_map(
+    S: npt.ArrayLike,
+    y: Any,
+    *,
+    topics: Topics | Sequence[str] | None = None,
+    class_names: Sequence[object] | npt.ArrayLike | None = None,
+    sort: bool = True,
+    max_rows: int = 600,
+    darkest: float | None = None,
+    unlabeled: object = "auto",
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw the representation of all samples, sorted by class: samples in rows, topics in columns.
+
+    Every sample is divided by its sum, so that colors are shares of the topics in it.  Within a
+    class, samples with the same largest topic are next to each other.
+
+    Parameters
+    ----------
+    S : array_like, shape (n, r), >= 0
+        Representation of the samples, as from ``transform`` or in `representation_`.
+    y : array_like, shape (n,)
+        Class of every sample; those without a label come last, as a class of their own.
+    class_names : sequence, length k, optional
+        Names of the classes, in their sorted order; by default those in `y`.
+    sort : bool
+        Whether to put topics with the same largest class next to each other, in the order of the
+        classes.
+    max_rows : int, at least 1
+        If there are more samples than this, rows are means of several samples of a class; every
+        class has at least one row.
+    topics, darkest, unlabeled, title, ax
+        As in :func:`class_map`.
+
+    Raises
+    ------
+    ValueError
+        If numbers are negative or not finite, shapes or names do not match, a sample has several
+        labels, or no sample has a label.
+    TypeError
+        If an argument is not an array of real numbers.
+
+    Notes
+    -----
+    The height of a class is proportional to its number of samples.  If a class would be too low for
+    its name, all classes get this height, and the rest is divided in proportion.
+
+    Examples
+    --------
+    >>> from ssnmf_fast import plotting
+    >>> S = [[0.0, 1.0], [1.0, 0.0], [0.0, 2.0]]
+    >>> drawn = plotting.representation_map(S, ["sport", "space", "sport"])
+    >>> [label.get_text() for label in drawn.axes[0].get_yticklabels()]
+    ['space (1)', 'sport (2)']
+    """
+    check_integer(max_rows, "max_rows", 1)
+    if np.ndim(unmask_labels(y)) > 1:
+        raise ValueError(
+            f"y has shape {np.shape(y)}; expected one class for each sample. For several labels "
+            "of a sample see label_map."
+        )
+    part = divide_by_sums(check_samples(S, y))
+    indicators, classes = check_labels(y, unlabeled)
+    if class_names is not None:
+        classes = check_names(class_names, "class_names", len(classes), "class")
+    names = topic_names(range(part.shape[1]) if topics is None else topics, part.shape[1])
+    order = np.arange(part.shape[1])
+    if sort:
+        counts = np.maximum(indicators.sum(axis=0), 1)
+        order = neighbors_by_class(np.asarray((indicators.T @ part).T) / counts)
+    blocks = _blocks(part[:, order], indicators)
+    rows = [*classes, _UNLABELED][: len(blocks)]
+    size = float(np.clip(0.3 * len(order), 2.4, 9)), float(np.clip(0.26 * len(rows), 3, 22))
+    ends = [f" ({len(block):,})" for block in blocks]
+    drawn, axes, room = table_axes(ax, size, rows, [names[k] for k in order], ends)
+    _draw_blocks(axes, room, blocks, max_rows, darkest)
+    name_axes(axes, "topic", "samples, by class (their number)")
+    add_title(axes, title)
+    return drawn
+
+
+def _blocks(part: Array, indicators: sp.csr_array) -> list[Array]:
+    """Return the samples of every class and, if there are any, those without a label."""
+    n_classes = indicators.shape[1]
+    code = np.full(len(part), n_classes)
+    rows, columns = indicators.nonzero()
+    code[rows] = columns
+    main = part.argmax(axis=1)
+    order = np.lexsort((-part.max(axis=1), main, code))
+    sizes = np.bincount(code, minlength=n_classes)
+    return np.split(part[order], np.cumsum(sizes)[:-1])
+
+
+def _draw_blocks(
+    axes: Axes, room: Room, blocks: list[Array], max_rows: int, darkest: float | None
+) -> None:
+    sizes = np.array([len(block) for block in blocks], dtype=np.float64)
+    heights = sizes / sizes.sum()
+    least = min(_LOWEST / room.height, 0.8 / len(sizes))
+    if heights.min() < least:
+        heights = least + (1 - least * len(sizes)) * heights
+    borders = np.concatenate([[0.0], np.cumsum(heights)])
+    n_rows = np.minimum(sizes, np.maximum(1, max_rows * np.diff(borders))).astype(int)
+    means, edges = [], [np.zeros(1)]
+    for block, count, low, high in zip(blocks, n_rows, borders[:-1], borders[1:], strict=True):
+        starts = np.arange(count) * len(block) // count
+        lengths = np.diff(np.append(starts, len(block)))
+        means.append(np.add.reduceat(block, starts, axis=0) / lengths[:, None])
+        edges.append(np.linspace(low, high, count + 1)[1:])
+    rows = np.concatenate(means)
+    columns = np.arange(blocks[0].shape[1] + 1) - 0.5
+    cells = axes.pcolormesh(
+        columns,
+        np.concatenate(edges),
+        rows,
+        cmap=blues(),
+        vmin=0,
+        vmax=darkest_share(rows, darkest),
+        rasterized=True,
+    )
+    axes.set_ylim(1, 0)  # the first class is on top
+    axes.hlines(borders[1:-1], *columns[[0, -1]], color=GRAY, linewidth=0.8)
+    middles = (borders[:-1] + borders[1:]) / 2
+    axes.set_yticks(middles, room.rows, fontsize=9, color=INK, parse_math=False)
+    axes.tick_params(axis="y", length=0)
+    _name_columns(axes, room.columns, room.width / len(room.columns))
+    add_bar(axes, cells, "share of the topic\nin the samples", room.height)

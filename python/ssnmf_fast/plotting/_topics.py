@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from .._common.arrays import Array, Matrix
+from .._common.arrays import Array, MatrixLike
 from .._data.border import check_integer, check_option
-from .._topics import class_means, divide_by_sums, topic_shares
+from .._topics import Topics, class_means, divide_by_sums, topic_shares
 from ._style import (
     FRAME,
     INK,
@@ -26,9 +27,10 @@ from ._style import (
     neighbors_by_class,
     topic_names,
 )
-from ._tables import draw_table, table_axes
+from ._tables import Room, draw_table, table_axes
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from ..estimators import TopicTree
@@ -44,16 +46,16 @@ _MEANINGS = {
 @complete_docstring
 def class_map(
     model: Any,
-    classes: Any = None,
+    classes: Sequence[object] | npt.ArrayLike | None = None,
     *,
-    X: Matrix = None,
+    X: MatrixLike | None = None,
     y: object = None,
-    topics: Any = None,
+    topics: Topics | Sequence[str] | None = None,
     sort: bool = True,
     darkest: float | None = None,
     unlabeled: object = "auto",
     title: str | None = None,
-    ax: Any = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """Draw which classes every topic stands for: topics in rows, classes in columns.
 
@@ -85,7 +87,7 @@ def class_map(
         Share with the darkest color; give it to compare several maps.  Larger shares have the same
         color.  By default a round number that no share exceeds.
     unlabeled : "auto", None or a label
-        What marks a sample without a label in `y` (n,), besides None and NaN: as in
+        What marks a sample without a label in `y` (n,), in addition to None and NaN: as in
         :class:`~ssnmf_fast.SSNMFClassifier`.
 
     Raises
@@ -126,19 +128,23 @@ def class_map(
         topics = [topic.name for topic in model.topics(n_terms=1)]
         topics = topics if all(topics) else None
     drawn, axes, room, order = _topic_axes(ax, table, topics, columns, sort, "class")
-    values = divide_by_sums(table)[order]
-    draw_table(axes, room, values, "share of the class\nin the topic", darkest)
+    draw_table(
+        axes, room, divide_by_sums(table)[order], "share of the class\nin the topic", darkest
+    )
     add_title(axes, title)
     return drawn
 
 
 def _topic_axes(
-    ax: Any, table: Array, topics: Any, columns: list[str], sort: bool, across: str
-) -> tuple[Figure, Any, Any, Array]:
+    ax: Axes | None, table: Array, topics: object, columns: list[str], sort: bool, across: str
+) -> tuple[Figure, Axes, Room, Array]:
     """Return figure, axes and room for a table of topics, and the order of its rows."""
     names = topic_names(topics, len(table))
     order = neighbors_by_class(table) if sort else np.arange(len(table))
-    drawn, axes, room = table_axes(ax, table.shape, [names[k] for k in order], columns)
+    n_rows, n_columns = table.shape
+    width = min(max(float(np.clip(7 / n_columns, 0.2, 0.7)) * n_columns, 1.6), 30.0)
+    height = min(max(float(np.clip(9 / n_rows, 0.19, 0.34)) * n_rows, 1.4), 40.0)
+    drawn, axes, room = table_axes(ax, (width, height), [names[k] for k in order], columns)
     name_axes(axes, across, "topic")
     return drawn, axes, room, order
 
@@ -172,14 +178,14 @@ def label_map(
     S: npt.ArrayLike,
     y: object,
     *,
-    topics: Any = None,
-    label_names: Any = None,
+    topics: Topics | Sequence[str] | None = None,
+    label_names: Sequence[object] | npt.ArrayLike | None = None,
     share: Literal["topic", "label", "largest"] = "topic",
     sort: bool = False,
     darkest: float | None = None,
     unlabeled: object = "auto",
     title: str | None = None,
-    ax: Any = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """Draw the weights of every topic in the samples of each label, with their sparsity.
 
@@ -234,16 +240,14 @@ def label_map(
     if label_names is not None:
         labels = check_names(label_names, "label_names", len(labels), "label")
     drawn, axes, room, order = _topic_axes(ax, sums, topics, labels, sort, "label")
-    draw_table(axes, room, _shared(sums, share)[order], _MEANINGS[share], darkest)
+    if share == "largest":
+        shares = sums / max(float(sums.max()), np.finfo(np.float64).tiny)
+    else:
+        shares = divide_by_sums(sums, axis=1 if share == "topic" else 0)
+    draw_table(axes, room, shares[order], _MEANINGS[share], darkest)
     sparsities = f"sparsity of S {_written(table)}, between labels {_written(sums)}"
     add_title(axes, sparsities if title is None else f"{title}\n{sparsities}")
     return drawn
-
-
-def _shared(sums: Array, share: str) -> Array:
-    if share == "largest":
-        return np.asarray(sums / max(float(sums.max()), np.finfo(np.float64).tiny))
-    return divide_by_sums(sums, axis=1 if share == "topic" else 0)
 
 
 def _written(values: Array) -> str:
@@ -262,16 +266,16 @@ _TEXT = 8.0  # points
 
 @complete_docstring
 def topic_tree(
-    tree: TopicTree, *, n_terms: int = 4, title: str | None = None, ax: Any = None
+    tree: TopicTree, *, n_terms: int = 4, title: str | None = None, ax: Axes | None = None
 ) -> Figure:
-    """Draw a tree of topics: a column for each level, in which parts stand beside their topic.
+    """Draw a tree of topics: a column for each level, with parts to the right of their topic.
 
     Parameters
     ----------
     tree : TopicTree
         As from :func:`ssnmf_fast.trees.topic_tree`.
     n_terms : int
-        Number of terms beside the name of a topic, at least 1; those that have no room are cut.
+        Number of terms after the name of a topic, at least 1; they are cut to the width of the box.
 
     Raises
     ------
@@ -292,7 +296,12 @@ def topic_tree(
     >>> len(drawn.axes)
     1
     """
-    _check_tree(tree)
+    from ..estimators import TopicTree
+
+    if not isinstance(tree, TopicTree):
+        raise TypeError(
+            f"tree must be a TopicTree, as sf.trees.topic_tree returns; got {type(tree).__name__}."
+        )
     rows = tree.to_rows(check_integer(n_terms, "n_terms", 1))
     places = _places(rows)
     depth, count = tree.depth, 1 + int(max(last for _, last in places.values()))
@@ -307,8 +316,8 @@ def topic_tree(
         axes.barh(middle, 0.98 * filled, color=_FILL, **box)
         axes.barh(middle, 0.98, facecolor="none", edgecolor=FRAME, linewidth=0.8, **box)
         text = fitted(f"{row['name']}  {row['share']:.0%}  {row['terms']}", room, _TEXT)
-        look = {"va": "center", "fontsize": _TEXT, "color": INK, "parse_math": False}
-        axes.text(level + 0.03, middle, text, **look)
+        look: dict[str, Any] = {"va": "center", "fontsize": _TEXT, "parse_math": False}
+        axes.text(level + 0.03, middle, text, color=INK, **look)
     axes.set_xlim(0, depth)
     axes.set_ylim(count - 0.5, -0.5)
     axes.set_axis_off()
@@ -327,12 +336,3 @@ def _places(rows: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
             found[name] = found.get(name, (number,))[0], number
             name = parents[name]
     return found
-
-
-def _check_tree(tree: Any) -> None:
-    from ..estimators import TopicTree
-
-    if not isinstance(tree, TopicTree):
-        raise TypeError(
-            f"tree must be a TopicTree, as sf.trees.topic_tree returns; got {type(tree).__name__}."
-        )
