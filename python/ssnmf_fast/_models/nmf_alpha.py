@@ -35,7 +35,14 @@ from .._solver.relations import LinearMap, Relation
 from .._solver.result import Factorization, fingerprints
 from .._solver.starts import start
 from .._solver.weights import WeightsLike
-from .receipts import Claim, Recomputed, claim_of, parts_of_result, receipt_of, recomputed
+from .receipts import (
+    Check,
+    Recomputed,
+    factorization_check,
+    parts_of_result,
+    receipt_of,
+    recomputed,
+)
 
 
 def factorize_preserving(
@@ -96,10 +103,10 @@ def factorize_preserving(
     return replace(result, receipt=receipt), weight
 
 
-def claim_of_preserving(
+def preserving_check(
     result: Factorization, X: Matrix, inputs: Mapping[str, Any], threads: int
-) -> Claim:
-    """Return the claim of such a fit that has a receipt."""
+) -> Check:
+    """Return the check of such a fit that has a receipt."""
     receipt, alpha, X_weights = result.receipt, inputs["alpha"], inputs["X_weights"]
     assert receipt is not None
 
@@ -113,7 +120,7 @@ def claim_of_preserving(
         problem = Problem(factors, balance_weight([data, preserved], weight, factors))
         return recomputed(problem, Optimality(problem))
 
-    return replace(claim_of(result, X, inputs, threads), recompute=recompute)
+    return replace(factorization_check(result, X, inputs, threads), recompute=recompute)
 
 
 def _relations(

@@ -34,7 +34,7 @@ INPUTS = (*_OF_DATA, *_KNOWN)
 
 @dataclass(frozen=True)
 class Recomputed:
-    """What a receipt claims of a result, computed from its factors and the data.
+    """The values of a receipt, computed from the factors of a result and the data.
 
     `scale` is what the data pull at the factors, in the units of the objective, to which rounding
     is relative; `shaken` is how far the objective and the residuals move where all factors are
@@ -49,7 +49,7 @@ class Recomputed:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Check:
     """A result with its receipt, fingerprints of data and inputs, and how to recompute it."""
 
     receipt: Receipt
@@ -69,14 +69,14 @@ def parts_of_result(result: Factorization | TensorFactorization) -> dict[str, Ar
     return {"weights": result.weights[None], **found}
 
 
-def claim_of(
+def factorization_check(
     result: Factorization,
     X: Matrix,
     inputs: Mapping[str, Any],
     threads: int,
     constant: float = 0.0,
-) -> Claim:
-    """Return the claim of a factorization that has a receipt; `inputs` are those of the fit.
+) -> Check:
+    """Return the check of a factorization that has a receipt; `inputs` are those of the fit.
 
     A constant may have been added to the objective of :func:`factorize`.
     """
@@ -85,7 +85,7 @@ def claim_of(
     clean = check_data(X, threads, result.A.dtype)
     names = ("objective", "n_iter", "converged", *WEIGHTS)
     own = {name: getattr(result, name) for name in names} | {"dtype": str(result.A.dtype)}
-    return Claim(
+    return Check(
         receipt=receipt,
         parts=parts_of(parts_of_result(result), result.objective, threads),
         attributes=own,
@@ -176,10 +176,10 @@ def plain(one: object) -> Any:
 TENSOR_INPUTS = ("X_weights", "labels", "penalties")
 
 
-def claim_of_tensor(
+def tensor_check(
     result: TensorFactorization, X: Matrix, inputs: Mapping[str, Any], threads: int
-) -> Claim:
-    """Return the claim of a decomposition that has a receipt; `inputs` are those of the fit."""
+) -> Check:
+    """Return the check of a decomposition that has a receipt; `inputs` are those of the fit."""
     receipt = result.receipt
     assert receipt is not None
     if "penalties" in receipt.inputs:
@@ -189,7 +189,7 @@ def claim_of_tensor(
         )
     clean = check_tensor(X, "X", result.weights.dtype)
     names = ("objective", "n_iter", "converged")
-    return Claim(
+    return Check(
         receipt=receipt,
         parts=parts_of(parts_of_result(result), result.objective, threads),
         attributes={name: getattr(result, name) for name in names}

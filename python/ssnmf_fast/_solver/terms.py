@@ -438,3 +438,16 @@ def _without_nan(Z: Array, whole: Separable) -> WeightForm:
 def places_of(Z: Any) -> tuple[Array, ...]:
     """Return the indices of every stored entry of a sparse matrix or tensor, by mode."""
     return tuple(Z.at.places) if isinstance(Z, SparseTensor) else (entry_rows(Z.indptr), Z.indices)
+
+
+def energy_of(Z: Matrix, loss: Loss) -> Any:
+    """The function whose Bregman divergence the loss is, entrywise, float64."""
+    return with_values(Z, loss.energy(values_of(Z).astype(np.float64)))
+
+
+def lost_energy(loss: Loss, before: tuple[Array, Array], after: tuple[Array, Array]) -> float:
+    """What of the loss means over groups do not have."""
+    parts = [
+        float(np.sum(weights * energy_of(values, loss))) for values, weights in (before, after)
+    ]
+    return max(parts[0] - parts[1], 0.0)

@@ -189,7 +189,7 @@ class Outer(Weights):
         share.data = ratio(a[G.indices], total[entry_rows(G.indptr)])
         mean = share @ X
         before, after = (
-            float(weights.astype(np.float64) @ (_energy(Z, loss) @ b.astype(np.float64)))
+            float(weights.astype(np.float64) @ (terms.energy_of(Z, loss) @ b.astype(np.float64)))
             for weights, Z in ((a, X), (total, mean))
         )
         return mean, Outer(total, columns), max(before - after, 0.0)
@@ -281,7 +281,7 @@ class Entrywise(Weights):
         X, W = np.where(absent, 0, X), np.where(absent, 0, W)
         total = G @ W
         mean = ratio(G @ (W * X), total)
-        return mean, Entrywise(total), rest(loss, (X, W), (mean, total))
+        return mean, Entrywise(total), terms.lost_energy(loss, (X, W), (mean, total))
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +293,10 @@ class ByPattern(Weights):
 
     def pattern_of(self, Z: Matrix, name: str) -> sp.csr_array:
         """Return the pattern, checked to be one of a clean matrix."""
-        return _checked_pattern(self.pattern, Z, name)
+        pattern = read_pattern(self.pattern, name)
+        checked = check_matrix(pattern, name, dtype=Z.dtype, allow_nan=False)
+        check_shape(checked, Z.shape, name, "the shape of the data")
+        return checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,7 +364,7 @@ class Observed(ByPattern):
         sums.sort_indices()
         mean = sample(sums, total)
         mean.data = ratio(mean.data, total.data)
-        constant = rest(loss, (X.data, pattern.data), (mean.data, total.data))
+        constant = terms.lost_energy(loss, (X.data, pattern.data), (mean.data, total.data))
         return mean, Observed(total), constant
 
 
@@ -446,12 +449,6 @@ class Missing(ByPattern):
         )
 
 
-def _checked_pattern(pattern: MatrixLike, Z: Matrix, name: str) -> sp.csr_array:
-    checked = check_matrix(read_pattern(pattern, name), name, dtype=Z.dtype, allow_nan=False)
-    check_shape(checked, Z.shape, name, "the shape of the data")
-    return checked
-
-
 def tensor_pattern(pattern: MatrixLike, X: Tensor) -> SparseTensor:
     """Return the nonzero entries of a pattern of weights."""
     checked = check_tensor(pattern, "X_weights", X.dtype, ordinary=False)
@@ -500,14 +497,3 @@ def check_rows(array: Array | sp.csr_array, rows: Array, name: str) -> None:
 def ratio(sums: Array, weights: Array) -> Array:
     """Weighted means, and 0 without weight."""
     return np.divide(sums, weights, out=np.zeros_like(sums), where=weights > 0)
-
-
-def _energy(Z: Matrix, loss: Loss) -> Any:
-    """The function whose Bregman divergence the loss is, entrywise, float64."""
-    return terms.with_values(Z, loss.energy(terms.values_of(Z).astype(np.float64)))
-
-
-def rest(loss: Loss, before: tuple[Array, Array], after: tuple[Array, Array]) -> float:
-    """What of the loss means over groups do not have."""
-    parts = [float(np.sum(weights * _energy(values, loss))) for values, weights in (before, after)]
-    return max(parts[0] - parts[1], 0.0)

@@ -23,7 +23,7 @@ from .._data.border import CleanMatrix, check_data, readable, require_finite
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
-from .._models.receipts import Claim, claim_of
+from .._models.receipts import Check, factorization_check
 from .._models.represent import explained_deviance, represent
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT
@@ -86,13 +86,13 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             receipt=receipt,
         )
 
-    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+    def _check_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Check:
         X = self._checked(X, reset=False)
         inputs = self._fit_inputs(X, y, **given)
-        claim = claim_of(self.factorization_, CleanMatrix(X), inputs, threads)
+        check = factorization_check(self.factorization_, CleanMatrix(X), inputs, threads)
         # A support that is not reproduced: zeros of the start, which stay, have its effect.
-        support = {k: v for k, v in claim.receipt.inputs.items() if k == "S_support"}
-        return replace(claim, inputs=support | claim.inputs)
+        support = {k: v for k, v in check.receipt.inputs.items() if k == "S_support"}
+        return replace(check, inputs=support | check.inputs)
 
     @property
     def n_components_(self) -> int:

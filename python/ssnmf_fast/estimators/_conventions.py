@@ -24,7 +24,7 @@ from .._data.arrays import DataLike
 from .._data.border import check_vector, require_finite
 from .._models.factorize import Factorization, TensorFactorization, factorize
 from .._models.online import Stream
-from .._models.receipts import Claim
+from .._models.receipts import Check
 from .._models.variational import VariationalFit
 from .._solver.result import Receipt
 from ._docstrings import complete_methods
@@ -46,7 +46,7 @@ class Estimator(TransformerMixin, BaseEstimator):
     _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, besides inherited
     receipt_: Receipt
     _verifiable: ClassVar[bool] = False
-    _claim_of: Callable[..., Claim]  # for X and y, arguments of fit and a number of threads
+    _check_of: Callable[..., Check]  # for X and y, arguments of fit and a number of threads
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Answer arguments of scikit-learn's NMF."""

@@ -20,7 +20,7 @@ from .._data.tensors import SparseTensor, Tensor, TensorLike, as_type, check_mod
 from .._data.threads import resolve_threads
 from .._models.factorize import TensorStart, factorize_tensor
 from .._models.online import Stream, refuse_changes
-from .._models.receipts import Claim, claim_of_tensor
+from .._models.receipts import Check, tensor_check
 from .._models.represent import explained_deviance, represent_tensor
 from .._solver.losses import loss_named
 from .._solver.result import RECEIPT, TensorFactorization, dense_model, sizes_of
@@ -216,9 +216,9 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         fitted = self.factors_, self.weights_, self.label_components_, self.objective_
         return TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt=receipt)
 
-    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+    def _check_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Check:
         inputs = given if y is None else {"labels": y, **given}
-        return claim_of_tensor(self.factorization_, X, inputs, threads)
+        return tensor_check(self.factorization_, X, inputs, threads)
 
     def partial_fit(
         self, X: TensorLike, y: npt.ArrayLike | None = None, *, one_slice: bool | None = None

@@ -19,8 +19,8 @@ from .._data.arrays import DataLike, refuse_on_disk
 from .._data.border import CleanMatrix, check_integer, check_matrix, check_option, check_real
 from .._labels import ClassLabels, Indicators, LabelLists, labels_of
 from .._models.factorize import factorize
-from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
-from .._models.receipts import Claim, claim_of
+from .._models.nmf_alpha import factorize_preserving, preserving_check
+from .._models.receipts import Check, factorization_check
 from .._solver.build import as_weights, collapse
 from .._solver.losses import loss_named
 from .._solver.weights import WeightsLike
@@ -88,7 +88,7 @@ class ConstrainedNMF(ReadoutPredictions):
         "n_labeled_": COUNT,
     }
 
-    def _claim_of(self, X: Any, y: LabelsLike, given: Mapping[str, Any], threads: int) -> Claim:
+    def _check_of(self, X: Any, y: LabelsLike, given: Mapping[str, Any], threads: int) -> Check:
         X = self._checked(X, reset=False)
         require(self, X, y)
         groups, n_groups = _groups(ClassLabels(y, self.unlabeled))
@@ -96,7 +96,9 @@ class ConstrainedNMF(ReadoutPredictions):
         means, weights, constant = collapse(X, given.get("X_weights"), groups, n_groups, loss)
         S = self.representation_[np.unique(groups, return_index=True)[1]]
         result = replace(self.factorization_, S=S)
-        return claim_of(result, CleanMatrix(means), {"X_weights": weights}, threads, constant)
+        return factorization_check(
+            result, CleanMatrix(means), {"X_weights": weights}, threads, constant
+        )
 
     def _learn(self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None) -> None:
         require(self, X, y)
@@ -380,12 +382,12 @@ class MarginNMF(ReadoutPredictions):
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, alpha=alpha)
         return self
 
-    def _claim_of(self, X: Any, y: LabelsLike, given: Mapping[str, Any], threads: int) -> Claim:
+    def _check_of(self, X: Any, y: LabelsLike, given: Mapping[str, Any], threads: int) -> Check:
         targets = None if y is None else labels_of(y, self.unlabeled)
         inputs = {"X_weights": given.get("X_weights"), "alpha": self.alpha_}
         inputs["y"] = None if targets is None else targets.matrix(np.float64)
         X = CleanMatrix(self._checked(X, reset=False))
-        return claim_of_preserving(self.factorization_, X, inputs, threads)
+        return preserving_check(self.factorization_, X, inputs, threads)
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, alpha: Any = None) -> None:
         check_option(self.features, "features", FEATURES)

@@ -18,7 +18,14 @@ from .._backend.dispatch import LEVELS
 from .._common.text import short
 from .._data.tensors import TensorLike
 from .._data.threads import resolve_threads
-from .._models.receipts import INPUTS, TENSOR_INPUTS, Claim, Recomputed, claim_of, claim_of_tensor
+from .._models.receipts import (
+    INPUTS,
+    TENSOR_INPUTS,
+    Check,
+    Recomputed,
+    factorization_check,
+    tensor_check,
+)
 from .._solver.result import Factorization, History, Receipt, TensorFactorization
 
 Compared = tuple[str, str, str]  # a name, and values as recorded and as computed
@@ -35,15 +42,15 @@ _ROUNDING = 1e-6  # of the stopping rule, whose values are in other units
 _VERSION = re.compile(r"\d+(\.\d+)+[a-z0-9.+-]*")
 
 
-def compare(claim: Claim) -> tuple[list[str], list[Compared]]:
+def compare(check: Check) -> tuple[list[str], list[Compared]]:
     """Return what differs, a sentence each, and what was compared."""
-    receipt, table = claim.receipt, [("X", claim.receipt.data, claim.data)]
-    found = [*_of_receipt(receipt), *_of_parts(receipt, claim.parts), *_of_history(claim)]
-    if claim.data != receipt.data:
+    receipt, table = check.receipt, [("X", check.receipt.data, check.data)]
+    found = [*_of_receipt(receipt), *_of_parts(receipt, check.parts), *_of_history(check)]
+    if check.data != receipt.data:
         found.insert(0, "X is not the one of the fit.")
-    found += _of_inputs(claim)
+    found += _of_inputs(check)
     try:
-        now = claim.recompute()
+        now = check.recompute()
     except (ValueError, TypeError, ArithmeticError, LookupError) as error:
         found.append(f"The objective cannot be computed of these: {error}")
         return found, table
@@ -72,9 +79,9 @@ def _of_parts(receipt: Receipt, parts: Mapping[str, str]) -> list[str]:
     return found + [f"{names.get(name, name)} is missing." for name in missing]
 
 
-def _of_history(claim: Claim) -> list[str]:
+def _of_history(check: Check) -> list[str]:
     """Return what is wrong about the way that the fit says it went."""
-    receipt, own = claim.receipt, claim.attributes
+    receipt, own = check.receipt, check.attributes
     found = []
     recorded = {**vars(receipt), **receipt.settings}
     for name, one in own.items():
@@ -100,14 +107,14 @@ def _met(history: History, tol: object) -> bool:
     return bool(high - low <= (1 + _ROUNDING) * tol * (iteration - before) * abs(first))
 
 
-def _of_inputs(claim: Claim) -> list[str]:
-    recorded, found = claim.receipt.inputs, []
-    for name in sorted({*recorded, *claim.inputs}):
-        if name not in claim.inputs:
+def _of_inputs(check: Check) -> list[str]:
+    recorded, found = check.receipt.inputs, []
+    for name in sorted({*recorded, *check.inputs}):
+        if name not in check.inputs:
             found.append(f"The fit was given {name}, which are not given here.")
         elif name not in recorded:
             found.append(f"The fit was given no {name}.")
-        elif recorded[name] != claim.inputs[name]:
+        elif recorded[name] != check.inputs[name]:
             found.append(f"{name} are not those of the fit.")
     return found
 
@@ -229,22 +236,22 @@ def verify(
     >>> sf.verify(fit, X).differences[0]
     'X is not the one of the fit.'
     """
-    claim = _claim(result, X, y, inputs, resolve_threads(n_threads))
-    if claim is None:
+    check = _receipt_check(result, X, y, inputs, resolve_threads(n_threads))
+    if check is None:
         return Verification([f"This {type(result).__name__} has no receipt of its fit."], [])
-    return Verification(*compare(claim))
+    return Verification(*compare(check))
 
 
-def _claim(
+def _receipt_check(
     result: Factorization | TensorFactorization | BaseEstimator,
     X: TensorLike,
     y: npt.ArrayLike | Mapping[int, npt.ArrayLike] | None,
     inputs: dict[str, Any],
     threads: int,
-) -> Claim | None:
-    """Return the claim of a result; None without a receipt."""
+) -> Check | None:
+    """Return the check of a result; None without a receipt."""
     if isinstance(result, BaseEstimator):
-        return _claim_of_estimator(result, X, y, inputs, threads)
+        return _check_of_estimator(result, X, y, inputs, threads)
     if not isinstance(result, (Factorization, TensorFactorization)):
         raise TypeError(
             f"verify is not available for {type(result).__name__}; expected a Factorization, a "
@@ -259,14 +266,14 @@ def _claim(
     if result.receipt is None:
         return None
     if isinstance(result, Factorization):
-        return claim_of(result, X, {"Y": y, **inputs}, threads)
-    return claim_of_tensor(result, X, inputs if y is None else {"labels": y, **inputs}, threads)
+        return factorization_check(result, X, {"Y": y, **inputs}, threads)
+    return tensor_check(result, X, inputs if y is None else {"labels": y, **inputs}, threads)
 
 
-def _claim_of_estimator(
+def _check_of_estimator(
     model: BaseEstimator, X: TensorLike, y: object, inputs: dict[str, Any], threads: int
-) -> Claim | None:
-    """Return the claim of the factorization of an estimator; None without a receipt."""
+) -> Check | None:
+    """Return the check of the factorization of an estimator; None without a receipt."""
     name = type(model).__name__
     if not getattr(model, "_verifiable", False):
         raise TypeError(f"verify is not available for {name}: it keeps no receipt of its fit.")
@@ -285,5 +292,5 @@ def _claim_of_estimator(
     for key in inputs.keys() & parameters:
         setattr(model, key, inputs[key])
     of_fit = {key: value for key, value in inputs.items() if key in arguments}
-    claim: Claim = model._claim_of(X, y, of_fit, threads)
-    return claim
+    check: Check = model._check_of(X, y, of_fit, threads)
+    return check
