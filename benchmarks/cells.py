@@ -118,21 +118,10 @@ def fit(path: Path, case: Case, iterations: int, folder: Path) -> dict[str, floa
     if case.genes is not None:
         sfa.prepare(adata, case.genes, empty_cells="keep")
     prepared = time.perf_counter()
-    given = {
-        "loss": case.loss,
-        "max_iter": iterations,
-        "memory": case.memory << 20,
-        "random_state": 0,
-    }
+    given = {"loss": case.loss, "max_iter": iterations, "memory": case.memory << 20}
+    given["random_state"] = 0
     chosen = case.genes is not None
-    sfa.nmf(
-        adata,
-        PROGRAMS,
-        use_highly_variable=chosen,
-        **given,
-        temporary_folder=folder,
-        random_state=0,
-    )
+    sfa.nmf(adata, PROGRAMS, use_highly_variable=chosen, temporary_folder=folder, **given)
     done = time.perf_counter()
     about = {"opened": prepared - begin, "fitted": done - prepared, "peak": resident("VmHWM")}
     return {**about, "iterations": int(adata.uns["nmf"]["n_iter"])}

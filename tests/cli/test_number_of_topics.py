@@ -105,5 +105,5 @@ def test_ranks(text: str, ranks: Any, capsys: pytest.CaptureFixture[str]) -> Non
 
 @pytest.mark.parametrize("share", ["0", "1", "x"])
 def test_shares(share: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["choose-rank", "X.npy", "--held-out", share]) == 2
+    assert main(["choose-rank", "X.npy", "--validation-fraction", share]) == 2
     assert "must be a number above 0 and below 1" in capsys.readouterr().err

@@ -151,9 +151,7 @@ class TestNMF:
     def test_partial_fit_takes_batches_in_memory(self, client):
         model = sfd.NMF(n_components=3, **LOOP).fit(cut(X))
         model.partial_fit(X[:100])
-        with pytest.raises(
-            TypeError, match="X must be in memory for explain, partial_fit, suggest"
-        ):
+        with pytest.raises(TypeError, match="X must be in memory for explain, partial_fit, score"):
             model.partial_fit(cut(X))
 
     def test_a_failing_fit_leaves_the_model_as_it_was(self, client):

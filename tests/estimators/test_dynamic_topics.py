@@ -11,13 +11,9 @@ from each import each
 from sklearn.base import clone
 
 import ssnmf_fast as sf
-from ssnmf_fast._data import times
-from ssnmf_fast._models import dated as folding
-
-cut, read_times = times.cut, times.read_times
-drawn_places, folded = folding.drawn_places, folding.folded
 
 X, TIMES, TOPICS = dated.documents()
+MONTHS = (TIMES.astype("datetime64[M]") - dated.FIRST).astype(int)
 SMALL = np.kron(np.eye(2), np.ones((6, 3)))
 MONTHLY = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
 
@@ -70,10 +66,7 @@ class TestTopicsInTime:
     def test_the_matrix_misses_what_lasts_shortly(self, fitted):
         model = sf.DynamicTopics(4, method="nmf", loss=fitted.loss, random_state=0).fit(X, TIMES)
         assert model.prevalence_.shape == (36, 4)
-        means = [
-            model.representation_[cut(TIMES.astype("M8[s]"), "month").of == t].mean(axis=0)
-            for t in range(36)
-        ]
+        means = [model.representation_[t == MONTHS].mean(axis=0) for t in range(36)]
         np.testing.assert_allclose(model.prevalence_, means)
         assert max(peak.concentration for peak in model.peaks()) < 0.5
 
@@ -125,7 +118,7 @@ class TestFit:
         assert np.isfinite(every.fit(X, TIMES).prevalence_).all()
 
     def test_slices_without_documents(self):
-        month = (TIMES.astype("datetime64[M]") - dated.FIRST).astype(int)
+        month = MONTHS
         gap = (month < 12) | (month >= 15)
         model = sf.DynamicTopics(4, random_state=0).fit(X[gap], TIMES[gap])
         assert len(model.slices_) == 36
@@ -246,26 +239,19 @@ class TestTables:
         assert model.prevalence(counts[:1], hours[:1] + 200).slices.dtype == model.slices_.dtype
 
 
-class TestFolding:
-    def test_every_document_is_in_its_slice(self):
-        slices = cut(read_times(TIMES).values, "month")
-        per_slice = int(slices.sizes.max())
-        coords, values, shape = folded(sp.csr_array(X), slices, per_slice, np.random.default_rng(0))
-        assert shape == (40, per_slice, 36)
-        dense = np.zeros(shape)
-        np.add.at(dense, tuple(coords), values)
-        for t in range(36):
-            np.testing.assert_array_equal(dense[:, :, t].sum(axis=1), X[slices.of == t].sum(axis=0))
-
-    def test_so_many_are_drawn(self):
-        slices = cut(read_times(TIMES).values, "month")
-        documents, places = drawn_places(slices, 30, np.random.default_rng(0))
-        assert len(set(documents.tolist())) == len(documents)
-        counts = np.bincount(slices.of[documents])
-        np.testing.assert_array_equal(counts, np.minimum(slices.sizes, 30))
-        pairs = set(zip(slices.of[documents].tolist(), places.tolist(), strict=True))
-        assert len(pairs) == len(documents)
-        assert places.max() == 29
+@pytest.mark.parametrize("drawn", [None, 30])
+def test_every_document_is_in_its_slice(drawn):
+    """One component of the tensor, under the divergence, has the sums of its slices."""
+    sizes = np.bincount(MONTHS)
+    per_slice = drawn or int(sizes.max())
+    options = {"loss": "kullback-leibler", "random_state": 0, "tol": 1e-10, "max_iter": 500}
+    model = sf.DynamicTopics(1, method="tensor", documents_per_slice=per_slice, **options)
+    model.fit(X, TIMES)
+    sums = np.array([X[month == MONTHS].sum() for month in range(len(sizes))])
+    whole = sizes <= per_slice  # of others so many are drawn
+    found = model.prevalence_[:, 0] * model.slice_sizes_
+    np.testing.assert_allclose(found[whole], sums[whole], rtol=1e-4)
+    np.testing.assert_allclose(found, sums, rtol=1e-4 if drawn is None else 0.2)
 
 
 @pytest.mark.parametrize("method", ["tied", "tensor", "sums", "nmf"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,6 +12,9 @@ import scipy.sparse as sp
 Array: TypeAlias = npt.NDArray[Any]
 Matrix: TypeAlias = Array | sp.csr_array  # clean
 MatrixLike: TypeAlias = npt.ArrayLike | sp.sparray | sp.spmatrix  # as users give it
+VectorLike: TypeAlias = npt.ArrayLike | None  # weights, or names
+LabelsLike: TypeAlias = MatrixLike | Sequence[Any] | None
+TablesLike: TypeAlias = Mapping[str, MatrixLike] | None
 Seed: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 LossName = Literal["frobenius", "kullback-leibler", "itakura-saito"]
 Solver = Literal["auto", "mm", "mu", "hals"]

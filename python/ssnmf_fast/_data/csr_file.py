@@ -334,7 +334,11 @@ def open_csr(
     """
     memory, dtype = check_integer(memory, "memory", 1), check_dtype(dtype)
     path = Path(path)
-    arrays = _directory(path) if path.is_dir() else _archive(path)
+    if path.is_dir():
+        files = {name: path / f"{name}.npy" for name in _PARTS}
+        arrays = {name: stored_array(file, 0) for name, file in files.items() if file.exists()}
+    else:
+        arrays = _archive(path)
     missing = [name for name in _PARTS[:3] if name not in arrays]
     if missing:
         kind = FileNotFoundError if path.is_dir() else ValueError
@@ -373,11 +377,6 @@ def _check_structure(
             f"{path}: indptr ends at {indptr[-1]}, but there are {indices.length} indices and "
             f"{data.length} values."
         )
-
-
-def _directory(path: Path) -> dict[str, StoredArray]:
-    files = {name: path / f"{name}.npy" for name in _PARTS}
-    return {name: stored_array(file, 0) for name, file in files.items() if file.exists()}
 
 
 def _archive(path: Path) -> dict[str, StoredArray]:

@@ -121,18 +121,13 @@ def _relations(
 ) -> tuple[Relation, Relation]:
     """Return the relations of clean data X and of alpha^T X."""
     data, _ = terms(X, None, loss, loss, X_weights, None, threads)
-    mixing = _mixing(alpha, X)
-    preserved = build_term(mixing @ X, None, data.loss, "X", threads)
-    names = "S", "A"
-    return Relation(names, data), Relation(names, preserved, map=LinearMap(mixing, threads))
-
-
-def _mixing(alpha: MatrixLike, X: Matrix) -> sp.csr_array:
-    """Return alpha^T, (q, n), sparse."""
     checked = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
     if checked.shape[0] != X.shape[0] or checked.shape[1] == 0:
         raise ValueError(
             f"alpha has shape {checked.shape} and X has shape {X.shape}; expected one row of "
             "alpha for each sample of X, and at least one column."
         )
-    return sp.csr_array(checked.T)
+    mixing = sp.csr_array(checked.T)
+    preserved = build_term(mixing @ X, None, data.loss, "X", threads)
+    names = "S", "A"
+    return Relation(names, data), Relation(names, preserved, map=LinearMap(mixing, threads))

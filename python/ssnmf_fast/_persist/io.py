@@ -292,9 +292,10 @@ def load(path: Names) -> Any:
         if kind is None:
             raise _damaged(path, f"it holds a {header['class']!r:.100}, not one of {_names()}")
         try:
-            names = names_of_arrays(header["attributes"], _table(kind))
-            arrays = archive.arrays({f"{_ARRAY}{name}" for name in names})
-            return _put_together(header, _popped(arrays, _ARRAY))
+            names = names_of_arrays(header["attributes"], [*_table(kind), *_FORMER])
+            arrays = _popped(archive.arrays({f"{_ARRAY}{name}" for name in names}), _ARRAY)
+            arrays = {_FORMER.get(name, name): array for name, array in arrays.items()}
+            return _put_together(header, arrays)
         except _MISFITS as error:
             raise _damaged(path, f"its contents do not fit together: {error}") from error
 

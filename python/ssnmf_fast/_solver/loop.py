@@ -125,15 +125,15 @@ class Optimality:
     def measured(self, last: bool = False) -> dict[str, Measured]:
         """Return the residuals, and what they are shares of."""
         problem = self.problem.twin(last)
-        return {name: self._measured(problem, name) for name in problem.factors}
-
-    def _measured(self, problem: Problem, name: str) -> Measured:
-        F, moves = problem.factors[name], self.moves.get(name)
-        if name in self.stay:
-            positive = bits_of(F > 0)
-            moves = positive if moves is None else positive & moves
-        bounds = problem.penalties.get(name, NONE).bounds(F)
-        return measured(F, problem.statistics(name, False), bounds, moves, problem.threads)
+        found = {}
+        for name, F in problem.factors.items():
+            moves = self.moves.get(name)
+            if name in self.stay:
+                positive = bits_of(F > 0)
+                moves = positive if moves is None else positive & moves
+            bounds, statistics = problem.penalties.get(name, NONE).bounds(F), problem.statistics
+            found[name] = measured(F, statistics(name, False), bounds, moves, problem.threads)
+        return found
 
 
 def measured(
@@ -193,7 +193,10 @@ class Run:
         self.objective.append((iteration, value))
         if not observers:
             return False
-        views = {name: _view(F) for name, F in current().items()}
+        views = {name: None if F is None else F[:] for name, F in current().items()}
+        for view in views.values():
+            if view is not None:
+                view.flags.writeable = False
         state = FitState(iteration, value, views, _optimality=self.optimality)
         answers = [observer(state) for observer in observers]  # of all, before any stops
         return any(answers)
@@ -369,10 +372,3 @@ class FitLoop:
                     progress.end(max(run.residuals.values()))
         require_finite(current())
         return run
-
-
-def _view(factor: Array | None) -> Array | None:
-    view = None if factor is None else factor[:]
-    if view is not None:
-        view.flags.writeable = False
-    return view

@@ -90,7 +90,9 @@ def _drawn(
     if init == "nndsvda":
         return _nndsvda(X, rank, mean, rng, data.threads)
     if init == "random-acol":
-        A = _random_rows(X, rank, rng) + 0.01 * mean
+        chosen = rng.integers(X.shape[0], size=(rank, ROWS_PER_MEAN))
+        means = [np.asarray(rows_of(X, rows).mean(axis=0)).ravel() for rows in chosen]
+        A = np.asarray(means, dtype=np.float64) + 0.01 * mean
         S = rng.random((data.shape[0], rank))
         return S * (mean / float(S.mean(axis=0) @ A.mean(axis=1))), A
     S, F = uniform(data.shape, mean, rank, rng)
@@ -204,13 +206,6 @@ def rows_of(X: Matrix, rows: Array) -> Any:
     return X[rows] if sp.issparse(X) else np.nan_to_num(X[rows], nan=0.0)
 
 
-def _random_rows(X: Matrix, rank: int, rng: np.random.Generator) -> Array:
-    """Means of a few random rows of X (r x m)."""
-    chosen = rng.integers(X.shape[0], size=(rank, ROWS_PER_MEAN))
-    means = [np.asarray(rows_of(X, rows).mean(axis=0)).ravel() for rows in chosen]
-    return np.asarray(means, dtype=np.float64)
-
-
 def _nndsvda(
     X: Matrix, rank: int, mean: float, rng: np.random.Generator, threads: int
 ) -> tuple[Array, Array]:
@@ -313,22 +308,17 @@ def _best_tried(
     for name in _TRIED:
         own = deepcopy(rng)
         start = _named(name, X, weights, term, rank, own)
-        value = _tried(start, term, X.dtype)
+        names = mode_names(len(start))
+        stored = {name: padded(F, X.dtype) for name, F in zip(names, start, strict=True)}
+        steps = steps_of(Problem(stored, [Relation(names, term)]), "auto")
+        for iteration in range(_TRIAL):
+            steps.iterate(iteration + 1)
+        value = steps.objective()
         if best is None or value < least:
             best, least, after = start, value, own
     assert best is not None
     rng.bit_generator.state = after.bit_generator.state
     return best
-
-
-def _tried(start: list[Array], term: Term, dtype: npt.DTypeLike) -> float:
-    """Return the objective after a few iterations."""
-    names = mode_names(len(start))
-    stored = {name: padded(F, dtype) for name, F in zip(names, start, strict=True)}
-    steps = steps_of(Problem(stored, [Relation(names, term)]), "auto")
-    for iteration in range(_TRIAL):
-        steps.iterate(iteration + 1)
-    return steps.objective()
 
 
 def given_factors(init: object) -> tuple[Any, list[Any]] | None:

@@ -157,7 +157,7 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         seconds=time.perf_counter() - begin,
         settings=[
             *_list_options(data, options),
-            *list_settings_of_fit(estimator),
+            *_list_settings_of_fit(estimator),
             *_list_seeds(estimator, data.terms),
         ],
     )
@@ -177,7 +177,7 @@ def _list_options(data: Data, options: Namespace) -> list[tuple[str, str]]:
     ]
 
 
-def list_settings_of_fit(estimator: Any) -> list[tuple[str, str]]:
+def _list_settings_of_fit(estimator: Any) -> list[tuple[str, str]]:
     """Return what the fit set itself, for the report."""
     params, settings = estimator.get_params(), {}
     for name in ("supervision_weight", "rate_shape"):

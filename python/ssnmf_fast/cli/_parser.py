@@ -222,14 +222,6 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     _add_safe_csv(add)
 
     few, ssnmf, add = FewLabelsClassifier(), SSNMFClassifier(), _adder(parser, "model")
-    add("--max-iter", v.integer(), f"most iterations (default: {ssnmf.max_iter})")
-    add("--tol", v.FRACTION, f"{_TOL} (default: 1e-4; Bayesian models 1e-5)")
-    _add_computing(add)
-    dtype = "numbers that the fit works with (default: float32 for text, else that of the matrix)"
-    add("--dtype", v.word("float32", "float64"), dtype)
-    test_size = "share of the labeled samples held out for the score, 0 for none"
-    default = "(default: 0 for few-labels, which validates, else 0.2)"
-    add("--test-size", v.FRACTION, f"{test_size} {default}")
 
     def own(name: str, kind: v.Kind, help: str, default: str) -> None:
         users = users_of(name[2:].replace("-", "_"))
@@ -255,6 +247,14 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
         "matrix B fitted again without labels, or the B of the factorization",
         str(ssnmf.readout),
     )
+    add("--max-iter", v.integer(), f"most iterations (default: {ssnmf.max_iter})")
+    add("--tol", v.FRACTION, f"{_TOL} (default: 1e-4; Bayesian models 1e-5)")
+    _add_computing(add)
+    dtype = "numbers that the fit works with (default: float32 for text, else that of the matrix)"
+    add("--dtype", v.word("float32", "float64"), dtype)
+    test_size = "share of the labeled samples held out for the score, 0 for none"
+    default = "(default: 0 for few-labels, which validates, else 0.2)"
+    add("--test-size", v.FRACTION, f"{test_size} {default}")
     dates = "column with the dates (2004-12-26, 20041226, ...), or a file with one date per line"
     own("--time", v.COLUMN, dates, "none")
     slices = "length of the slices of time, also as '2 weeks' or '6 hours', or how many there are"
@@ -303,11 +303,11 @@ def _add_choose_rank(parser: argparse.ArgumentParser) -> None:
         "is nearly as stable), or the best; not for bound",
         default="near-best",
     )
-    splits = "times that entries are held out; not for bound, stability"
+    splits = "number of times that entries are held out; not for bound, stability"
     add("--splits", v.COUNT, splits, default=5)
     add("--starts", v.COUNT, "starts of every rank in every split (default: 3, for stability 20)")
-    held_out = "share of the entries that are held out; not for bound, stability"
-    add("--held-out", v.SHARE, held_out, default=0.1)
+    fraction = "share of the entries that are held out; not for bound, stability"
+    add("--validation-fraction", v.SHARE, fraction, default=0.1)
     add("--only-nonzeros", v.ON, "hold out no zeros: for data whose zeros are unknown values")
     add("--max-iter", v.COUNT, "most iterations of a fit (default: 500, for bound 200)")
     add("--tol", v.FRACTION, f"{_TOL} (default: 1e-6 for frobenius, else 1e-5)")

@@ -25,7 +25,7 @@ _FILES = {
     _REPORT: "all of it on one page: open this first",
 }
 # Options that a criterion does not use.
-_UNUSED = {"stability": {"splits", "held_out", "only_nonzeros"}}
+_UNUSED = {"stability": {"splits", "validation_fraction", "only_nonzeros"}}
 _UNUSED["bound"] = {*_UNUSED["stability"], "rule"}
 # Options, and the parameters that they set.
 _PARAMETERS = {
@@ -34,7 +34,7 @@ _PARAMETERS = {
     "rule": "rule",
     "splits": "n_splits",
     "starts": "n_starts",
-    "held_out": "validation_fraction",
+    "validation_fraction": "validation_fraction",
     "max_iter": "max_iter",
     "tol": "tol",
     "seed": "random_state",
@@ -72,7 +72,7 @@ def run(options: Namespace) -> dict[str, Any]:
         error = row["standard_error"]
         spread = "" if math.isnan(error) else f" +- {error:.2g}"
         mark = "  <" if row["rank"] == choice.rank else ""
-        left = "  (given up)" if row["given_up"] else ""
+        left = "  (pruned)" if row["pruned"] else ""
         print(f"{row['rank']:>6}  {row['mean']:.6g}{spread}{left}{mark}")
     out.show()
     return {**content, "out": str(out.folder), "files": sorted(out.names)}

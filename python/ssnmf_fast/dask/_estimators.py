@@ -18,7 +18,7 @@ from distributed import Client, Future
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import estimators
-from .._common.arrays import Array, LossName, Matrix
+from .._common.arrays import Array, LossName, Matrix, VectorLike
 from .._common.docstrings import complete
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Indicators, LabelLists
@@ -177,7 +177,7 @@ class OnCluster(FactorizationBase):
         arguments.pop("n_starts", None)
         return factorize(X, Y, client=X.client, checkpoint=X.checkpoint, **arguments)
 
-    def _represent(self, X: Data | Matrix, X_weights: RowWeights, **known: Array) -> Array:
+    def _represent(self, X: Data | Matrix, X_weights: Any, **known: Array) -> Array:
         if not isinstance(X, Data):
             weights: Any = X_weights
             return super()._represent(X, weights, **known)
@@ -354,8 +354,8 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         X: Data,
         X_weights: RowWeights,
         targets: ClassLabels | Indicators,
-        label_weight: Array | None,
-        sample_weight: Array | None,
+        label_weight: VectorLike,
+        sample_weight: VectorLike,
     ) -> LabeledBlocks:
         chosen = np.flatnonzero(targets.labeled)
         return LabeledBlocks.of(

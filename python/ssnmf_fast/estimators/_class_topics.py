@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LabelsLike, Matrix, VectorLike
 from .._data.border import CleanMatrix, check_random_state
 from .._data.csr_file import CsrFile, chosen_rows, row_counts
 from .._labels import labels_of
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._solver.build import as_weights
+from .._solver.weights import WeightsLike
 from .._topics import topic_shares
 from ._base import require
 from ._training_data import TrainingLabels, as_outer, labels_for_training, with_sample_weight
@@ -154,7 +155,7 @@ class LabeledSamples:
         """Return a start of S, see :func:`even_start`; without a support, all may be positive."""
         return even_start(self._seen, A, support)
 
-    def labeled_sums(self, S: Any) -> Array:
+    def labeled_sums(self, S: Array) -> Array:
         """Return the sums of S over the labeled samples."""
         known = self.labels.known
         return np.asarray((S[known] * self.labels.weight[known, None]).sum(axis=0))
@@ -239,7 +240,7 @@ class LabeledSamples:
         return topic_shares(S if some else S[rows], A)
 
 
-def weighted_sums(X: Any, weights: Array) -> Array:
+def weighted_sums(X: Matrix, weights: Array) -> Array:
     """Return weights^T X, (columns of weights, m), float64; rows without weight are not read."""
     if isinstance(X, CsrFile):
         sums = np.zeros((weights.shape[1], X.shape[1]))
@@ -253,7 +254,7 @@ def weighted_sums(X: Any, weights: Array) -> Array:
     return np.asarray((part.T @ weights[rows]).T, dtype=np.float64)
 
 
-def targets_of(labels: TrainingLabels, dtype: Any) -> tuple[Any, Any]:
+def targets_of(labels: TrainingLabels, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """Return labels as Y, and its weights."""
     weights = labels.entry_weights * labels.weight[:, None]
     Y = np.where(weights > 0, labels.members, 0).astype(dtype)
@@ -263,13 +264,13 @@ def targets_of(labels: TrainingLabels, dtype: Any) -> tuple[Any, Any]:
 
 def inputs_of_labels(
     model: Any,
-    X: Any,
-    y: Any,
+    X: Matrix,
+    y: LabelsLike,
     *,
-    X_weights: Any = None,
-    sample_weight: Any = None,
-    label_weight: Any = None,
-    side: Any = None,
+    X_weights: WeightsLike = None,
+    sample_weight: VectorLike = None,
+    label_weight: VectorLike = None,
+    side: object = None,
 ) -> dict[str, Any]:
     """Return the inputs of the factorization in the fit of a classifier, but supports."""
     del side

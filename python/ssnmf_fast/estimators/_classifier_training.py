@@ -30,6 +30,7 @@ from ._committee import (
     temperature,
 )
 from ._members import (
+    ClassWeight,
     Linear,
     fit_coordinates,
     fit_margins,
@@ -89,7 +90,7 @@ def plan_of(model: Any, samples: LabeledSamples, labels: TrainingLabels, classes
     return Plan(_FOR_UNEVEN * k if mislead else k, rounds, balance, mislead)
 
 
-def _class_weight(class_weight: Any, classes: list[Any]) -> Any:
+def _class_weight(class_weight: ClassWeight, classes: list[Any]) -> Any:
     """Check the weights of classes, and return them by the number of the class."""
     if class_weight is None or isinstance(class_weight, str):
         return class_weight and check_option(class_weight, "class_weight", ("balanced",))
@@ -106,7 +107,7 @@ def _class_weight(class_weight: Any, classes: list[Any]) -> Any:
     }
 
 
-def check_threshold(threshold: Any) -> float | None:
+def check_threshold(threshold: float | str) -> float | None:
     """Return a threshold, None for "auto"; raise an error for anything else."""
     if not isinstance(threshold, str):
         return check_real(threshold, "threshold", allow_negative=True)
@@ -258,7 +259,7 @@ def _add_predictions(labels: TrainingLabels, chance: Array) -> TrainingLabels:
 
 
 def _table_logits_for_self_training(
-    tables: Tables, labels: TrainingLabels, seed: int, class_weight: Any
+    tables: Tables, labels: TrainingLabels, seed: int, class_weight: ClassWeight
 ) -> Array | None:
     """Return what tables add to the logits of labels for self-training, (n, k), or None.
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, VectorLike
 from .._common.optional import TABLES_HINT, require_package
 from .._common.text import listed, short
 from .._data.border import check_integer, require_finite
 from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
+from .._solver.weights import WeightsLike
 from .._topics import names_of, topic_shares
 from ._base import product
 from ._readout import ComponentReadout, LogisticReadout, Readout, is_empty, prior_logits
@@ -158,7 +159,7 @@ class Explanation:
         n, k = self.totals.shape
         return f"Explanation of {n} samples for {k} classes; top(i) has the reasons of sample i"
 
-    def topics(self, class_name: Any) -> Array:
+    def topics(self, class_name: object) -> Array:
         """Return the contribution of every topic to a class.
 
         Returns
@@ -167,7 +168,7 @@ class Explanation:
         """
         return np.asarray(self._topics.of_class(self._number(class_name)))
 
-    def features(self, class_name: Any) -> Any:
+    def features(self, class_name: object) -> Any:
         """Return the contribution of every feature to a class.
 
         Returns
@@ -181,9 +182,9 @@ class Explanation:
     def top(
         self,
         sample: int,
-        class_name: Any = None,
+        class_name: object = None,
         n_terms: int = 8,
-        feature_names: Any = None,
+        feature_names: VectorLike = None,
     ) -> SampleContributions:
         """Return the topics and terms that contribute most to a class in a sample.
 
@@ -253,7 +254,7 @@ class Explanation:
             terms.append(tuple(self.feature_names[column] for column in chosen))
         return terms
 
-    def _number(self, class_name: Any) -> int:
+    def _number(self, class_name: object) -> int:
         classes: list[Any] = self.classes.tolist()
         if class_name not in classes:
             raise ValueError(
@@ -278,7 +279,7 @@ def _largest(values: Array, count: int) -> Array:
 
 @one_blas_thread()
 def explanation_of(
-    model: Any, readout: Readout, X: Any, X_weights: Any, tables: Tables
+    model: Any, readout: Readout, X: Matrix, X_weights: WeightsLike, tables: Tables
 ) -> Explanation:
     """Explain the predictions of a readout for checked samples and their tables."""
     if isinstance(readout, ComponentReadout):
@@ -304,7 +305,7 @@ def explanation_of(
 
 
 def _of_logits(
-    model: Any, readout: LogisticReadout, X: Any, X_weights: Any, tables: Tables
+    model: Any, readout: LogisticReadout, X: Matrix, X_weights: WeightsLike, tables: Tables
 ) -> dict[str, Any]:
     """Return the parts of calibrated logits."""
     S, A = model._represent(X, X_weights), model.components_
@@ -347,7 +348,9 @@ def _of_logits(
     }
 
 
-def _of_components(model: Any, readout: ComponentReadout, X: Any, X_weights: Any) -> dict[str, Any]:
+def _of_components(
+    model: Any, readout: ComponentReadout, X: Matrix, X_weights: WeightsLike
+) -> dict[str, Any]:
     """Return the parts of scores S B; with one label per sample, of their shares."""
     S, several = model._represent(X, X_weights), model.multilabel_
     scores = product(S, readout.components, "the predictions").astype(np.float64)
@@ -374,11 +377,11 @@ def _relative(scores: Array, axis: int, several: bool) -> Array:
     return np.asarray(scores if several else scores - scores.mean(axis=axis, keepdims=True))
 
 
-def _is_sparse(X: Any) -> bool:
+def _is_sparse(X: Matrix) -> bool:
     return sp.issparse(X) or isinstance(X, CsrFile)
 
 
-def _without(rows: Any, empty: Array) -> Any:
+def _without(rows: Matrix, empty: Array) -> Any:
     """Return rows with zeros for those of empty samples."""
     if not empty.any():
         return rows
@@ -391,7 +394,7 @@ def _plain(columns: Array, coefficients: Array) -> Contributions:
     return Contributions(columns, coefficients, np.zeros_like(coefficients), np.zeros(len(columns)))
 
 
-def _nothing(X: Any, k: int) -> Contributions:
+def _nothing(X: Matrix, k: int) -> Contributions:
     """Return the contributions of features to a model that sees topics only."""
     n, m = X.shape
     zeros = np.broadcast_to(0.0, (k, m))

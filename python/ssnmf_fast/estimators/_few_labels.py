@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LabelsLike, LossName, Matrix, TablesLike, VectorLike
 from .._common.saved import COUNT, Saved
+from .._data.arrays import DataLike
 from .._data.border import require_memory
 from .._labels import labels_of
+from .._solver.weights import WeightsLike
 from ._base import Self, require
 from ._class_topics import SUPPORTS, LabeledSamples, in_memory, inputs_of_labels, with_view
 from ._classifier_training import (
@@ -23,6 +25,7 @@ from ._classifier_training import (
     validate,
 )
 from ._docstrings import complete_docstring
+from ._members import ClassWeight
 from ._predicting import ReadoutPredictions
 from ._readout import Readout
 from ._training_data import labels_for_training
@@ -141,10 +144,10 @@ class FewLabelsClassifier(ReadoutPredictions):
     """
 
     _: KW_ONLY
-    loss: str = "kullback-leibler"
-    threshold: float | str = "auto"
-    self_training: int | str = "auto"
-    class_weight: Any = None
+    loss: LossName = "kullback-leibler"
+    threshold: float | Literal["auto"] = "auto"
+    self_training: int | Literal["auto"] = "auto"
+    class_weight: ClassWeight = None
 
     _saved: ClassVar = {
         "label_components_": Saved("rk"),
@@ -164,13 +167,13 @@ class FewLabelsClassifier(ReadoutPredictions):
 
     def fit(
         self: Self,
-        X: Any,
-        y: Any = None,
+        X: DataLike,
+        y: LabelsLike = None,
         *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-        label_weight: Any = None,
-        side: Any = None,
+        X_weights: WeightsLike = None,
+        sample_weight: VectorLike = None,
+        label_weight: VectorLike = None,
+        side: TablesLike = None,
     ) -> Self:
         """Learn topics and predictions from samples and the labels of some of them.
 
@@ -197,13 +200,13 @@ class FewLabelsClassifier(ReadoutPredictions):
 
     def _learn(
         self,
-        X: Any,
-        y: Any,
+        X: Matrix,
+        y: LabelsLike,
         *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-        label_weight: Any = None,
-        side: Any = None,
+        X_weights: WeightsLike = None,
+        sample_weight: VectorLike = None,
+        label_weight: VectorLike = None,
+        side: TablesLike = None,
     ) -> None:
         require(self, X, y)
         targets = labels_of(y, self.unlabeled)

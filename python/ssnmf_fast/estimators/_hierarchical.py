@@ -14,10 +14,11 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LabelsLike, Matrix, VectorLike
 from .._common.bases import ClassifierMixin
 from .._common.saved import Saved, SavedModels
 from .._common.text import as_first_given, nfc, short
+from .._data.arrays import DataLike
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, is_missing
 from .._topics import Topics, divide_by_sums
@@ -102,7 +103,9 @@ class Hierarchy:
         return np.asarray(np.array(last)[:, None] == self.level(level), dtype=np.float64)
 
 
-def paths_of(labels: ClassLabels, parents: Any, separator: str | None) -> list[Path]:
+def paths_of(
+    labels: ClassLabels, parents: Mapping[Any, Any] | None, separator: str | None
+) -> list[Path]:
     """Return the path of every labeled sample: by its parents, or of the parts of its text."""
     names = labels.known.tolist()
     if parents is not None:
@@ -122,7 +125,7 @@ def paths_of(labels: ClassLabels, parents: Any, separator: str | None) -> list[P
     return [_cut(name, separator) for name in names]
 
 
-def _climbed(label: Any, parents: Mapping[Any, Any]) -> Path:
+def _climbed(label: object, parents: Mapping[Any, Any]) -> Path:
     path = [label]
     while nfc(path[-1]) in parents:
         path.append(parents[nfc(path[-1])])
@@ -131,7 +134,7 @@ def _climbed(label: Any, parents: Mapping[Any, Any]) -> Path:
     return tuple(reversed(path))
 
 
-def _cut(label: Any, separator: str) -> Path:
+def _cut(label: object, separator: str) -> Path:
     if not isinstance(label, str):
         return (label,)
     parts = label.split(separator)
@@ -244,7 +247,12 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         return FewLabelsClassifier() if self.estimator is None else self.estimator
 
     def fit(
-        self, X: Any, y: Any = None, *, sample_weight: Any = None, **fit_parameters: Any
+        self,
+        X: DataLike,
+        y: LabelsLike = None,
+        *,
+        sample_weight: VectorLike = None,
+        **fit_parameters: object,
     ) -> HierarchicalClassifier:
         """Learn from samples and the labels of some of them.
 
@@ -285,7 +293,12 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         return self
 
     def _fit_level(
-        self, X: Any, names: Array, known: Array, weight: Array | None, parameters: dict[str, Any]
+        self,
+        X: Matrix,
+        names: Array,
+        known: Array,
+        weight: Array | None,
+        parameters: dict[str, Any],
     ) -> Any:
         """Return a classifier of one level; unlabeled samples are left out unless it takes them."""
         if not hasattr(self._wrapped(), "predict_proba"):
@@ -331,19 +344,12 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         """The labels of the last level."""
         return self.levels_[-1]
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features."""
-        return int(self._last().n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> Array:
-        """Names of the features."""
-        return np.asarray(self._last().feature_names_in_)
-
     def _last(self) -> Any:
         check_is_fitted(self, "classifiers_")
         return self.classifiers_[-1]
+
+    n_features_in_ = property(lambda self: self._last().n_features_in_)
+    feature_names_in_ = property(lambda self: self._last().feature_names_in_)
 
     def _at(self, level: int) -> Any:
         """Return the classifier of a level."""
@@ -353,7 +359,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         return model
 
     @one_blas_thread()
-    def predict_proba(self, X: Any, *, level: int = -1, **parameters: Any) -> Array:
+    def predict_proba(self, X: DataLike, *, level: int = -1, **parameters: object) -> Array:
         """Return the probability of every label of a level.
 
         Parameters
@@ -382,7 +388,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
             P = divide_by_sums(P * ((wanted / sums) @ members.T))
         return np.asarray(P @ tree.members(level))
 
-    def decision_function(self, X: Any, *, level: int = -1, **parameters: Any) -> Array:
+    def decision_function(self, X: DataLike, *, level: int = -1, **parameters: object) -> Array:
         """Return the logarithms of the probabilities; of two labels, the second minus the first.
 
         Parameters
@@ -397,7 +403,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         logs = np.log(np.maximum(self.predict_proba(X, level=level, **parameters), _LEAST))
         return np.asarray(logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs)
 
-    def predict(self, X: Any, *, level: int = -1, **parameters: Any) -> Array:
+    def predict(self, X: DataLike, *, level: int = -1, **parameters: object) -> Array:
         """Return the most probable label of a level.
 
         Parameters
@@ -413,7 +419,13 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         return np.asarray(self.levels_[level][chances.argmax(axis=1)])
 
     def score(
-        self, X: Any, y: Any, sample_weight: Any = None, *, level: int = -1, **parameters: Any
+        self,
+        X: DataLike,
+        y: LabelsLike,
+        sample_weight: VectorLike = None,
+        *,
+        level: int = -1,
+        **parameters: object,
     ) -> float:
         """Return the accuracy at a level; samples whose label there is not known are left out.
 
@@ -432,7 +444,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         return score_labeled(predicted, target, known, sample_weight, accuracy_score)
 
     @_if_wrapped_has("explain")
-    def explain(self, X: Any, *, level: int = -1, **parameters: Any) -> Explanation:
+    def explain(self, X: DataLike, *, level: int = -1, **parameters: object) -> Explanation:
         """Explain the scores of the classifier of a level, before they are corrected.
 
         Parameters
@@ -448,7 +460,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         return explanation
 
     @_if_wrapped_has("suggest")
-    def suggest(self, X: Any, n: int = 10, *, level: int = -1, **parameters: Any) -> Array:
+    def suggest(self, X: DataLike, n: int = 10, *, level: int = -1, **parameters: object) -> Array:
         """Choose samples that are worth labeling next, by the classifier of a level.
 
         Parameters
@@ -464,26 +476,22 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         """
         return np.asarray(self._at(level).suggest(X, n, **parameters))
 
-    def transform(self, X: Any, **parameters: Any) -> Array:
-        """Represent samples over the topics of the last level.
+    def transform(self, X: DataLike, **parameters: object) -> Array:
+        """Represent samples over the topics of the last level, (n, r).
 
         Parameters
         ----------
         **parameters
             As in :meth:`predict_proba`.
-
-        Returns
-        -------
-        ndarray, shape (n, r)
         """
         return np.asarray(self._last().transform(X, **parameters))
 
     @_if_wrapped_has("topics")
-    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
+    def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
         """Return the topics of the classifier of the last level."""
         topics: Topics = self._last().topics(feature_names, n_terms)
         return topics
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: VectorLike = None) -> Array:
         """Return the names of the topics of the last level."""
         return np.asarray(self._last().get_feature_names_out(input_features))

@@ -6,8 +6,9 @@ weighted sum is one linear function again, so that predictions cost no more than
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,12 +17,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import ComplementNB, MultinomialNB
 from sklearn.svm import LinearSVC
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .._data.arrays import scale_rows
 from .._data.threads import one_blas_thread
 from ._training_data import TrainingLabels
 from ._views import View
 
+ClassWeight: TypeAlias = str | Mapping[Any, float] | None
 _LARGEST_LOGIT = 30.0  # probabilities stay above 1e-13
 _NEGLIGIBLE = 1e-15  # a weight beside the penalty; LIBLINEAR does not end for subnormal ones
 _MAX_ITER = 1000
@@ -88,7 +90,7 @@ def fit_readout(
     labels: TrainingLabels,
     row_scale: float = 1.0,
     C: float = 10.0,
-    class_weight: Any = None,
+    class_weight: ClassWeight = None,
 ) -> Linear:
     """Fit logistic regression on topics, scores and rows to known labels.
 
@@ -112,7 +114,9 @@ def fit_readout(
 
 
 @one_blas_thread()
-def fit_table(name: str, table: Any, labels: TrainingLabels, class_weight: Any) -> Linear:
+def fit_table(
+    name: str, table: Matrix, labels: TrainingLabels, class_weight: ClassWeight
+) -> Linear:
     """Fit logistic regression to a table of side information, of the samples with known labels."""
     coefficients, intercepts = fit_logistic(table, labels, _TABLE_PENALTY, class_weight)
     return Linear(intercepts, tables={name: coefficients})
@@ -120,7 +124,7 @@ def fit_table(name: str, table: Any, labels: TrainingLabels, class_weight: Any) 
 
 @one_blas_thread()
 def fit_coordinates(
-    view: View, labels: TrainingLabels, C: float, class_weight: Any = None
+    view: View, labels: TrainingLabels, C: float, class_weight: ClassWeight = None
 ) -> Linear:
     """Fit logistic regression to the coordinates in all directions, not brought to length 1."""
     coefficients, intercepts = fit_logistic(view.coordinates, labels, C, class_weight)
@@ -128,7 +132,7 @@ def fit_coordinates(
 
 
 @one_blas_thread()
-def fit_margins(view: View, labels: TrainingLabels, class_weight: Any = None) -> Linear:
+def fit_margins(view: View, labels: TrainingLabels, class_weight: ClassWeight = None) -> Linear:
     """Fit linear support vector models to rows, one for each class."""
     codes, weights = labels.codes[labels.known], labels.readout_weights(labels.known)
     present, k = np.unique(codes), labels.members.shape[1]
@@ -164,7 +168,7 @@ def fit_naive_bayes(view: View, labels: TrainingLabels) -> Linear:
 
 
 def fit_logistic(
-    features: Any, labels: TrainingLabels, C: float, class_weight: Any, tol: float = 1e-3
+    features: Matrix, labels: TrainingLabels, C: float, class_weight: ClassWeight, tol: float = 1e-3
 ) -> tuple[Array, Array]:
     """Return coefficients (k, p) and intercepts (k,) of logistic regression to the known labels.
 
@@ -193,7 +197,7 @@ def fit_logistic(
 
 
 def _fit_classes(
-    features: Any, codes: Array, weights: tuple[Array, Array], settings: dict[str, Any], k: int
+    features: Matrix, codes: Array, weights: tuple[Array, Array], settings: dict[str, Any], k: int
 ) -> tuple[Array, Array]:
     present = np.unique(codes)
     if len(present) == 1:
@@ -230,7 +234,11 @@ def _log_odds(truth: Array, weight: Array) -> float:
 
 
 def _fit_labels(
-    features: Any, indicators: Array, weights: tuple[Array, Array], settings: dict[str, Any], k: int
+    features: Matrix,
+    indicators: Array,
+    weights: tuple[Array, Array],
+    settings: dict[str, Any],
+    k: int,
 ) -> tuple[Array, Array]:
     coefficients, intercepts = np.zeros((k, features.shape[1])), np.zeros(k)
     for label in range(k):

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LabelsLike, LossName, Matrix, MatrixLike, Solver
 from .._common.saved import COUNT, Saved
 from .._common.text import short
-from .._data.arrays import refuse_on_disk
+from .._data.arrays import DataLike, refuse_on_disk
 from .._data.border import CleanMatrix, check_integer, check_matrix, check_option, check_real
 from .._labels import ClassLabels, Indicators, LabelLists, labels_of
 from .._models.factorize import factorize
@@ -22,6 +23,7 @@ from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
 from .._models.receipts import Claim, claim_of
 from .._solver.build import as_weights, collapse
 from .._solver.losses import loss_named
+from .._solver.weights import WeightsLike
 from ._base import require
 from ._docstrings import complete_docstring
 from ._predicting import NamedTopics, ReadoutPredictions
@@ -76,8 +78,8 @@ class ConstrainedNMF(ReadoutPredictions):
 
     n_components: int = 10
     _: KW_ONLY
-    loss: str = "frobenius"
-    solver: str = "auto"
+    loss: LossName = "frobenius"
+    solver: Solver = "auto"
     init: Any = "random"
     predicts: bool = True
 
@@ -86,7 +88,7 @@ class ConstrainedNMF(ReadoutPredictions):
         "n_labeled_": COUNT,
     }
 
-    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+    def _claim_of(self, X: Any, y: LabelsLike, given: Mapping[str, Any], threads: int) -> Claim:
         X = self._checked(X, reset=False)
         require(self, X, y)
         groups, n_groups = _groups(ClassLabels(y, self.unlabeled))
@@ -96,7 +98,7 @@ class ConstrainedNMF(ReadoutPredictions):
         result = replace(self.factorization_, S=S)
         return claim_of(result, CleanMatrix(means), {"X_weights": weights}, threads, constant)
 
-    def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
+    def _learn(self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None) -> None:
         require(self, X, y)
         refuse_on_disk(X, "ConstrainedNMF")
         loss = loss_named(self.loss, "loss")
@@ -126,7 +128,7 @@ def _groups(labels: ClassLabels) -> tuple[Array, int]:
     return groups, k + int(free.sum())
 
 
-def _averaged(init: Any, groups: Array, n_groups: int) -> Any:
+def _averaged(init: object, groups: Array, n_groups: int) -> Any:
     """Average the rows of S, the first of the arrays of a start, over the groups."""
     if not isinstance(init, (tuple, list)) or not init:
         return init
@@ -203,20 +205,22 @@ class TopicSupervisedNMF(NamedTopics):
 
     _: KW_ONLY
     n_free_topics: int = 0
-    loss: str = "frobenius"
-    labeled_weight: float | str = "inverse-rate"
-    solver: str = "auto"
+    loss: LossName = "frobenius"
+    labeled_weight: float | Literal["inverse-rate"] = "inverse-rate"
+    solver: Solver = "auto"
     init: Any = "random-acol"
     n_starts: int = 1
     topic_names: Any = None
     predicts: bool = True
 
-    def _fit_inputs(self, X: Any, y: Any, *, X_weights: Any = None) -> dict[str, Any]:
+    def _fit_inputs(
+        self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None
+    ) -> dict[str, Any]:
         require(self, X, y)
         lists = LabelLists(y, self.topic_names_.tolist(), self.unlabeled)
         return self._known(X, lists, X_weights, self.n_components_)
 
-    def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
+    def _learn(self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None) -> None:
         require(self, X, y)
         lists = LabelLists(y, self.topic_names, self.unlabeled)
         rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
@@ -226,13 +230,15 @@ class TopicSupervisedNMF(NamedTopics):
         X, lists = self._for_readout(X, lists)
         self._keep_predictions(X, X_weights, lists.targets(), lists.names)
 
-    def _known(self, X: Any, lists: LabelLists, X_weights: Any, rank: int) -> dict[str, Any]:
+    def _known(
+        self, X: Matrix, lists: LabelLists, X_weights: WeightsLike, rank: int
+    ) -> dict[str, Any]:
         """Return the weights of samples and the support of S, which follow from the labels."""
         rows = np.where(lists.labeled, self._labeled_weight(lists.labeled), 1.0)
         weights = self._with_rows(X_weights, rows) if (rows != 1).any() else X_weights
         return {"X_weights": weights, "S_support": self._support(X, lists, rank)}
 
-    def _with_rows(self, X_weights: Any, rows: Array) -> Any:
+    def _with_rows(self, X_weights: WeightsLike, rows: Array) -> Any:
         """Return weights of X whose rows are multiplied by numbers."""
         return as_weights(X_weights, "X_weights").with_rows(rows, "X_weights")
 
@@ -245,7 +251,7 @@ class TopicSupervisedNMF(NamedTopics):
         """Return the samples that the readout is to see, with their labels."""
         return X, lists
 
-    def _known_targets(self, y: Any) -> tuple[Array, Array]:
+    def _known_targets(self, y: LabelsLike) -> tuple[Array, Array]:
         lists = LabelLists(y, self.topic_names_.tolist(), self.unlabeled)
         if self.multilabel_:
             return lists.members[lists.labeled].toarray().astype(np.int64), lists.labeled
@@ -333,11 +339,11 @@ class MarginNMF(ReadoutPredictions):
 
     n_components: int = 10
     _: KW_ONLY
-    supervision_weight: float | str = "auto"
+    supervision_weight: float | Literal["auto", "balanced"] = "auto"
     C: float = 1.0
-    features: str = "inner-product"
-    loss: str = "kullback-leibler"
-    solver: str = "auto"
+    features: Literal["inner-product", "representation"] = "inner-product"
+    loss: LossName = "kullback-leibler"
+    solver: Solver = "auto"
     init: Any = "random"
     predicts: bool = True
 
@@ -354,7 +360,14 @@ class MarginNMF(ReadoutPredictions):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any = None, *, X_weights: Any = None, alpha: Any = None) -> MarginNMF:
+    def fit(
+        self,
+        X: DataLike,
+        y: LabelsLike = None,
+        *,
+        X_weights: WeightsLike = None,
+        alpha: MatrixLike | None = None,
+    ) -> MarginNMF:
         """Learn a dictionary from samples and the labels of some of them.
 
         Parameters
@@ -367,7 +380,7 @@ class MarginNMF(ReadoutPredictions):
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, alpha=alpha)
         return self
 
-    def _claim_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim:
+    def _claim_of(self, X: Any, y: LabelsLike, given: Mapping[str, Any], threads: int) -> Claim:
         targets = None if y is None else labels_of(y, self.unlabeled)
         inputs = {"X_weights": given.get("X_weights"), "alpha": self.alpha_}
         inputs["y"] = None if targets is None else targets.matrix(np.float64)
@@ -398,12 +411,12 @@ class MarginNMF(ReadoutPredictions):
         if targets is not None:
             self._keep_predictions(X, X_weights, targets)
 
-    def _features(self, X: Any, X_weights: Any, **known: Any) -> Array:
+    def _features(self, X: Matrix, X_weights: WeightsLike, **known: object) -> Array:
         check_option(self.features, "features", FEATURES)
         S = self._represent(X, X_weights)
         return S if self.features == "representation" else S @ self._root(0.5).astype(S.dtype)
 
-    def inverse_transform(self, X: Any) -> Array:
+    def inverse_transform(self, X: npt.ArrayLike) -> Array:
         """Return the data that features stand for, S A; for Z with a pseudo-inverse."""
         if self.features == "representation":
             return super().inverse_transform(X)
@@ -420,7 +433,7 @@ class MarginNMF(ReadoutPredictions):
         return np.asarray((vectors * powers) @ vectors.T)
 
 
-def _root_mean_square(X: Any, rows: Array) -> float:
+def _root_mean_square(X: Matrix, rows: Array) -> float:
     """Return the root mean squared length of some rows; 1 for rows of zeros."""
     samples = X[rows]
     values = np.asarray(samples.data if sp.issparse(samples) else samples, dtype=np.float64)
@@ -431,7 +444,7 @@ def _root_mean_square(X: Any, rows: Array) -> float:
 
 
 def dual_coefficients(
-    X: Any, targets: ClassLabels | Indicators, C: float, length: float = 1.0
+    X: Matrix, targets: ClassLabels | Indicators, C: float, length: float = 1.0
 ) -> sp.csr_array:
     """Return alpha, (n, 2 p), of machines that see X / length: positive, then negative sides.
 

@@ -12,13 +12,15 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LabelsLike, Matrix, TablesLike, VectorLike
 from .._common.bases import ClassifierMixin
 from .._common.saved import COUNT, Saved
+from .._data.arrays import DataLike
 from .._data.border import check_integer
 from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, Indicators
+from .._solver.weights import WeightsLike
 from .._topics import Topics, topic_shares
 from ._base import FactorizationBase, score_labeled
 from ._explanation import Explanation, explanation_of
@@ -33,7 +35,7 @@ _DIGITS = 9
 _SHARPNESS = 4  # power of a similarity: a label tells of what is near
 
 
-def suggest(model: Any, X: Any, X_weights: Any, n: int, tables: Tables) -> Array:
+def suggest(model: Any, X: Matrix, X_weights: WeightsLike, n: int, tables: Tables) -> Array:
     """Return at most `n` rows of checked X, the best first and rows without data last."""
     known, most = np.flatnonzero(row_sums(X) > 0), max(_LOOKED_AT, n)
     if len(known) > most and X_weights is None and not isinstance(X, CsrFile):
@@ -58,7 +60,7 @@ def uncertainty(chances: Array, several: bool) -> Array:
     return np.asarray(1 - (first - second))
 
 
-def _points(model: Any, readout: Any, X: Any, X_weights: Any, rows: Array) -> Array:
+def _points(model: Any, readout: Readout, X: Matrix, X_weights: WeightsLike, rows: Array) -> Array:
     """Return points of length 1: scores along the leading directions, or roots of topic shares."""
     directions = readout.directions if isinstance(readout, LogisticReadout) else None
     if directions is None or X_weights is not None or isinstance(X, CsrFile):
@@ -120,10 +122,10 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
 
     def _keep_predictions(
         self,
-        X: Any,
-        X_weights: Any,
+        X: Matrix,
+        X_weights: WeightsLike,
         targets: ClassLabels | Indicators,
-        names: Any = None,
+        names: Array | None = None,
         labels: TrainingLabels | None = None,
     ) -> None:
         """Fit the readout to checked data, and set what belongs to it; `labels` have weights."""
@@ -140,7 +142,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         self._fit_readout(X, X_weights, S, shares, labels)
 
     def _fit_readout(
-        self, X: Any, X_weights: Any, S: Array, shares: Array, labels: TrainingLabels
+        self, X: Matrix, X_weights: WeightsLike, S: Array, shares: Array, labels: TrainingLabels
     ) -> None:
         rows = labels.known
         enough = labels.weight[rows].sum() >= _MANY_LABELS * labels.members.shape[1]
@@ -180,10 +182,10 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         """Return the probability above which each of several labels is predicted, (k,)."""
         return readout.thresholds if self.multilabel_ else None
 
-    def _tables(self, side: Any, n_samples: int) -> Tables:
+    def _tables(self, side: TablesLike, n_samples: int) -> Tables:
         return tables_to_predict(side, n_samples, getattr(self, "side_", {}))
 
-    def _read(self, X: Any, X_weights: Any, side: Any) -> tuple[Readout, Array]:
+    def _read(self, X: Matrix, X_weights: WeightsLike, side: TablesLike) -> tuple[Readout, Array]:
         """Return the readout, and its scores of samples."""
         check_is_fitted(self)
         readout, X = self._fitted_readout(), self._checked(X, reset=False)
@@ -194,7 +196,9 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         return (None, None) if shares is None else (self.classes_, shares)
 
     @with_readout
-    def decision_function(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Array:
+    def decision_function(
+        self, X: DataLike, *, X_weights: WeightsLike = None, side: TablesLike = None
+    ) -> Array:
         """Return the scores of the classes.
 
         Returns
@@ -208,7 +212,9 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         return readout.decide(scores, self._limits(readout))
 
     @with_readout
-    def predict_proba(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Array:
+    def predict_proba(
+        self, X: DataLike, *, X_weights: WeightsLike = None, side: TablesLike = None
+    ) -> Array:
         """Return the probability of every class or label.
 
         Returns
@@ -223,7 +229,9 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         return readout.proba(scores, self.multilabel_)
 
     @with_readout
-    def predict_log_proba(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Array:
+    def predict_log_proba(
+        self, X: DataLike, *, X_weights: WeightsLike = None, side: TablesLike = None
+    ) -> Array:
         """Return the logarithms of :meth:`predict_proba`.
 
         Returns
@@ -233,7 +241,9 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         return np.asarray(np.log(self.predict_proba(X, X_weights=X_weights, side=side)))
 
     @with_readout
-    def predict(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Array:
+    def predict(
+        self, X: DataLike, *, X_weights: WeightsLike = None, side: TablesLike = None
+    ) -> Array:
         """Predict classes, or an indicator matrix of labels.
 
         Returns
@@ -250,7 +260,9 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         return np.asarray(self.classes_[chances.argmax(axis=1)])
 
     @with_readout
-    def explain(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Explanation:
+    def explain(
+        self, X: DataLike, *, X_weights: WeightsLike = None, side: TablesLike = None
+    ) -> Explanation:
         """Return the contributions of topics, features, neighbors and tables to the scores.
 
         Returns
@@ -264,7 +276,9 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         return explanation_of(self, self._fitted_readout(), X, X_weights, tables)
 
     @with_readout
-    def suggest(self, X: Any, n: int = 10, *, X_weights: Any = None, side: Any = None) -> Array:
+    def suggest(
+        self, X: DataLike, n: int = 10, *, X_weights: WeightsLike = None, side: TablesLike = None
+    ) -> Array:
         """Choose samples that are worth labeling next.
 
         They represent many samples of which the predictions are uncertain, each one others.  Label
@@ -312,18 +326,18 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     @with_readout
     def score(  # type: ignore[override]
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: DataLike,
+        y: LabelsLike,
+        sample_weight: VectorLike = None,
         *,
-        X_weights: Any = None,
-        side: Any = None,
+        X_weights: WeightsLike = None,
+        side: TablesLike = None,
     ) -> float:
         """Return the accuracy; with multiple labels, the share of samples without a wrong label."""
         predicted = self.predict(X, X_weights=X_weights, side=side)
         return score_labeled(predicted, *self._known_targets(y), sample_weight, accuracy_score)
 
-    def _known_targets(self, y: Any) -> tuple[Array, Array]:
+    def _known_targets(self, y: LabelsLike) -> tuple[Array, Array]:
         """Return the labels of the labeled samples, and which samples those are."""
         if self.multilabel_:
             indicators = Indicators(y, n_labels=len(self.classes_))
@@ -341,7 +355,7 @@ class NamedTopics(ReadoutPredictions):
         "n_labeled_": COUNT,
     }
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: VectorLike = None) -> Array:
         """Return the names of the topics; those of free ones are "free0", "free1", ...
 
         Returns
@@ -351,7 +365,7 @@ class NamedTopics(ReadoutPredictions):
         check_is_fitted(self)
         return np.array(self._names(), dtype=object)
 
-    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
+    def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
         """Return the features with the largest weights of every topic, and the names of topics."""
         return super().topics(feature_names, n_terms).named(self._names())
 

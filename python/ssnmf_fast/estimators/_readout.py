@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix
 from .._common.saved import Saved
 from .._data.border import require_finite
 from .._data.threads import one_blas_thread
+from .._solver.weights import WeightsLike
 from .._topics import topic_shares
 from ._base import product
 from ._members import Linear, probabilities
@@ -110,7 +111,7 @@ class LogisticReadout:
         added = self.of_tables(tables).values()
         return np.asarray(logits + self.slopes * sum(added)) if added else logits
 
-    def scores(self, model: Any, X: Any, X_weights: Any, tables: Tables) -> Array:
+    def scores(self, model: Any, X: Matrix, X_weights: WeightsLike, tables: Tables) -> Array:
         """Return the scores of checked samples, (n, k)."""
         S, A = model._represent(X, X_weights), model.components_
         shares = topic_shares(S, A)
@@ -121,7 +122,9 @@ class LogisticReadout:
         require_finite({"the decision function": logits})
         return self.with_tables(logits, tables)
 
-    def views(self, X: Any, X_weights: Any, S: Array, A: Array) -> Iterator[tuple[slice, View]]:
+    def views(
+        self, X: Matrix, X_weights: WeightsLike, S: Array, A: Array
+    ) -> Iterator[tuple[slice, View]]:
         """Yield bounded numbers of rows, and what is seen of these samples apart from topics."""
         if self.directions is None:
             yield slice(None), View()
@@ -155,7 +158,7 @@ class LogisticReadout:
         return {name: np.asarray(part, dtype=np.float64) for name, part in parts.items()}
 
 
-def is_empty(X: Any, shares: Array) -> Array:
+def is_empty(X: Matrix, shares: Array) -> Array:
     """Return which samples there is nothing to see of, (n,)."""
     return np.asarray((row_sums(X) == 0) | ~shares.any(axis=1))
 
@@ -176,7 +179,7 @@ class ComponentReadout:
     def thresholds(self) -> Array:
         return np.full(self.components.shape[1], 0.5)
 
-    def scores(self, model: Any, X: Any, X_weights: Any, tables: Tables) -> Array:
+    def scores(self, model: Any, X: Matrix, X_weights: WeightsLike, tables: Tables) -> Array:
         del tables  # of another classifier
         S = model._represent(X, X_weights)
         scores = product(S, self.components, "the predictions")
@@ -210,7 +213,7 @@ class SavedReadout(Saved):
     def of_numbers(self) -> bool:
         return True
 
-    def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
+    def check(self, name: str, value: object, sizes: dict[str, int]) -> None:
         """Raise ValueError unless the parts are there and fit together."""
         axes = {"coefficients": "kp"} | dict.fromkeys(_OF_CLASSES, "k")
         axes_of_votes = {"votes_points": "ve", "votes_scales": "v", "votes_chances": "vk"}

@@ -6,17 +6,18 @@ import numbers
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 from scipy.special import softmax
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LabelsLike, LossName, Matrix, Solver, VectorLike
 from .._common.saved import Saved
 from .._common.text import listed, nfc, short
 from .._common.warn import warn_user
+from .._data.arrays import DataLike
 from .._data.border import (
     CleanMatrix,
     check_integer,
@@ -44,7 +45,7 @@ from ._views import directions_of, row_sums, view_of
 class Vocabulary:
     """Features by name or by number; names that X does not have are collected."""
 
-    def __init__(self, feature_names: Any, n_features: int) -> None:
+    def __init__(self, feature_names: VectorLike, n_features: int) -> None:
         self.n_features = n_features
         self.unknown: list[str] = []
         self._positions: dict[str, int] | None = None
@@ -54,7 +55,7 @@ class Vocabulary:
             pairs = [(name, i) for i, name in enumerate(names)]
             self._positions = {nfc(name): i for name, i in reversed(pairs)} | dict(pairs)
 
-    def position(self, feature: Any, where: str) -> int | None:
+    def position(self, feature: object, where: str) -> int | None:
         """Return the number of a feature; None for an unknown name."""
         if isinstance(feature, numbers.Integral):
             return check_integer(feature, f"every number in {where}", 0, self.n_features - 1)
@@ -95,17 +96,17 @@ class Seeds:
     unknown: list[str]
 
     @classmethod
-    def read(cls, seeds: Any, forbidden: Any, feature_names: Any, n_features: int) -> Seeds:
-        """Check seeds and forbidden features, and warn of unknown names."""
-        seeds, forbidden = _checked(seeds, "seeds"), _checked(forbidden, "forbidden")
-        forbidden = {nfc(name): features for name, features in forbidden.items()}
+    def read(cls, topics: object, without: object, names: VectorLike, n_features: int) -> Seeds:
+        """Check seeds and forbidden features of topics, and warn of unknown names."""
+        seeds = _checked(topics, "seeds")
+        forbidden = {nfc(k): features for k, features in _checked(without, "forbidden").items()}
         strange = [name for name in forbidden if name not in set(map(nfc, seeds))]
         if strange:
             raise ValueError(
                 f"forbidden has the topic {short(strange[0])}, which is not in seeds: "
                 f"{listed(list(seeds))}."
             )
-        vocabulary = Vocabulary(feature_names, n_features)
+        vocabulary = Vocabulary(names, n_features)
         rows = [_strengths(features, name, vocabulary) for name, features in seeds.items()]
         unknown = vocabulary.take_unknown("seeds")
         allowed = np.ones((len(rows), n_features), dtype=bool)
@@ -133,7 +134,7 @@ class Seeds:
         return cls(list(seeds), sp.csr_array(matrix), allowed, unknown)
 
 
-def _checked(topics: Any, name: str) -> Mapping[Any, Any]:
+def _checked(topics: object, name: str) -> Mapping[Any, Any]:
     if topics is None:
         return {}
     if not isinstance(topics, Mapping):
@@ -147,7 +148,7 @@ def _checked(topics: Any, name: str) -> Mapping[Any, Any]:
     return topics
 
 
-def _feature_list(features: Any, where: str) -> list[Any]:
+def _feature_list(features: Matrix, where: str) -> list[Any]:
     if isinstance(features, (str, bytes)) or not isinstance(features, Iterable):
         raise TypeError(
             f"{where} must be a list of features; got {short(features)}. Put it into a list."
@@ -155,7 +156,7 @@ def _feature_list(features: Any, where: str) -> list[Any]:
     return np.asarray(features).tolist() if isinstance(features, np.ndarray) else list(features)
 
 
-def _strengths(features: Any, name: Any, vocabulary: Vocabulary) -> dict[int, float]:
+def _strengths(features: Matrix, name: object, vocabulary: Vocabulary) -> dict[int, float]:
     """Return the strength of every seed of a topic, by the number of the feature."""
     where = f"seeds[{short(name)}]"
     if isinstance(features, np.ndarray) and features.dtype.kind == "f":  # a row of a model
@@ -193,7 +194,7 @@ _FREE = 10  # iterations in which all topics adapt
 
 
 @one_blas_thread()
-def topics_of_samples(X: Any, seeds: Seeds, members: Array) -> Array:
+def topics_of_samples(X: Matrix, seeds: Seeds, members: Array) -> Array:
     """Return the probability of each topic for each sample, (n, k), by naive Bayes and EM.
 
     `members` (n, k) are 1 for the topic of a labeled sample, and 0 elsewhere.  A forbidden feature
@@ -216,7 +217,7 @@ def topics_of_samples(X: Any, seeds: Seeds, members: Array) -> Array:
 
 
 @one_blas_thread()
-def _evidence(X: Any, seeds: Seeds, members: Array) -> tuple[Any, Array]:
+def _evidence(X: Matrix, seeds: Seeds, members: Array) -> tuple[Any, Array]:
     """Return X with rows that sum to 1, float64, and the sums of seeds in it, (n, k).
 
     A seed counts in inverse proportion to its sum over the samples.
@@ -239,12 +240,11 @@ def _evidence(X: Any, seeds: Seeds, members: Array) -> tuple[Any, Array]:
 
 
 def start_of_mixture(
-    X: Any, seeds: Seeds, members: Array, n_free: int, rng: np.random.Generator, n_threads: Any
+    X: Matrix, seeds: Seeds, members: Array, n_free: int, **settings: Any
 ) -> tuple[Array, Array]:
     """Return S (n, r) and A (r, m) to start from, named topics first.
 
-    Topics start from their seeds and are then fitted without restrictions, which corrects seeds; by
-    least squares of roots, as two topics often share a program with the Kullback-Leibler loss.
+    By least squares of roots: with the Kullback-Leibler loss two topics often share a program.
     """
     # Squares, so that samples of which much is the topic count more than many of which little is.
     labeled = members.any(axis=1, keepdims=True)
@@ -252,8 +252,7 @@ def start_of_mixture(
     by_seeds = divide_by_sums(evidence**2, axis=0)
     weights = divide_by_sums(by_seeds + divide_by_sums(members, axis=0), axis=0)
     named = np.sqrt(divide_by_sums(weighted_sums(X, weights))).astype(X.dtype)
-    common: dict[str, Any] = {"n_components": len(named) + n_free, "loss": "frobenius", "tol": 0}
-    common |= {"n_threads": n_threads, "random_state": rng}
+    common = {"n_components": len(named) + n_free, "loss": "frobenius", "tol": 0, **settings}
     largest = float(X.max()) or 1.0
     parts = roots(X)
     parts *= largest**-0.5  # fixed components need data of ordinary size
@@ -364,14 +363,14 @@ class SeededTopics(NamedTopics):
     ['space' 'space' 'sport' 'sport' 'space']
     """
 
-    seeds: Any = None
+    seeds: Mapping[Any, Any] | None = None
     _: KW_ONLY
     n_free_topics: int = 0
-    forbidden: Any = None
-    membership: str = "single"
-    feature_names: Any = None
-    loss: str = "kullback-leibler"
-    solver: str = "auto"
+    forbidden: Mapping[Any, Any] | None = None
+    membership: Literal["single", "mixed"] = "single"
+    feature_names: VectorLike = None
+    loss: LossName = "kullback-leibler"
+    solver: Solver = "auto"
 
     _allow_nan: ClassVar = False
     _takes_files: ClassVar = False
@@ -385,12 +384,12 @@ class SeededTopics(NamedTopics):
         tags.target_tags.required = self.seeds is None
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> SeededTopics:  # type: ignore[override]
+    def fit(self, X: DataLike, y: LabelsLike = None) -> SeededTopics:  # type: ignore[override]
         """Learn topics from samples, and classes from seeds and labels."""
         self._learn(self._checked(X, reset=True), y)
         return self
 
-    def _learn(self, X: Any, y: Any) -> None:
+    def _learn(self, X: Matrix, y: LabelsLike) -> None:
         n_free = check_integer(self.n_free_topics, "n_free_topics", 0)
         mixed = check_option(self.membership, "membership", ("single", "mixed")) == "mixed"
         seeds, members = self._known(X, y)
@@ -411,14 +410,14 @@ class SeededTopics(NamedTopics):
         )
         self._keep_classes(X, likely, labeled)
 
-    def _fit_inputs(self, X: Any, y: Any, *, X_weights: Any = None) -> dict[str, Any]:
-        self._refuse_weights(X_weights)
+    def _fit_inputs(self, X: Matrix, y: LabelsLike) -> dict[str, Any]:
+        del X
         if y is None:
             return {}
         labels = ClassLabels(y, self.unlabeled)
         return {"y": {"classes": labels.classes, "members": labels.matrix(np.float64)}}
 
-    def _known(self, X: Any, y: Any) -> tuple[Seeds, Array]:
+    def _known(self, X: Matrix, y: LabelsLike) -> tuple[Seeds, Array]:
         """Return the seeds, and 1 for the topic of each labeled sample, (n, k)."""
         labels, topics, names = None, self.seeds, self.feature_names
         if y is not None or topics is None:
@@ -450,7 +449,7 @@ class SeededTopics(NamedTopics):
         return seeds, members
 
     def _fit_topics(
-        self, X: Any, seeds: Seeds, likely: Array, labeled: Array, n_free: int
+        self, X: Matrix, seeds: Seeds, likely: Array, labeled: Array, n_free: int
     ) -> Factorization:
         """Factorize X from the means of the topics; sure samples have theirs and free ones."""
         k = len(seeds.names)
@@ -470,12 +469,12 @@ class SeededTopics(NamedTopics):
         )
 
     def _fit_mixture(
-        self, X: Any, seeds: Seeds, members: Array, labeled: Array, n_free: int
+        self, X: Matrix, seeds: Seeds, members: Array, labeled: Array, n_free: int
     ) -> Factorization:
         """Factorize X from the start that seeds guide; only labels restrict the samples."""
         k = len(seeds.names)
-        rng = check_random_state(self.random_state)
-        S, A = start_of_mixture(X, seeds, members, n_free, rng, self.n_threads)
+        settings = {"n_threads": self.n_threads, "random_state": self.random_state}
+        S, A = start_of_mixture(X, seeds, members, n_free, **settings)
         A[:k] *= seeds.allowed
         support = np.ones(S.shape, dtype=bool)
         support[labeled, :k] = members[labeled] > 0
@@ -484,7 +483,7 @@ class SeededTopics(NamedTopics):
             X, n_components=len(A), init=(S * support, A), **restricted, **self._arguments()
         )
 
-    def _keep_classes(self, X: Any, likely: Array, labeled: Array) -> None:
+    def _keep_classes(self, X: Matrix, likely: Array, labeled: Array) -> None:
         """Fit naive Bayes to the predictions and the labels, and set the attributes of classes."""
         self._drop_readout()
         self.multilabel_, self.classes_ = False, self.topic_names_
@@ -497,7 +496,7 @@ class SeededTopics(NamedTopics):
         readout = LogisticReadout.of(member, len(self.components_), view)
         self.readout_ = replace(readout, slopes=np.full(k, _SLOPE))
 
-    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
+    def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
         """Return the features with the largest weights of every topic, and the names of topics."""
         names = self.feature_names if feature_names is None else feature_names
         return super().topics(names, n_terms)

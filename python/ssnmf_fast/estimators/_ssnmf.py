@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LabelsLike, LossName, Matrix, Solver, VectorLike
 from .._common.bases import RegressorMixin
 from .._common.saved import COUNT, Saved
+from .._data.arrays import DataLike
 from .._data.border import check_integer, check_option, check_real, require_finite, require_memory
 from .._labels import ClassLabels, Indicators, RealTargets, labels_of
 from .._solver.starts import INITS
+from .._solver.weights import WeightsLike
 from ._base import Self, product, require, score_labeled
 from ._class_topics import SUPPORTS, LabeledSamples, inputs_of_labels
 from ._docstrings import complete_docstring
@@ -104,13 +106,13 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
 
     n_components: int = 10
     _: KW_ONLY
-    loss: str = "kullback-leibler"
-    supervision_loss: str = "kullback-leibler"
-    supervision_weight: float | str = "balanced"
-    solver: str = "auto"
+    loss: LossName = "kullback-leibler"
+    supervision_loss: LossName = "kullback-leibler"
+    supervision_weight: float | Literal["balanced"] = "balanced"
+    solver: Solver = "auto"
     init: Any = "random"
     threshold: float = 0.5
-    readout: str = "logistic"
+    readout: Literal["logistic", "refit", "joint"] = "logistic"
     forget_factor: float = 0.8
 
     _saved: ClassVar = {
@@ -126,12 +128,12 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
 
     def _learn(
         self,
-        X: Any,
-        y: Any,
+        X: Matrix,
+        y: LabelsLike,
         *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-        label_weight: Any = None,
+        X_weights: WeightsLike = None,
+        sample_weight: VectorLike = None,
+        label_weight: VectorLike = None,
     ) -> None:
         require(self, X, y)
         targets = labels_of(y, self.unlabeled)
@@ -169,14 +171,19 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         return rank, weight
 
     def _samples(
-        self, X: Any, X_weights: Any, targets: Any, label_weight: Any, sample_weight: Any
+        self,
+        X: Any,
+        X_weights: WeightsLike,
+        targets: ClassLabels | Indicators,
+        label_weight: VectorLike,
+        sample_weight: VectorLike,
     ) -> LabeledSamples:
         labels = labels_for_training(targets, label_weight, sample_weight)
         given = {"X": X, "X_weights": X_weights, "labels": labels}
         return LabeledSamples.of(self, self.init, sample_weight=labels.sample_weight, **given)
 
     def _fit_readout(
-        self, X: Any, X_weights: Any, S: Array, shares: Array, labels: TrainingLabels
+        self, X: Matrix, X_weights: WeightsLike, S: Array, shares: Array, labels: TrainingLabels
     ) -> None:
         if self.readout == "logistic":
             super()._fit_readout(X, X_weights, S, shares, labels)
@@ -197,13 +204,13 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
 
     def partial_fit(
         self: Self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
+        X: DataLike,
+        y: LabelsLike,
+        classes: VectorLike = None,
         *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-        label_weight: Any = None,
+        X_weights: WeightsLike = None,
+        sample_weight: VectorLike = None,
+        label_weight: VectorLike = None,
     ) -> Self:
         """Learn from one batch of samples, in addition to earlier batches.
 
@@ -217,7 +224,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         return self
 
     def _batch_targets(
-        self, y: Any, classes: Any
+        self, y: LabelsLike, classes: VectorLike
     ) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
         several, known = batch_classes(self, y, classes)
         # The start of batches does not depend on labels.
@@ -229,7 +236,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         return ClassLabels(y, self.unlabeled, known_classes=known), chosen
 
     def _keep_targets(
-        self, targets: ClassLabels | Indicators, label_weight: Any, sample_weight: Any
+        self, targets: ClassLabels | Indicators, label_weight: VectorLike, sample_weight: VectorLike
     ) -> None:
         self.multilabel_, self.classes_ = isinstance(targets, Indicators), targets.classes
         count, k = getattr(self, "n_labeled_", 0), len(targets.classes)
@@ -305,12 +312,12 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
 
     n_components: int = 10
     _: KW_ONLY
-    loss: str = "frobenius"
-    supervision_loss: str = "frobenius"
-    supervision_weight: float | str = 1.0
-    solver: str = "auto"
+    loss: LossName = "frobenius"
+    supervision_loss: LossName = "frobenius"
+    supervision_weight: float | Literal["balanced"] = 1.0
+    solver: Solver = "auto"
     init: Any = "random"
-    readout: str = "refit"
+    readout: Literal["refit", "joint"] = "refit"
     forget_factor: float = 0.8
     A_support: Any = None
     fixed_components: Any = None
@@ -331,12 +338,12 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
 
     def _fit_inputs(
         self,
-        X: Any,
-        y: Any,
+        X: Matrix,
+        y: LabelsLike,
         *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-        label_weight: Any = None,
+        X_weights: WeightsLike = None,
+        sample_weight: VectorLike = None,
+        label_weight: VectorLike = None,
     ) -> dict[str, Any]:
         require(self, X, y)
         targets, sample_weight = RealTargets(y), checked_weight(sample_weight, X.shape[0])
@@ -349,12 +356,12 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
 
     def _learn(
         self,
-        X: Any,
-        y: Any,
+        X: Matrix,
+        y: LabelsLike,
         *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-        label_weight: Any = None,
+        X_weights: WeightsLike = None,
+        sample_weight: VectorLike = None,
+        label_weight: VectorLike = None,
     ) -> None:
         readout = check_option(self.readout, "readout", ("refit", "joint"))
         require(self, X, y)
@@ -375,7 +382,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         if readout != "joint":
             self._refit_components(self._represent(X, X_weights), labels)
 
-    def _batch_targets(self, y: Any) -> tuple[RealTargets, dict[str, Any]]:
+    def _batch_targets(self, y: LabelsLike) -> tuple[RealTargets, dict[str, Any]]:
         return RealTargets(y, n_targets=getattr(self, "n_targets_", None)), {}
 
     def _learn_batch(
@@ -394,13 +401,18 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         replaced |= {"lift": lift, "counted": counted}
         super()._learn_batch(X, targets, X_weights, *weights, **replaced)
 
-    def _keep_targets(self, targets: RealTargets, *weights: Any) -> None:
+    def _keep_targets(self, targets: RealTargets, *weights: object) -> None:
         del weights
         self.n_targets_ = targets.n_targets
         self._offset, self.offset_ = targets.offset, np.nan_to_num(targets.offset)
 
     def score(  # type: ignore[override]
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None
+        self,
+        X: DataLike,
+        y: LabelsLike,
+        sample_weight: VectorLike = None,
+        *,
+        X_weights: WeightsLike = None,
     ) -> float:
         """Return R squared of the predictions."""
         check_is_fitted(self)
@@ -412,7 +424,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         require_finite({"The score": score}, "Bring y nearer to 1, by a constant factor.")
         return score
 
-    def predict(self, X: Any, *, X_weights: Any = None) -> Array:
+    def predict(self, X: DataLike, *, X_weights: WeightsLike = None) -> Array:
         """Predict the targets, S B.
 
         Returns
@@ -424,7 +436,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         X = self._checked(X, reset=False)
         return self._predicted(X, X_weights).astype(X.dtype)
 
-    def _predicted(self, X: Any, X_weights: Any) -> Array:
+    def _predicted(self, X: Matrix, X_weights: WeightsLike) -> Array:
         """Predict in float64, since the offset may be large."""
         S = self._represent(X, X_weights)
         above = product(S, self._components_in_use(), "the predictions")

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, VectorLike
 from .._data.border import check_vector
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Targets
 from .._solver.build import as_weights
-from .._solver.weights import Outer, SampleWeights
+from .._solver.weights import Outer, SampleWeights, WeightsLike
 from .._topics import class_means
 
 
@@ -100,14 +100,14 @@ class TrainingLabels:
         return np.asarray(of_class / mean * weight)
 
 
-def checked_weight(sample_weight: Any, n: int, name: str = "sample_weight") -> Array | None:
+def checked_weight(sample_weight: VectorLike, n: int, name: str = "sample_weight") -> Array | None:
     """Return weights of n samples, float64; None stands for ones."""
     if sample_weight is None:
         return None
     return check_vector(sample_weight, name, n, np.float64)
 
 
-def with_sample_weight(X: Any, X_weights: Any, sample_weight: Array | None) -> Any:
+def with_sample_weight(X: Matrix, X_weights: WeightsLike, sample_weight: Array | None) -> Any:
     """Return weights of X that are multiplied by those of the samples."""
     if sample_weight is None:
         return X_weights
@@ -121,7 +121,7 @@ def with_sample_weight(X: Any, X_weights: Any, sample_weight: Array | None) -> A
     return as_weights(X_weights, "X_weights").with_rows(sample_weight, "X_weights")
 
 
-def label_weights(label_weight: Any, sample_weight: Any, labeled: Array) -> Array:
+def label_weights(label_weight: VectorLike, sample_weight: VectorLike, labeled: Array) -> Array:
     """Return the weight of the labels of every sample, (n,): 0 where it is unlabeled."""
     found = labeled.astype(np.float64)
     for name, given in (("label_weight", label_weight), ("sample_weight", sample_weight)):
@@ -136,7 +136,10 @@ def as_outer(rows: Array) -> Outer | None:
 
 
 def labels_for_training(
-    targets: Targets, label_weight: Any = None, sample_weight: Any = None, chosen: Any = None
+    targets: Targets,
+    label_weight: VectorLike = None,
+    sample_weight: VectorLike = None,
+    chosen: Array | slice | None = None,
 ) -> TrainingLabels:
     """Return weighted labels, of `chosen` samples if given; those of weight 0 are unknown."""
     Y: Any = targets.matrix(np.float64)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Matrix, TablesLike
 from .._common.optional import NEIGHBORS_HINT
 from .._common.text import short
 from .._data.arrays import scale_rows
@@ -24,6 +24,7 @@ from .._data.threads import limited_openmp, look_for_libraries, one_blas_thread,
 from .._linalg.operators import MatrixOperator, unit_rows
 from .._linalg.randomized_svd import truncated_svd
 from .._solver.build import as_weights
+from .._solver.weights import WeightsLike
 from ._training_data import TrainingLabels
 
 Tables = dict[str, Any]  # by their names; rows have length 1
@@ -31,7 +32,7 @@ Tables = dict[str, Any]  # by their names; rows have length 1
 _NAMES_OF_MEMBERS = ("topics", "features", "directions", "naive Bayes", "margins", "neighbors")
 
 
-def tables_to_fit(side: Any, n_samples: int) -> Tables:
+def tables_to_fit(side: TablesLike, n_samples: int) -> Tables:
     """Return the tables of a fit; ValueError for names that other members have."""
     tables = _checked(side, n_samples)
     for name in tables:
@@ -43,7 +44,7 @@ def tables_to_fit(side: Any, n_samples: int) -> Tables:
     return tables
 
 
-def tables_to_predict(side: Any, n_samples: int, columns: Mapping[str, int]) -> Tables:
+def tables_to_predict(side: TablesLike, n_samples: int, columns: Mapping[str, int]) -> Tables:
     """Return the tables of a prediction: those of the fit, with as many columns."""
     tables = _checked(side, n_samples)
     if tables.keys() != columns.keys():
@@ -62,7 +63,7 @@ def tables_to_predict(side: Any, n_samples: int, columns: Mapping[str, int]) -> 
     return {name: tables[name] for name in columns}
 
 
-def _checked(side: Any, n_samples: int) -> Tables:
+def _checked(side: TablesLike, n_samples: int) -> Tables:
     if side is None:
         return {}
     if not isinstance(side, Mapping) or not all(isinstance(name, str) for name in side):
@@ -142,7 +143,7 @@ class Graph:
         codes = np.where(labels.known, labels.codes, -1)
         nearness = sp.csr_matrix(self.nearness)
 
-        def affinity(X: Any, Y: Any = None) -> Any:
+        def affinity(X: Matrix, Y: Matrix | None = None) -> Any:
             return nearness
 
         spreading = LabelSpreading(
@@ -227,7 +228,7 @@ _MOSTLY_ZERO = 0.1  # share of nonzeros of data that are like counts of words
 _BLOCK_ENTRIES = 1 << 22  # of X at a time, where they are filled
 
 
-def visible(X: Any, X_weights: Any) -> Any:
+def visible(X: Matrix, X_weights: WeightsLike) -> Any:
     """Return X with 0 where an entry has no weight, as far as the form of the weights tells it."""
     if X_weights is None or sp.issparse(X_weights):  # the fit refuses the latter
         return X
@@ -252,7 +253,7 @@ def filled(X: Any, S: Array | None = None, A: Array | None = None, absent: Any =
     return X
 
 
-def row_blocks(X: Any, X_weights: Any) -> Iterator[tuple[slice, Any, Any]]:
+def row_blocks(X: Matrix, X_weights: WeightsLike) -> Iterator[tuple[slice, Any, Any]]:
     """Yield bounded numbers of rows: which, these of X, and where they are missing, or None."""
     if X_weights is not None:
         absent = as_weights(X_weights, "X_weights").absent(X.shape)
@@ -269,7 +270,7 @@ def row_blocks(X: Any, X_weights: Any) -> Iterator[tuple[slice, Any, Any]]:
         yield rows, X[rows], absent(rows)
 
 
-def row_sums(X: Any) -> Array:
+def row_sums(X: Matrix) -> Array:
     """Return the sum of every sample, float64; NaN counts as 0."""
     if isinstance(X, CsrFile):
         return np.concatenate([np.asarray(block.sum(axis=1)).ravel() for _, block in X.blocks()])
@@ -288,7 +289,7 @@ class View:
     directions: Array | None = None  # (d, m)
     shares: Array | None = None  # of topics, (n, r)
 
-    def __getitem__(self, chosen: Any) -> View:
+    def __getitem__(self, chosen: Array | slice | None) -> View:
         parts = (self.rows, self.coordinates, self.shares)
         rows, coordinates, shares = (None if one is None else one[chosen] for one in parts)
         tables = {name: table[chosen] for name, table in self.tables.items()}
@@ -317,7 +318,11 @@ class View:
 
 @one_blas_thread()
 def directions_of(
-    X: Any, X_weights: Any, seed: int, n_threads: int | None, sample_weight: Array | None = None
+    X: Matrix,
+    X_weights: WeightsLike,
+    seed: int,
+    n_threads: int | None,
+    sample_weight: Array | None = None,
 ) -> Array | None:
     """Return leading right singular vectors of the rows of X at length 1, (d, m), or None.
 
@@ -339,7 +344,7 @@ def directions_of(
 
 
 @one_blas_thread()
-def view_of(X: Any, directions: Array | None, tables: Tables | None = None) -> View:
+def view_of(X: Matrix, directions: Array | None, tables: Tables | None = None) -> View:
     """Return what is seen of complete samples; without directions, only the tables."""
     if directions is None or not len(directions):
         return View(tables or {})
