@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_samples
 from sklearn.metrics.pairwise import euclidean_distances
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix, check_data, check_observers
 from .._data.threads import limited_openmp, resolve_threads
@@ -35,7 +35,7 @@ def consensus(
     n_components: int,
     *,
     n_starts: int = 100,
-    loss: str | float = "frobenius",
+    loss: LossName | float = "frobenius",
     distance_threshold: float = 0.5,
     neighborhood_fraction: float = 0.3,
     X_weights: Any = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._common.arrays import Array
+from .._common.arrays import Array, LossName
 from .._common.optional import TABLES_HINT, require_package
 from .._common.text import short
 from .._data.border import check_integer, check_option, check_random_state, check_real
@@ -221,7 +221,7 @@ def choose_rank(
     y: Any = None,
     criterion: Criterion = "held-out",
     estimator: Any = None,
-    loss: str | float | None = None,
+    loss: LossName | float | None = None,
     n_splits: int = 5,
     n_starts: int | None = None,
     validation_fraction: float = 0.1,
