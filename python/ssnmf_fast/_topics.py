@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from ._common.arrays import Array, Matrix
 from ._common.optional import TABLES_HINT, require_package
 from ._data.border import check_integer
+from ._data.csr_file import CsrFile
 
 # Share of a class that stands out: at least the first, and the second or twice that of chance.
 _STANDS_OUT = (0.2, 0.6)
@@ -270,3 +271,39 @@ def divide_by_sums(values: Array, axis: int = 1) -> Array:
     values = values / np.where(largest > 0, largest, 1)
     totals = values.sum(axis=axis, keepdims=True)
     return np.asarray(values / np.where(totals > 0, totals, 1))
+
+
+def arrays_for_pyldavis(
+    X: Matrix | CsrFile, shares: Array, A: Array, vocabulary: list[str]
+) -> dict[str, Any]:
+    """Return the arguments of ``pyLDAvis.prepare``, without documents of no word or no topic.
+
+    `shares` (n, r) are those of every topic in the documents X (n, m), and A (r, m) has the topics.
+    """
+    blocks = X.blocks() if isinstance(X, CsrFile) else [(slice(len(shares)), X)]
+    kept, lengths, frequency = [], [], np.zeros(A.shape[1])
+    for rows, block in blocks:
+        values = block if sp.issparse(block) else np.nan_to_num(block)
+        words = np.asarray(values.sum(axis=1, dtype=np.float64)).ravel()
+        some = (words > 0) & shares[rows].any(axis=1)
+        frequency += some.astype(np.float64) @ values
+        kept.append(some)
+        lengths.append(words[some])
+    documents = np.concatenate(kept)
+    if not documents.any():
+        raise ValueError(
+            "X has no document of which a topic explains something: there is nothing to draw. Give "
+            "documents with words that the fit knows."
+        )
+
+    def distributions(values: Array) -> Array:
+        """Return rows that sum to 1, without zeros, of which pyLDAvis would take the logarithm."""
+        return divide_by_sums(np.maximum(divide_by_sums(values), 1e-12))
+
+    return {
+        "topic_term_dists": distributions(A),
+        "doc_topic_dists": distributions(shares[documents]),
+        "doc_lengths": np.concatenate(lengths),
+        "vocab": vocabulary,
+        "term_frequency": frequency,
+    }
