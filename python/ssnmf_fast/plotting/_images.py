@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -112,8 +112,10 @@ def image_grid(
         beside.append((caption, parts.sum(axis=0)))
     if names is not None:
         names = check_names(names, "names", len(table), "component")
-    if columns is None:
-        columns = _default_columns(len(table), height / width)
+    if columns is None:  # somewhat wider than high, with few places empty in the last row
+        wanted = np.sqrt(1.6 * len(table) * height / width)
+        near = range(int(np.ceil(0.7 * wanted)), int(1.25 * wanted) + 2)
+        columns = min(near, key=lambda count: (-len(table) % count, abs(count - wanted)))
     columns = min(check_integer(columns, "columns", 1), len(table))
     # Lengths are in widths of the image of a component, `inch` is one of these in inches.
     tall, above = height / width, 0.0 if names is None else 0.28
@@ -126,28 +128,22 @@ def image_grid(
     bottom = max(bottom, len(beside) * (tall * wide + 1.6 * line) + line) if beside else bottom
     size = max(inch * (right - left + 0.2), 2.2), inch * (bottom + above) + 0.4
     drawn, axes = axes_or_new(ax, *size)
+    look: dict[str, Any] = {"ha": "center", "fontsize": _TEXT, "color": INK, "parse_math": False}
     for number, image in enumerate(table):
         x, y = number % columns * across, number // columns * down
         frame = max(1.6, 3 * inch) if framed[number] else 0.8
         _draw_image(axes, image.reshape(height, width), (x, y), 1.0, frame)
         if names is not None:
             name = fitted(names[number], 1.1 * inch, _TEXT)
-            _write(axes, x + 0.5, y - 0.06, name, "bottom")
+            axes.text(x + 0.5, y - 0.06, name, va="bottom", **look)
     for number, (name, image) in enumerate(beside):
         y = number * (tall * wide + 1.6 * line)
         _draw_image(axes, image.reshape(height, width), (left, y), wide)
-        _write(axes, left + wide / 2, y + tall * wide + 0.3 * line, name, "top")
+        axes.text(left + wide / 2, y + tall * wide + 0.3 * line, name, va="top", **look)
     axes.set(xlim=(left - 0.1, right + 0.1), ylim=(bottom + 0.1, -above - 0.1), aspect="equal")
     axes.set_axis_off()
     add_title(axes, title)
     return drawn
-
-
-def _default_columns(count: int, height: float) -> int:
-    """Columns of a page that is somewhat wider than high, with few places empty in the last row."""
-    wanted = np.sqrt(1.6 * count * height)
-    near = range(int(np.ceil(0.7 * wanted)), int(1.25 * wanted) + 2)
-    return min(near, key=lambda columns: (-count % columns, abs(columns - wanted)))
 
 
 def _draw_image(
@@ -170,10 +166,6 @@ def _draw_image(
     axes.add_patch(
         Rectangle(corner, width, height, fill=False, edgecolor=color, linewidth=line, zorder=3)
     )
-
-
-def _write(axes: Axes, x: float, y: float, text: str, side: str) -> None:
-    axes.text(x, y, text, ha="center", va=side, fontsize=_TEXT, color=INK, parse_math=False)
 
 
 def _check_shape(shape: object, n_pixels: int) -> tuple[int, int]:

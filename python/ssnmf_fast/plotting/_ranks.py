@@ -172,7 +172,13 @@ def clustergram(consensus: ConsensusLike, *, title: str | None = None) -> Figure
     middle.set_xticks([])
     middle.set_yticks([])
     _draw_clusters(panels["clusters"], np.unique(clusters), lengths)
-    _draw_stability(panels["stability"], np.nan_to_num(consensus.stability))
+    stability, bars = np.nan_to_num(consensus.stability), panels["stability"]
+    colors = [COLORS[k % len(COLORS)] for k in range(len(stability))]
+    bars.barh(np.arange(len(stability)), stability, color=colors, alpha=0.75)
+    bars.set_ylim(len(stability) - 0.5, -0.5)
+    count_along(bars.yaxis)
+    bars.set_xlim(min(0.0, float(stability.min())), 1)
+    label_axes(bars, "stability", "component")
     _draw_distances(panels["density"], consensus)
     add_title(middle, "distances between the components that were kept" if title is None else title)
     return drawn
@@ -329,16 +335,6 @@ def _draw_clusters(axes: Axes, numbers: Array, lengths: Array) -> None:
     axes.set_ylim(bottom, 0)
     axes.set_xlim(-0.5, 0.5)
     axes.set_axis_off()
-
-
-def _draw_stability(axes: Axes, values: Array) -> None:
-    """Draw the stability of every component."""
-    numbers = np.arange(len(values))
-    axes.barh(numbers, values, color=[COLORS[k % len(COLORS)] for k in numbers], alpha=0.75)
-    axes.set_ylim(len(values) - 0.5, -0.5)
-    count_along(axes.yaxis)
-    axes.set_xlim(min(0.0, float(values.min())), 1)
-    label_axes(axes, "stability", "component")
 
 
 def _draw_distances(axes: Axes, consensus: ConsensusLike) -> None:

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_samples
 from sklearn.metrics.pairwise import euclidean_distances
 
-from .._common.arrays import Array, Seed
+from .._common.arrays import Array, LossName, Seed
 from .._common.warn import warn_user
 from .._data.arrays import DataLike
 from .._data.border import CleanMatrix, check_data, check_observers
@@ -37,7 +37,7 @@ def consensus(
     n_components: int,
     *,
     n_starts: int = 100,
-    loss: str | float = "frobenius",
+    loss: LossName | float = "frobenius",
     distance_threshold: float = 0.5,
     neighborhood_fraction: float = 0.3,
     X_weights: WeightsLike = None,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from .._common.arrays import Array, Seed
+from .._common.arrays import Array, LossName, Seed
 from .._common.optional import TABLES_HINT, require_package
 from .._common.text import short
 from .._data.border import check_integer, check_option, check_random_state, check_real
@@ -225,7 +225,7 @@ def choose_rank(
     y: npt.ArrayLike | None = None,
     criterion: Criterion = "held-out",
     estimator: BaseEstimator | None = None,
-    loss: str | float | None = None,
+    loss: LossName | float | None = None,
     n_splits: int = 5,
     n_starts: int | None = None,
     validation_fraction: float = 0.1,
