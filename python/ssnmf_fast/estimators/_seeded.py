@@ -411,7 +411,6 @@ class SeededTopics(NamedTopics):
         self._keep_classes(X, likely, labeled)
 
     def _fit_inputs(self, X: Matrix, y: LabelsLike) -> dict[str, Any]:
-        del X
         if y is None:
             return {}
         labels = ClassLabels(y, self.unlabeled)
@@ -457,9 +456,8 @@ class SeededTopics(NamedTopics):
         support = np.ones((len(likely), k + n_free), dtype=bool)
         support[sure, :k] = likely[sure] == likely[sure].max(axis=1, keepdims=True)
         sums = weighted_sums(X, np.hstack([likely, np.ones((len(likely), 1))]))
-        means = sums / np.append(likely.sum(axis=0), len(likely))[:, None]
-        overall = means[k]
-        named = ((1 - OVERALL) * means[:k] + OVERALL * overall) * seeds.allowed
+        *means, overall = sums / np.append(likely.sum(axis=0), len(likely))[:, None]
+        named = ((1 - OVERALL) * np.array(means) + OVERALL * overall) * seeds.allowed
         rng = check_random_state(self.random_state)
         free = overall * rng.uniform(0.5, 1.5, (n_free, len(overall)))
         A = np.vstack([named, free])
