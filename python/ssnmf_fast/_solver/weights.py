@@ -293,7 +293,11 @@ class ByPattern(Weights):
 
     def pattern_of(self, Z: Matrix, name: str) -> sp.csr_array:
         """Return the pattern, checked to be one of a clean matrix."""
-        return _checked_pattern(self.pattern, Z, name)
+        checked = check_matrix(
+            read_pattern(self.pattern, name), name, dtype=Z.dtype, allow_nan=False
+        )
+        check_shape(checked, Z.shape, name, "the shape of the data")
+        return checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -446,12 +450,6 @@ class Missing(ByPattern):
         )
 
 
-def _checked_pattern(pattern: MatrixLike, Z: Matrix, name: str) -> sp.csr_array:
-    checked = check_matrix(read_pattern(pattern, name), name, dtype=Z.dtype, allow_nan=False)
-    check_shape(checked, Z.shape, name, "the shape of the data")
-    return checked
-
-
 def tensor_pattern(pattern: MatrixLike, X: Tensor) -> SparseTensor:
     """Return the nonzero entries of a pattern of weights."""
     checked = check_tensor(pattern, "X_weights", X.dtype, ordinary=False)
@@ -487,9 +485,7 @@ def _pattern(places: Array, X: Tensor, values: Any = 1) -> Any:
     values = np.broadcast_to(values, places.shape[1]).astype(X.dtype)
     if len(X.shape) > 2:
         return places, values, X.shape
-    found = sp.csr_array((values, tuple(places)), shape=X.shape)
-    found.sort_indices()
-    return found
+    return sp.csr_array(sp.coo_array((values, tuple(places)), shape=X.shape))
 
 
 def check_rows(array: Array | sp.csr_array, rows: Array, name: str) -> None:
