@@ -202,7 +202,7 @@ class _Best:
     """The best level of one rank: its error, its gamma, and the factors reached there.
 
     `near` is the largest gamma that is hardly worse: where the rank shrinks enough, gamma has no
-    say, and the best level may lie far below what a larger rank needs.
+    effect, and the best level may lie far below what a larger rank needs.
     """
 
     error: float

@@ -180,7 +180,7 @@ def only_value(matrix: sp.csr_array) -> float | None:
 
 
 def counts(rows: int, columns: int, names: tuple[str, str] = ("row", "column")) -> str:
-    """Say how many rows and columns, or what else they are, there are."""
+    """Return a text with the numbers of rows and columns, or of what else they are."""
     pairs = zip((rows, columns), names, strict=True)
     return " and ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in pairs if count)
 
@@ -201,7 +201,7 @@ def warn_of_uninformed(
 ) -> None:
     """Warn of rows and columns without an entry, of entries that are all equal, or all there.
 
-    `listed` tells whether they were given as (rows, columns, values).
+    `listed`: whether M was (rows, columns, values).
     """
     if is_quiet(UNINFORMED):
         return
@@ -226,8 +226,8 @@ def warn_of_uninformed(
     value = only_value(matrix)
     if value is not None and len(matrix.data) < matrix.shape[0] * matrix.shape[1]:
         warn_user(
-            f"All {len(matrix.data)} observed entries of M are {value:g}, so the completion tells "
-            "nothing. If they stand for what users did (implicit feedback), what they did not do "
-            "is 0, not missing: use NMF on the whole matrix instead.",
+            f"All {len(matrix.data)} observed entries of M are {value:g}: the completion is "
+            "meaningless. If they stand for what users did (implicit feedback), what they did "
+            "not do is 0, not missing: use NMF on the whole matrix instead.",
             UserWarning,
         )

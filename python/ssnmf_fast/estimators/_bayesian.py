@@ -21,7 +21,8 @@ from .._models.factorize import Start
 from .._models.variational import VariationalFit, fit_variational, infer
 from .._solver.weights import WeightsLike
 from .._topics import count_copies
-from ._base import FactorizationBase, Self, require
+from ._base import FactorizationBase, Self
+from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 
@@ -155,8 +156,8 @@ class BayesianBase(FactorizationBase):
         copies = count_copies(self.components_[active], _ALIKE)
         if 2 * (idle + copies) < r or r == 1 or is_quiet(IDLE):
             return
-        found = [(idle, "explain nothing"), (copies, "repeat others")]
-        text = " and ".join(f"{number} {what}" for number, what in found if number)
+        problems = [(idle, "explain nothing"), (copies, "repeat others")]
+        text = " and ".join(f"{number} {what}" for number, what in problems if number)
         warn_user(
             f"Of the {r} components {text}: the priors outweigh the data, which are taken as "
             f"counts of {self.count_scale_:.3g} * X. Give fewer components, or a larger "

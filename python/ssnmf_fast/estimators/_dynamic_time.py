@@ -246,7 +246,7 @@ def find_topics(
 
 
 def warn_if_degenerate(model: Dated) -> None:
-    """Warn if topics tell little: of slices alone, as many topics as slices become the slices."""
+    """Warn if topics are copies, lie in single slices, or are nearly as many as the slices."""
     rank, used = len(model.components_), int((model.slice_sizes_ > 0).sum())
     of_slices = model.method != "nmf"
     alike = count_copies(model.components_, _ALIKE)

@@ -33,7 +33,7 @@ from ..completion._methods import IRLS
 from ..completion._noisy import COLUMN_MEANS
 from ..completion._problem import Observations, Problem
 from ..completion._read import counts
-from ._base import DTYPES, Estimator
+from ._conventions import DTYPES, Estimator
 from ._docstrings import complete_docstring
 
 _LEAST_RIDGE = 1e-10  # rows with fewer entries than components take the shortest solution
@@ -224,7 +224,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         -------
         ndarray
             A copy without missing entries; columns without an entry in the fit are left out, and
-            indicators appended, as the parameters tell.
+            indicators appended, depending on the parameters.
         """
         check_is_fitted(self)
         table = self._checked(X, reset=False).copy()

@@ -24,7 +24,8 @@ from .._models.represent import represent
 from .._solver.losses import loss_named
 from .._solver.weights import WeightsLike
 from .._topics import Topics, topic_shares
-from ._base import FactorizationBase, Self, require
+from ._base import FactorizationBase, Self
+from ._conventions import require
 from ._docstrings import complete_docstring
 from ._training_data import (
     TrainingLabels,
@@ -400,11 +401,11 @@ class NMF(BatchLearner):
         )
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
-        wanted, given = getattr(self, "n_fixed_", 0), known.get("covariates")
-        found = 0 if given is None else given.shape[1]
-        if found != wanted:
+        wanted, covariates = getattr(self, "n_fixed_", 0), known.get("covariates")
+        count = 0 if covariates is None else covariates.shape[1]
+        if count != wanted:
             raise ValueError(
-                f"covariates has {found} columns, and the fit had {wanted}; give the same "
+                f"covariates has {count} columns, and the fit had {wanted}; give the same "
                 "covariates for these samples, or none if the fit had none."
             )
         return super()._represent(X, X_weights, **known)

@@ -181,14 +181,14 @@ def _parts(
     shares: Array,
 ) -> list[Array]:
     """Return rows for every topic: of fits in which samples weigh as their shares of it."""
-    weights, found = as_weights(X_weights, "X_weights"), []
+    weights, parts = as_weights(X_weights, "X_weights"), []
     for topic, count in enumerate(counts):
         rows = model.components_[topic : topic + 1]
         if count > 1:
             weighed = weights.with_rows(shares[:, topic], "X_weights")
             rows = factorize(X, n_components=count, X_weights=weighed, **_options(model)).A
-        found.append(rows)
-    return found
+        parts.append(rows)
+    return parts
 
 
 def _cuts(parts: Array, whole: Array) -> Array:
@@ -209,10 +209,10 @@ def components_of_groups(S: Array, A: Array, group: Array) -> Array:
     G = _members(group)
     weights = G * S.sum(axis=0, dtype=np.float64)
     weights += G * ~(weights > 0).any(axis=1)[:, None]  # nothing to weigh by
-    found = (weights / weights.sum(axis=1, keepdims=True)) @ A
+    means = (weights / weights.sum(axis=1, keepdims=True)) @ A
     alone = G.sum(axis=1)[group] == 1
-    found[group[alone]] = A[alone]
-    return np.asarray(found, dtype=A.dtype)
+    means[group[alone]] = A[alone]
+    return np.asarray(means, dtype=A.dtype)
 
 
 @one_blas_thread()
@@ -220,10 +220,10 @@ def representation_by_groups(S: Array, A: Array, group: Array, grouped: Array) -
     """Return coefficients of components of groups, which explain as much as their topics do."""
     sizes = grouped.sum(axis=1, dtype=np.float64)
     G = _members(group)
-    found = amounts(S, A) @ G.T / np.where(sizes > 0, sizes, 1)
+    grouped_S = amounts(S, A) @ G.T / np.where(sizes > 0, sizes, 1)
     alone = G.sum(axis=1)[group] == 1
-    found[:, group[alone]] = S[:, alone]
-    return np.asarray(found, dtype=S.dtype)
+    grouped_S[:, group[alone]] = S[:, alone]
+    return np.asarray(grouped_S, dtype=S.dtype)
 
 
 def _members(group: Array) -> Array:

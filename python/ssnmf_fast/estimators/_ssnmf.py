@@ -17,8 +17,9 @@ from .._data.border import check_integer, check_option, check_real, require_fini
 from .._labels import ClassLabels, Indicators, RealTargets, labels_of
 from .._solver.starts import INITS
 from .._solver.weights import WeightsLike
-from ._base import Self, product, require, score_labeled
+from ._base import Self, product
 from ._class_topics import SUPPORTS, LabeledSamples, inputs_of_labels
+from ._conventions import require, score_labeled
 from ._docstrings import complete_docstring
 from ._nmf import SupervisedBase, batch_classes
 from ._predicting import ReadoutPredictions

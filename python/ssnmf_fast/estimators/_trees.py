@@ -91,11 +91,11 @@ class TopicTree:
             raise ValueError(
                 f"model contains topic {short(both[0])} and also subtopics of it; merge them first."
             )
-        given = self.feature_names
-        if given is None:
-            given = getattr(self.model, "feature_names_in_", None)
-        named = names_of(given, self.model.components_.shape[1])
-        object.__setattr__(self, "feature_names", tuple(named))
+        names = self.feature_names
+        if names is None:
+            names = getattr(self.model, "feature_names_in_", None)
+        names = names_of(names, self.model.components_.shape[1])
+        object.__setattr__(self, "feature_names", tuple(names))
 
     @cached_property
     def _paths(self) -> list[tuple[str, ...]]:
@@ -313,7 +313,7 @@ def _parts_by_size(model: NMF, total: int) -> list[int]:
 
 def place_of_level(level: int, depth: int) -> int:
     """Return the number of a level, which may count from the last as -1."""
-    found = check_integer(level, "level", -depth)
-    if found >= depth:
-        raise ValueError(f"level is {found}; there are {depth} levels, of which the first is 0.")
-    return found % depth
+    level = check_integer(level, "level", -depth)
+    if level >= depth:
+        raise ValueError(f"level is {level}; there are {depth} levels, of which the first is 0.")
+    return level % depth
