@@ -484,9 +484,7 @@ def _pattern(places: Array, X: Tensor, values: Any = 1) -> Any:
     values = np.broadcast_to(values, places.shape[1]).astype(X.dtype)
     if len(X.shape) > 2:
         return places, values, X.shape
-    found = sp.csr_array((values, tuple(places)), shape=X.shape)
-    found.sort_indices()
-    return found
+    return sp.csr_array(sp.coo_array((values, tuple(places)), shape=X.shape))
 
 
 def check_rows(array: Array | sp.csr_array, rows: Array, name: str) -> None:
