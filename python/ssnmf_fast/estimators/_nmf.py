@@ -52,7 +52,7 @@ class BatchLearner(FactorizationBase):
         Y, Y_weights = None, None
         if targets is not None:
             Y = targets.matrix(X.dtype)
-            Y_weights = as_outer(label_weights(label_weight, sample_weight, targets.labeled))
+            Y_weights = as_outer(label_weights(targets.labeled, label_weight, sample_weight))
         sample_weight = checked_weight(sample_weight, X.shape[0])
         online = getattr(self, "_online", None)
         first = online is None

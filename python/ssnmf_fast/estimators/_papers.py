@@ -448,11 +448,7 @@ def _root_mean_square(X: Matrix, rows: Array) -> float:
 def dual_coefficients(
     X: Matrix, targets: ClassLabels | Indicators, C: float, length: float = 1.0
 ) -> sp.csr_array:
-    """Return alpha, (n, 2 p), of machines that see X / length: positive, then negative sides.
-
-    From the primal solution, alpha_i = 2 C max(0, 1 - y_i f(x_i)) with the decision function f:
-    LIBLINEAR's solver of the dual draws from one random generator for all threads.
-    """
+    """Return alpha, (n, 2 p), of machines that see X / length: positive, then negative sides."""
     tasks = list(_labels(targets) if isinstance(targets, Indicators) else _pairs(targets))
     if not tasks:
         raise ValueError(
@@ -466,6 +462,7 @@ def dual_coefficients(
         samples = _divided(X[labeled], length)
         solver = LinearSVC(C=C, loss="squared_hinge", dual=False, max_iter=5000)
         scores = solver.fit(samples, sign).decision_function(samples)
+        # LIBLINEAR's solver of the dual draws from one random generator for all threads.
         alpha = 2 * C * np.maximum(0, 1 - sign * scores)
         chosen = alpha > 0
         rows.append(labeled[chosen])

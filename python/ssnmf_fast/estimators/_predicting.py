@@ -72,10 +72,7 @@ def _points(model: Any, readout: Readout, X: Matrix, X_weights: WeightsLike, row
 
 @one_blas_thread()
 def _covering(points: Array, unsure: Array, n: int) -> list[int]:
-    """Choose at most `n` points of the largest gain, greedily; of equal ones the first.
-
-    Gains only fall, and are computed again only for the candidate (lazy greedy cover).
-    """
+    """Choose at most `n` points of the largest gain (lazy greedy cover); of equals the first."""
     # Without the last digits, in which copies of a point may differ.
     similar = np.round(np.maximum(points @ points.T, 0), _DIGITS) ** _SHARPNESS
     unsure = np.round(unsure, _DIGITS)

@@ -70,10 +70,6 @@ class LogisticReadout:
         readout = cls(np.hstack(parts), linear.intercepts, *uncalibrated, directions)
         return replace(readout, votes=votes, votes_weight=weight, side=side)
 
-    def shifted(self, offsets: Array) -> LogisticReadout:
-        """Return the same with numbers added to the logits, (k,)."""
-        return replace(self, offsets=self.offsets + offsets)
-
     def linear(self, r: int) -> Linear:
         """Return the parts of the coefficients, of which the first `r` are those of topics."""
         if self.directions is None:
@@ -85,10 +81,7 @@ class LogisticReadout:
     def logits(
         self, view: View, n_threads: int | None = None, of_neighbors: Array | None = None
     ) -> Array:
-        """Return calibrated logits without those of tables, (n, k).
-
-        Those of the neighbors (n, k), where they are not given, are computed.
-        """
+        """Return calibrated logits without those of tables, (n, k)."""
         assert view.shares is not None
         raw = self.linear(view.shares.shape[1]).logits(view)
         if self.votes is not None:
