@@ -161,7 +161,7 @@ def self_trained(
         rows = taught.labels.known
         shares = topic_shares(fit.S, fit.A)  # those without labels are represented already
         shares[rows] = samples.shares(fit.A, rows)
-        seen = view.with_shares(shares)
+        seen = replace(view, shares=shares)
         readout = fit_readout(seen[rows], taught.labels, class_weight=balance)
         chance = probabilities(readout.logits(seen), False)
         if turn == 0 and spread is not None:
@@ -186,8 +186,8 @@ def train_members(
     labels, rows = samples.labels, taught.labels.known
     shares = samples.shares(fit.A, rows)
     own = shares[labels.known[rows]]
-    seen, balance = samples.view[labels.known].with_shares(own), plan.class_weight
-    of_all = samples.view[rows].with_shares(shares)
+    seen, balance = replace(samples.view[labels.known], shares=own), plan.class_weight
+    of_all = replace(samples.view[rows], shares=shares)
     ways: dict[str, Callable[[], Linear | Votes]] = {
         name: partial(fit_table, name, each, labels, balance) for name, each in seen.tables.items()
     }
@@ -230,7 +230,7 @@ def calibrated(
         return readout, validation
     rows, A, prior = ~samples.labels.known, trained.fit.A, samples.labels.prior()
     S = trained.fit.S if samples.whole is None else trained.fit.S[samples.whole[1]]
-    seen = view[rows].with_shares(topic_shares(S[rows], A))
+    seen = replace(view[rows], shares=topic_shares(S[rows], A))
     spread = None if trained.spread is None else log_chances(trained.spread[rows])
     logits = readout.with_tables(readout.logits(seen, of_neighbors=spread), seen.tables)
     shares = shares_of_classes(logits, prior, samples.labels.weight[rows])
@@ -324,7 +324,7 @@ def predict_hidden(
         fit = taught.fit_topics(plan.n_components, SUPPORTS)
         voters = len(seen.labels.known)
         trained = train_members(seen, taught, fit, plan, set(names), spread, voters)
-        view = samples.view[hidden].with_shares(samples.shares(fit.A, hidden))
+        view = replace(samples.view[hidden], shares=samples.shares(fit.A, hidden))
         for name, member in trained.members.items():
             predicted[name][hidden] = member.logits(view, n_threads)
     return predicted

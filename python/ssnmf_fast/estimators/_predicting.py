@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -148,7 +148,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         directions = directions_of(X, X_weights, 0, self.n_threads, weight)
         if directions is not None:
             view = view_of(filled(X, S, self.components_)[rows], directions)
-        view = view.with_shares(shares)
+        view = replace(view, shares=shares)
         member = fit_readout(view, labels, row_scale=4.0 if enough else 1.0)
         self.readout_ = LogisticReadout.of(member, shares.shape[1], view)
 

@@ -110,7 +110,7 @@ class LogisticReadout:
         shares = topic_shares(S, A)
         logits = np.zeros((len(shares), len(self.intercepts)))
         for rows, view in self.views(X, X_weights, S, A):
-            logits[rows] = self.logits(view.with_shares(shares[rows]), model.n_threads)
+            logits[rows] = self.logits(replace(view, shares=shares[rows]), model.n_threads)
         logits[is_empty(X, shares)] = prior_logits(model)
         require_finite({"the decision function": logits})
         return self.with_tables(logits, tables)
