@@ -105,7 +105,6 @@ class TangentSpace:
         return self._part(X.times(V)[:, : self.rank], X.transposed_times(U)[:, : self.rank])
 
     def weigh(self, x: Tangent, entries: Sequence[Weighted]) -> Tangent:
-        """The tangent part of W .* x, summed over several sets of entries."""
         r = self.rank
         left, right = self.factors(x)
         # One pass gives (W .* x) [., V], the other (W .* x)^T [U, .]

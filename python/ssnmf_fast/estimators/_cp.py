@@ -307,10 +307,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def fit_transform(self, X: TensorLike, y: npt.ArrayLike | None = None, **given: Any) -> Array:
         """Fit, then transform the same tensor: the same as ``fit(X).transform(X)``.
 
-        That is the factor of the first mode, with the weights of the components folded in: the sum
-        over q of the products of column q of it and of each of `components_` is the model.  Labels
-        do not affect it; the last iterate of the fit, which they do affect, is
-        ``factors_[0] * weights_``.
+        That is the factor of the first mode, with the weights of the components folded in.  Labels
+        do not affect it, but the last iterate of the fit, ``factors_[0] * weights_``.
 
         Returns
         -------
@@ -336,9 +334,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Returns
         -------
         ndarray, shape (length of X in the mode, r)
-            Nonnegative, of the dtype of X (float32 or float64), with the weights of the components
-            folded in: the sum over q of the products of its column q and of those of the other
-            factors approximates X.
+            Nonnegative, of the dtype of X, with the weights of the components folded in: with the
+            other factors it approximates X.
         """
         check_is_fitted(self)
         X = check_tensor(X, "X", self.dtype)
