@@ -386,8 +386,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     ) -> float:
         """Return the share of the deviance of X that the model explains, with rows as fits best.
 
-        It is ``1 - loss(X, M) / loss(X, mean of X)``, where M is the model whose factor of `mode`
-        is ``transform(X, mode=mode)``: R^2 for squared errors, D^2 for other losses.
+        It is as :meth:`NMF.score`, for the model whose factor of `mode` is
+        ``transform(X, mode=mode)``.
 
         Parameters
         ----------
@@ -399,8 +399,6 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Returns
         -------
         float
-            At most 1, larger is better; 0 for a model that is no better than the mean, and for a
-            constant X.
         """
         del y
         S = self.transform(X, mode=mode, X_weights=X_weights)
