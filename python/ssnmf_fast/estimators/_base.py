@@ -192,9 +192,9 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             self.receipt_ = result.receipt.with_inputs(**inputs or {})
         self._warn_unless_converged(result)
 
-    def _factorize(self, X: Any, Y: Any = None, **arguments: Any) -> Factorization:
+    def _factorize(self, X: Any, y: Any = None, **arguments: Any) -> Factorization:
         """Factorize checked data; estimators on a cluster do it there."""
-        return factorize(CleanMatrix(X), Y, **arguments)
+        return factorize(CleanMatrix(X), y, **arguments)
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         return represent(

@@ -165,10 +165,9 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def fit(
         self,
         X: TensorLike,
-        y: npt.ArrayLike | None = None,
+        y: Mapping[int, Any] | None = None,
         *,
         X_weights: WeightsLike = None,
-        labels: Mapping[int, Any] | None = None,
     ) -> NonnegativeCP:
         """Decompose a tensor.
 
@@ -178,12 +177,12 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             Nonnegative tensor of two modes or more, in the forms of
             :func:`ssnmf_fast.factorize_tensor`: an array, in which NaN means missing, a tuple
             ``(coords, values, shape)``, or an object with `coords`, `data` and `shape`.
+        y : mapping of int to array_like, optional
+            For some modes a nonnegative matrix (n_k x number of labels), which the factor of the
+            mode is to approximate as well; NaN = unlabeled.
         X_weights : optional
             Nonnegative weights of the loss of every entry, as in
             :func:`ssnmf_fast.factorize_tensor`.
-        labels : mapping of int to array_like, optional
-            For some modes a nonnegative matrix (n_k x number of labels), which the factor of the
-            mode is to approximate as well; NaN = unlabeled.
 
         Warns
         -----
@@ -191,7 +190,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         """
         arguments = self._arguments(factorize_tensor)
-        result = factorize_tensor(X, X_weights=X_weights, labels=labels, **arguments)
+        result = factorize_tensor(X, X_weights=X_weights, y=y, **arguments)
         check_mode(self.stream_mode, "stream_mode", len(result.factors))
         for name in ("stream_statistics_", "stream_mode_"):
             self.__dict__.pop(name, None)
@@ -216,7 +215,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt=receipt)
 
     def _check_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Check:
-        inputs = given if y is None else {"labels": y, **given}
+        inputs = given if y is None else {"y": y, **given}
         return tensor_check(self.factorization_, X, inputs, threads)
 
     def partial_fit(
@@ -304,7 +303,9 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def _others(self, mode: int) -> list[Array]:
         return [F for k, F in enumerate(self.factors_) if k != mode]
 
-    def fit_transform(self, X: TensorLike, y: npt.ArrayLike | None = None, **given: Any) -> Array:
+    def fit_transform(
+        self, X: TensorLike, y: Mapping[int, Any] | None = None, **given: Any
+    ) -> Array:
         """Fit, then transform the same tensor: the same as ``fit(X).transform(X)``.
 
         That is the factor of the first mode, with the weights of the components folded in.  Labels

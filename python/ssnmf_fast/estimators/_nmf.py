@@ -49,10 +49,10 @@ class BatchLearner(FactorizationBase):
         **replaced: Any,
     ) -> None:
         """Learn from a checked batch, and set the attributes; some parameters may be replaced."""
-        Y, Y_weights = None, None
+        Y, y_weights = None, None
         if targets is not None:
             Y = targets.matrix(X.dtype)
-            Y_weights = as_outer(label_weights(label_weight, sample_weight, targets.labeled))
+            y_weights = as_outer(label_weights(label_weight, sample_weight, targets.labeled))
         sample_weight = checked_weight(sample_weight, X.shape[0])
         online = getattr(self, "_online", None)
         first = online is None
@@ -63,7 +63,7 @@ class BatchLearner(FactorizationBase):
             X,
             Y,
             X_weights=with_sample_weight(X, X_weights, sample_weight),
-            Y_weights=Y_weights,
+            y_weights=y_weights,
             sample_weight=sample_weight,
             **self._arguments(learn_batch) | replaced,
         )
