@@ -188,7 +188,6 @@ def draw(curves: dict[int, list[float]], path: Path) -> None:
 
 
 def write_block(path: str, seed: int, rows: int, columns: int, per_row: int) -> None:
-    """Write a block of a large matrix."""
     X = skewed(rows, columns, per_row, np.dtype(np.float32), seed)
     sp.save_npz(path, X, compressed=False)
 

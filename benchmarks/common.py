@@ -56,10 +56,7 @@ def read_lines(name: str) -> list[dict[str, Any]]:
 
 
 def stop_words() -> list[str] | str:
-    """Return NLTK's list, which the papers take, from $SSNMF_FAST_DATA; else scikit-learn's.
-
-    Words with an apostrophe are cut as the terms are, or they would never match.
-    """
+    """Return NLTK's list, which the papers take, from $SSNMF_FAST_DATA; else scikit-learn's."""
     path = data_file("english_stopwords.txt")
     if not path.is_file():
         return "english"
@@ -100,10 +97,7 @@ def strip(text: str) -> str:
 
 
 def load_subset(seed: int = 0) -> tuple[list[str], Array]:
-    """Return the 8980 texts, without headers, footers and quotes, and their classes.
-
-    The seed is that of the draw of 1796 documents from each class, and of their order.
-    """
+    """Return the 8980 texts, without headers, footers and quotes, and their classes."""
     posts = read_posts()
     class_of = {group: name for name, groups in CLASSES.items() for group in groups}
     kept = [(text, class_of[group]) for text, group in posts if group in class_of]
@@ -167,10 +161,7 @@ DATA_SETS: dict[str, Callable[[], Any]] = {
 def zipf_text(
     n: int = 11_000, m: int = 10_000, per_row: int = 80, dtype: Any = np.float64, seed: int = 0
 ) -> Any:
-    """Return a csr matrix like text: `per_row` distinct terms a row, term k drawn ~ 1/(k + 1).
-
-    The terms are in random order, as an alphabetical vocabulary is.
-    """
+    """Return a csr matrix like text: `per_row` distinct terms a row, term k drawn ~ 1/(k + 1)."""
     rng = np.random.default_rng(seed)
     cumulative = np.cumsum(1.0 / np.arange(1, m + 1))
     draws = 8 * per_row
@@ -192,7 +183,6 @@ def zipf_text(
 
 
 def one_hot(n: int, k: int = 5, dtype: Any = np.float64, seed: int = 0) -> Array:
-    """Return the indicators of n samples in k random classes."""
     return np.eye(k, dtype=dtype)[np.random.default_rng(seed).integers(k, size=n)]
 
 
@@ -236,10 +226,7 @@ class Fits(NamedTuple):
 
 
 def iteration_seconds(sides: dict[str, Fits], rounds: int) -> dict[str, float]:
-    """Return the seconds of an iteration by side: a long fit less a short one.
-
-    All are timed in turn, again and again, and the least time of each fit counts.
-    """
+    """Return the seconds of an iteration by side: a long fit less a short one."""
     least = {(name, k): np.inf for name, fits in sides.items() for k in (fits.few, fits.many)}
     for _ in range(rounds):
         for name, k in least:
@@ -316,12 +303,10 @@ def blas_threads(n: int | None) -> Any:
 
 
 def load_average() -> str:
-    """Return the load of the machine over the last minute."""
     return f"{os.getloadavg()[0]:.2f}"
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> str:
-    """Return a markdown table."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     lines = [header, ["-" * w for w in widths], *rows]
     return "\n".join(
@@ -352,10 +337,7 @@ def grouped(records: Iterable[Record], *names: str) -> dict[Any, list[Record]]:
 
 
 def tabulate(records: Iterable[Record], **columns: str | Callable[[Record], str]) -> str:
-    """Return a markdown table of records: a column is a format of entries, or a function.
-
-    A cell is empty where the record has no such entry.
-    """
+    """Return a markdown table of records: a column is a format of entries, or a function."""
 
     def cell(record: Record, column: str | Callable[[Record], str]) -> str:
         try:
@@ -446,5 +428,4 @@ class Question(NamedTuple):
 
 
 def say(text: str) -> None:
-    """Write a line of progress to standard error."""
     print(text, file=sys.stderr, flush=True)

@@ -1,7 +1,5 @@
 """What does a fit lose next to other load, with one thread and with several?
 
-    python benchmarks/run.py contention
-
 One table: median and least milliseconds of a Kullback-Leibler fit (rank 10, 50 iterations, 20
 Newsgroups) beside 0, 1, 2... processes that keep a core busy, and of two such fits at once, through
 joblib, beside nothing.  With an installation that was built with ``SSNMF_FAST_OPENMP=ON`` it is the
@@ -20,14 +18,13 @@ from typing import Any
 from common import Options, markdown, newsgroups, say, seconds, zipf_text
 from joblib import Parallel, delayed
 
+import ssnmf_fast as sf
 from ssnmf_fast._backend.dispatch import kernels
 
 BUSY = "while True: pass"
 
 
 def fit(X: Any, threads: int, iterations: int) -> None:
-    import ssnmf_fast as sf
-
     given = {"n_components": 10, "loss": "kullback-leibler", "random_state": 0, "tol": 0}
     sf.factorize(X, max_iter=iterations, n_threads=threads, **given)
 

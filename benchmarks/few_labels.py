@@ -1,7 +1,5 @@
 """How good are predictions from few labels?  `FewLabelsClassifier()`, compared with scikit-learn.
 
-    python benchmarks/run.py few_labels --out few_labels
-
 Shares of 0.5 to 100 % of the training samples are labeled, or 2 to 64 of each class, five random
 splits and draws each; only these labels are used for any choice.
 """
@@ -11,7 +9,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,9 @@ from typing import Any
 import numpy as np
 from common import Array, Options, Question, Record, grouped, markdown
 from labeled_sets import ALL_SETS, CLOSE_SETS, IMAGE_SETS, SEVERAL_SETS, TEXT_SETS, labeled, split
+from sklearn.metrics import f1_score
+
+import ssnmf_fast as sf
 
 AMOUNTS = [0.005, 0.01, 0.05, 0.2, 1.0, 2, 4, 8, 16, 32, 64]  # shares, and numbers for each class
 OURS = "FewLabelsClassifier()"
@@ -31,13 +31,10 @@ OPTIONS = {
     "parameters": (json.loads, "of the classifier, as JSON (default: none)"),
 }
 QUICK = {"data": ["digits"], "amounts": [0.02, 1.0]}
-last_split = lru_cache(1)(split)
 
 
 def ours(data: Any, known: Array, draw: int, parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the accuracy (or F scores) of the classifier, its interval and its seconds."""
-    import ssnmf_fast as sf
-
     y = data.y.astype(float)
     y[~known] = np.nan
     begin = time.perf_counter()
@@ -73,9 +70,6 @@ def calibration_error(sureness: Array, right: Array, bins: int = 15) -> float:
 
 
 def f_scores(truth: Array, guess: Array) -> dict[str, float]:
-    """Return micro and macro F."""
-    from sklearn.metrics import f1_score
-
     kinds = ("micro", "macro")
     return {k: float(f1_score(truth, guess, average=k, zero_division=0)) for k in kinds}
 
@@ -84,7 +78,7 @@ def measure(options: Options, amount: float, draw: int, data: str, who: str) -> 
     """Return the results of ours or of the rivals on a data set with some labels."""
     import rivals
 
-    it = last_split(data, draw)
+    it = split(data, draw)
     known = labeled(it.y, amount, draw)
     if who == "ours":
         found = [{"method": OURS, **ours(it, known, draw, options.parameters or {})}]
@@ -98,12 +92,10 @@ def measure(options: Options, amount: float, draw: int, data: str, who: str) -> 
 
 
 def cases(options: Options) -> Iterator[tuple[Any, ...]]:
-    """Return all data with few labels first."""
     return product(options.amounts, range(options.draws), options.data, options.who)
 
 
 def amount_name(amount: float) -> str:
-    """Return an amount of labels in words."""
     return f"{100 * amount:g} %" if amount <= 1 else f"{amount:g} a class"
 
 
@@ -174,13 +166,11 @@ def summary(records: list[Record]) -> list[str]:
 
 
 def results_of(records: list[Record]) -> list[Record]:
-    """Return a record for each method."""
     names = ("data", "amount")
     return [{n: r[n] for n in names} | result for r in records for result in r["results"]]
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return all tables."""
     records = results_of(records)
     cells = means(records, "accuracy")
     lines = ["Accuracy in percent:", "", table(cells, SINGLE_SETS)]

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from common import Array, data_file, read_lines, read_posts, strip
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 FIVE_GROUPS = ("comp.graphics", "rec.sport.hockey", "sci.med", "sci.space", "talk.politics.mideast")
 # Groups that share most of their words: topics alone hardly tell them apart.
@@ -130,8 +131,6 @@ ALL_SETS = (*TEXT_SETS, *CLOSE_SETS, *IMAGE_SETS, *SEVERAL_SETS)
 
 @cache
 def _counted(name: str) -> tuple[Any, Array]:
-    from sklearn.feature_extraction.text import CountVectorizer
-
     texts, y = _TEXTS[name]()
     X = CountVectorizer(stop_words="english", min_df=2).fit_transform(texts)
     return sp.csr_array(X.astype(np.float64)), y
@@ -154,10 +153,9 @@ def _matrix(name: str) -> tuple[Any, Array]:
     return X[kept], data["labels"].astype(np.int64)[kept]
 
 
+@lru_cache(1)
 def split(name: str, draw: int) -> Split:
     """Return a random split; terms and their weights are those of the training texts."""
-    from sklearn.feature_extraction.text import TfidfTransformer
-
     text = name in _TEXTS
     X, y = _counted(name) if text else _matrix(name)
     order = np.random.default_rng(draw).permutation(len(y))
@@ -192,7 +190,6 @@ def class_names(name: str) -> list[str]:
 
 
 def texts_of(name: str) -> list[str]:
-    """Return all texts of a set."""
     return _TEXTS[name]()[0]
 
 

@@ -1,7 +1,5 @@
 """Do topics over time find events among other topics, and when these were?
 
-    python benchmarks/run.py planted_events
-
 Real texts of known groups are put into 30 slices of 20 to 60 texts.  Four groups, each of which has
 330 texts or more, are there all the time, in shares that drift (a random walk of their logarithms);
 four others are events: in 2 to 4 slices in a row, which no other event has, with 30 to 50 % of the
@@ -56,7 +54,6 @@ class Drawn(NamedTuple):
 
 @cache
 def texts_of(name: str) -> dict[str, list[str]]:
-    """Return texts by group."""
     found: dict[str, list[str]] = {}
     if name == "made up":
         rng = np.random.default_rng(0)
@@ -76,7 +73,6 @@ def texts_of(name: str) -> dict[str, list[str]]:
 
 
 def draw(name: str, seed: int) -> Drawn:
-    """Return texts of slices with planted events."""
     rng = np.random.default_rng([seed, 77])
     texts = texts_of(name)
     large = sorted(group for group in texts if len(texts[group]) >= FEWEST_STEADY)

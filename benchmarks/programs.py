@@ -1,7 +1,5 @@
 """Are gene programs found by name from marker genes, of which a fifth are wrong?
 
-    python benchmarks/run.py programs
-
 Simulated counts of cells, in which programs are mixed:
 
 - A background of log-normal weights (sigma 1) is half of every program; the other half are gamma
@@ -66,7 +64,6 @@ class Cells(NamedTuple):
 
 
 def simulate(rule: Rule, seed: int) -> Cells:
-    """Return cells as the docstring of this script says."""
     rng = np.random.default_rng(seed)
     n_cells, n_genes, n_programs = rule[:3]
     background = rng.lognormal(0, 1, n_genes)
@@ -104,7 +101,6 @@ def _counts(rng: np.random.Generator, n: int, programs: Array, frequent: Array, 
 
 
 def cosines(A: Array, B: Array) -> Array:
-    """Return the cosines of all rows of A with all rows of B."""
     A, B = (F / np.maximum(np.linalg.norm(F, axis=1, keepdims=True), 1e-300) for F in (A, B))
     return np.asarray(A @ B.T)
 

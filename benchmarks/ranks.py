@@ -1,6 +1,5 @@
 """How often is a planted number of components found, and how soon, by us and by cvanmf?
 
-    python benchmarks/run.py ranks --out ranks
     python benchmarks/run.py ranks --criteria held-out --rivals cvanmf --rival-matrices 4
     python benchmarks/run.py ranks --parts tensors --out ranks
 
@@ -192,7 +191,6 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def newsgroups(quick: bool) -> str:
-    """Return the curve of real counts."""
     X = sp.csr_array(newsgroup_counts())
     X = X[:200] if quick else X
     begin = perf_counter()

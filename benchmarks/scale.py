@@ -43,7 +43,6 @@ def input_matrix(options: Options) -> Any:
 
 
 def store(options: Options) -> None:
-    """Write the matrix to files."""
     options.disk.mkdir(parents=True, exist_ok=True)
     X = input_matrix(options)
     for name in ("indptr", "indices", "data"):

@@ -1,7 +1,5 @@
 """How many labels does `FewLabelsClassifier.suggest` save, compared with labeling at random?
 
-    python benchmarks/run.py suggest --out suggest
-
 The first labels are one of each class, or ten at random; then ten more are added again and again,
 up to 100: those that the classifier suggests of the unlabeled training samples, or random ones.
 Ten random splits and draws each, the same for both.
@@ -10,7 +8,6 @@ Ten random splits and draws each, the same for both.
 from __future__ import annotations
 
 import time
-from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,8 @@ from typing import Any
 import numpy as np
 from common import Array, Options, Question, Record, grouped, markdown
 from labeled_sets import IMAGE_SETS, TEXT_SETS, split
+
+import ssnmf_fast as sf
 
 SETS = ("5 newsgroups", "BBC", "Reuters 10")
 FIRST = ("one a class", "ten at random")
@@ -31,7 +30,6 @@ OPTIONS = {
     "most": (100, "labels"),
 }
 QUICK = {"data": ["digits"], "draws": 1, "most": 30}
-last_split = lru_cache(1)(split)
 
 
 def first_rows(y: Array, first: str, draw: int) -> Array:
@@ -45,9 +43,7 @@ def first_rows(y: Array, first: str, draw: int) -> Array:
 
 def measure(options: Options, draw: int, data: str, first: str, who: str) -> Record:
     """Return the accuracy for growing numbers of labels, and the seconds of a suggestion."""
-    import ssnmf_fast as sf
-
-    it = last_split(data, draw)
+    it = split(data, draw)
     rows, curve, seconds = first_rows(it.y, first, draw), [], 0.0
     rest = np.setdiff1d(np.arange(len(it.y)), rows)
     rest = np.random.default_rng([draw, 2]).permutation(rest)
@@ -82,12 +78,10 @@ def mean_curve(records: list[Record], *cell: str) -> dict[int, float]:
 
 
 def needed(curve: dict[int, float], accuracy: float) -> str:
-    """Return with how many labels a mean accuracy is reached."""
     return next((str(n) for n, value in curve.items() if value >= accuracy), "more")
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return all tables."""
     rows = []
     names = list(grouped(records, "data"))
     for name, first in product(names, FIRST):

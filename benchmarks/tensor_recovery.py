@@ -52,7 +52,6 @@ def form_of(seed: int) -> str:
 
 
 def draw(noise: str, shape: tuple[int, ...], rank: int, seed: int) -> tuple[Sparse, list[Array]]:
-    """Return a sparse tensor and the factors that it is made of."""
     rng = np.random.default_rng([seed, rank, *shape])
     factors = [draw_factor(form_of(seed), n, rank, rng) for n in shape]
     model = np.einsum("ir,jr,kr->ijk", *factors, optimize=True)
@@ -83,10 +82,7 @@ def draw_factor(form: str, n: int, rank: int, rng: np.random.Generator) -> Array
 
 
 def level_of(model: Array) -> float:
-    """Return the multiple of a model whose counts fill `FILLED` of the places, if there is one.
-
-    At most the mean of a place where the model is above zero is 10.
-    """
+    """Return the multiple of a model whose counts fill `FILLED` of the places, if there is one."""
     low, high = 0.0, 10 / float(model[model > 0].mean())
     for _ in range(40):
         level = (low + high) / 2
@@ -96,8 +92,6 @@ def level_of(model: Array) -> float:
             high = level
     return high
 
-
-# ------------------------------------------------------------------------------- methods
 
 Method = Callable[[Sparse, int, int], Any]  # of the tensor, the rank and the seed: a CP model
 
@@ -152,12 +146,8 @@ PEERS = {"tensorly": "tensorly", "pyttb": "pyttb"}
 
 
 def installed(method: str) -> bool:
-    """Return whether the package of a method is."""
     package = PEERS.get(method.split()[0])
     return package is None or importlib.util.find_spec(package) is not None
-
-
-# ------------------------------------------------------------------------------- measuring
 
 
 OPTIONS = {
@@ -185,7 +175,6 @@ def cases(options: Options) -> Iterator[tuple[Any, ...]]:
 
 
 def measure(options: Options, method: str, noise: str, shape: str, rank: int, seed: int) -> Record:
-    """Return the score and the seconds of a fit."""
     X, truth = draw(noise, SHAPES[shape], rank, seed)
     begin = perf_counter()
     found = METHODS[method](X, rank, seed)

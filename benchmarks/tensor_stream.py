@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from common import D, F, Options, Question, Record, read_lines, tabulate
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 import ssnmf_fast as sf
 
@@ -36,8 +37,6 @@ class Case(NamedTuple):
 
 def vectors(texts: list[str], n_words: int, form: str) -> Any:
     """Return TF-IDF or counts of the most frequent words that are no stop words."""
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-
     make = TfidfVectorizer if form == "tfidf" else CountVectorizer
     return make(stop_words="english", max_features=n_words).fit_transform(texts)
 

@@ -29,7 +29,6 @@ def _bbc() -> Texts:
 
 
 def _reuters() -> Texts:
-    """Stories with a single topic."""
     stories = [story for story in read_lines("reuters21578.jsonl.gz") if len(story["topics"]) == 1]
     return [f"{s['title']} {s['body']}" for s in stories], [s["topics"][0] for s in stories]
 

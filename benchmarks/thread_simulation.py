@@ -50,7 +50,6 @@ class Call:
 
 
 def even(rows: int, step: int) -> Any:
-    """Return the rows of every block."""
     return np.diff(np.append(np.arange(0, rows, step), rows)).astype(float)
 
 
@@ -155,7 +154,6 @@ def begins(team: int, wake: float) -> list[float]:
 
 
 def simulated(call: Call, threads: int, wake: float) -> float:
-    """Return the seconds of a call with so many threads."""
     team = int(min(threads, len(call.shares), 1 + call.work // WORK_PER_THREAD))
     free = begins(team, wake)
     done: dict[int, float] = defaultdict(float)
@@ -187,7 +185,6 @@ def record(X: Any, loss: str, rank: int, iterations: int) -> tuple[list[Call], f
 
 
 def cases(quick: bool) -> dict[str, tuple[Any, str]]:
-    """Return the data and losses of the three main fits."""
     rng = np.random.default_rng(0)
     size = (2000, 500, 20) if quick else (100_000, 20_000, 100)
     X = skewed(*size, float)
@@ -200,7 +197,6 @@ def cases(quick: bool) -> dict[str, tuple[Any, str]]:
 
 
 def picture(path: str, curves: dict[str, list[float]]) -> None:
-    """Draw how many times faster an iteration is with more threads."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 4), layout="constrained")

@@ -1,7 +1,5 @@
 """How does an iteration scale with threads, for matrices of several sizes and several ranks?
 
-    python benchmarks/run.py threads
-
 One table: milliseconds of an iteration with one thread, and how many times faster it is with more.
 The matrices are those of scale.py; the fits are plain NMF with the default solver of each loss.
 """

@@ -56,7 +56,6 @@ class Part(NamedTuple):
 
 
 def best_in_bold(cells: list[str], values: list[float]) -> list[str]:
-    """Mark the least value of a row."""
     least = min(values)
     return [
         f"**{cell}**" if v == least and v < float("inf") else cell
@@ -70,7 +69,6 @@ def several(count: int, what: str) -> str:
 
 
 def iterations(records: list[Record]) -> tuple[str, list[Loss]]:
-    """One iteration of the same updates."""
     rows, lost = [], []
     for r in records:
         case = f"{r['model']}, rank {r['rank']}"
@@ -89,7 +87,6 @@ def iterations(records: list[Record]) -> tuple[str, list[Loss]]:
 
 
 def convergence(found: dict[str, Any]) -> tuple[str, list[Loss]]:
-    """Time to come near the best loss."""
     cap, lost = found["cap"], []
     goals = [1 + share for share in WITHIN]
     columns = [
@@ -163,7 +160,6 @@ def likelihood(records: list[Record]) -> tuple[str, list[Loss]]:
 
 
 def tensors(found: list[Record]) -> tuple[str, list[Loss]]:
-    """Time of a sweep over a tensor."""
     by_case: dict[str, dict[str, Any]] = defaultdict(dict)
     for record in found:
         by_case[record["case"]][record["peer"]] = record if "seconds" in record else None
@@ -218,7 +214,6 @@ def completion(found: list[Record]) -> tuple[str, list[Loss]]:
 
 
 def labels(records: list[Record]) -> tuple[str, list[Loss]]:
-    """Accuracy from few labels."""
     values: dict[tuple[str, float], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         for result in record["results"]:
@@ -321,7 +316,6 @@ def measure(part: Part, folder: Path, options: Options) -> None:
 
 
 def page(folder: Path) -> str:
-    """Return the page of all parts that have results."""
     sections, lost, machines = [], [], []
     for part in PARTS:
         path = results_of(part, folder)

@@ -101,7 +101,6 @@ def ready(cluster: LocalCluster, client: Client) -> dict[str, int]:
 
 
 def replace(cluster: LocalCluster, name: int | None) -> None:
-    """Let another worker take the place of one that was retired."""
     cluster.worker_spec.pop(name, None)
     nanny = cluster.workers.pop(name, None)
     if nanny is not None:
@@ -110,7 +109,6 @@ def replace(cluster: LocalCluster, name: int | None) -> None:
 
 
 def lose(client: Client, address: str, pid: int, seconds: float, retire: bool) -> None:
-    """Kill or retire a worker after some time."""
     time.sleep(seconds)
     if retire:
         client.retire_workers([address])
@@ -157,7 +155,6 @@ def trials(phase: str, first: int, last: int, seed: int, retire: bool, limit: fl
 
 
 def other() -> None:
-    """A cluster that works for ever."""
     with LocalCluster(n_workers=2, **CLUSTER) as cluster, Client(cluster) as client:
         X = client.persist(samples()[0])
         wait(X)

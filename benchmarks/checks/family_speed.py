@@ -1,7 +1,5 @@
 """What does an iteration of other models cost, in units of one of Kullback-Leibler NMF ("mm")?
 
-    python benchmarks/run.py family_speed
-
 Text-like data of the size of 20 Newsgroups (11314 x 10000, about 80 nonzeros a row), float64;
 target: at most 1.6 times for variational Bayes, 1.3 times for NMF-alpha with ten machines (2p = 20)
 for which half of all labeled samples are support vectors.  All are timed in turn, again and again,

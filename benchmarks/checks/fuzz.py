@@ -83,7 +83,6 @@ def child(seed: int, first: int, last: int) -> None:
 
 
 def batch(seed: int, first: int, last: int) -> subprocess.Popen[str]:
-    """Start a process for some cases."""
     order = command("fuzz", "--seed", seed, "--child", first, last)
     # Small problems gain nothing by threads of BLAS, which would fight with those of other batches.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}

@@ -246,9 +246,6 @@ def make(seed: int, case: int, illegal: bool | None = None) -> Call:
     return call
 
 
-# ---------------------------------------------------------------- what must be refused
-
-
 def spoil(call: Call, rng: Any) -> None:
     """Make one argument illegal, if the call has one that can be."""
     ways = [key for key in call.arguments if key in _SPOILED]

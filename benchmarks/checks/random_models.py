@@ -346,7 +346,6 @@ def label_forms(rng: Any) -> Call:
 
 
 def spoiled_labels(y: Any, rng: Any) -> Any:
-    """Return labels that must be refused."""
     n = len(y)
     mixed = [(["ant", 7])[k % 2] for k in range(n)]
     fractions = np.linspace(0.25, 7.6, n)

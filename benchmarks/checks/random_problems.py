@@ -79,10 +79,7 @@ def problem(
     labels: bool = True,
     among: tuple[str, ...] = KNOWN,
 ) -> Problem:
-    """Return a random problem, in half of which something is known or costs something.
-
-    What is known of factors may be `among` these arguments.
-    """
+    """Return a random problem, in half of which something is known or costs something."""
     dtype, loss, of_labels = floats(rng), any_loss(rng), any_loss(rng)
     known = rng.random() < 0.6
     ordinary = ordinary or known or cluster or of_labels == "elastic"
@@ -115,7 +112,6 @@ def problem(
 
 
 def _know(rng: Any, found: Problem, among: tuple[str, ...]) -> None:
-    """Draw supports and components that are given."""
     (n, m), rank, dtype = found.dense.shape, found.rank, found.dtype
     shapes = {"S_support": (n, rank), "A_support": (rank, m)}
     for name, shape in shapes.items():
@@ -145,7 +141,6 @@ def _penalize(rng: Any, found: Problem, rows: dict[str, int], cluster: bool) -> 
     """Draw penalties: of all factors, one that bounds it, or none has a scale that is free."""
 
     def possible(listed: list[Any], name: str) -> list[Any]:
-        """Leave out those between rows that are apart."""
         return [each for each in listed if each.by_rows or not (cluster and name == "S")]
 
     given = found.arguments
@@ -169,7 +164,6 @@ def results_of(fit: Any) -> Results:
 
 
 def settings(rng: Any) -> dict[str, Any]:
-    """Return how a problem is solved."""
     return {
         "max_iter": int(rng.integers(0, 25)),
         "tol": float(rng.choice([0, 1e-4])),

@@ -159,7 +159,6 @@ def factorize_tensor(rng: Any) -> Call:
 
 
 def spoiled_tensor(X: Any, rng: Any) -> Any:
-    """Return a tensor that must be refused."""
     if isinstance(X, np.ndarray):
         bad = np.array(X, dtype=np.float64)
         bad[tuple(rng.integers(n) for n in bad.shape)] = rng.choice([-1.0, np.inf, -1e-300])
@@ -189,7 +188,6 @@ TENSORS = [factorize_tensor, factorize_tensor]
 
 @functools.cache
 def _client() -> Any:
-    """Return a client of workers that are threads of this process."""
     import dask
     from distributed import Client, LocalCluster
 
@@ -291,7 +289,6 @@ def nmf_of_blocks(rng: Any) -> Call:
 
 
 def spoiled_blocks(blocks: Any, rng: Any) -> Any:
-    """Return blocks that must be refused."""
     import dask
 
     n = len(blocks) if isinstance(blocks, list) else blocks.numblocks[0]

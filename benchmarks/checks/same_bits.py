@@ -52,7 +52,6 @@ def _moved(array: npt.NDArray[Any], shift: int) -> npt.NDArray[Any]:
 
 
 def differences(seed: int, case: int) -> list[str]:
-    """Return what differs between the calls of one case."""
     call = random_calls.make(seed, case, illegal=False)
     found = []
     first: dict[str, Any] | None = None

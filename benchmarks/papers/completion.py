@@ -108,7 +108,6 @@ def true_matrix(size: int, rank: int, number: int) -> Array:
     rng = np.random.default_rng([number, size, rank])
 
     def factor(density: float) -> Array:
-        """Draw uniform values at positions drawn with replacement."""
         flat = np.zeros(size * rank)
         positions = rng.integers(size * rank, size=round(density * size * rank))
         flat[positions] = rng.random(len(positions))
@@ -227,7 +226,6 @@ def medians(results: Results, kind: str = "error") -> str:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return the tables of all figures."""
     parts = []
     for name, own in grouped(records, "figure").items():
         results, experiment = Results(own), experiment_of(name, options)
@@ -278,10 +276,7 @@ def draw(records: list[Record], stem: Path) -> None:
 def draw_map(
     axes: Any, results: Results, grid: Array, kind: str, title: str, limits: tuple[float, float]
 ) -> None:
-    """Draw a map with logarithmic colors, or with white below 1 and black from 1 on ("binned").
-
-    Problems above the gray diagonal are structured: zeros are missing more often than nonzeros.
-    """
+    """Draw a map with logarithmic colors, or with white below 1 and black from 1 on ("binned")."""
     from matplotlib import colormaps
     from matplotlib.colors import LogNorm, Normalize
 

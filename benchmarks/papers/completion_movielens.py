@@ -5,8 +5,6 @@ to 1..5.  Everything is chosen on the training part: our rank and shrinkage by
 `gamma_min="validate"`, the shrinkage of SoftImpute and the rank of IterativeSVD on a tenth of it.
 "biases" are means of users and items drawn to zero with a ridge of 5.  Seconds include the choice.
 
-    python benchmarks/run.py completion_movielens --out results
-
 reads movielens100k.npz from $SSNMF_FAST_DATA.  For IterativeSVD: python -m pip install --no-deps
 fancyimpute==0.7.0; without it SoftImpute is the same algorithm in NumPy.
 """
@@ -21,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from common import Array, Options, Question, Record, data_file, grouped, mean_of, say, tabulate
 from imputers import Impute, iterative_svd, soft_impute, source
+from sklearn import impute
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 
 import ssnmf_fast as sf
 
@@ -85,9 +85,6 @@ def rmse(predicted: Array, truth: Ratings) -> float:
     return float(np.sqrt(np.mean((predicted - truth.values) ** 2)))
 
 
-# --- the models: training ratings, seed, threads -> predictions of places ---
-
-
 def ours(train: Ratings, seed: int, threads: int, biases: bool) -> tuple[Predict, str]:
     """Our completion; without biases the data are centered by their mean."""
     mean = 0.0 if biases else float(train.values.mean())
@@ -129,7 +126,6 @@ def center_of(train: Ratings, center: str) -> Predict:
 
 
 def imputed(train: Ratings, impute: Impute, center: str) -> Predict:
-    """Impute what a center leaves."""
     base = center_of(train, center)
     whole = impute(train._replace(values=train.values - base(train)).dense())
     return lambda test: base(test) + whole[test.users, test.items]
@@ -159,9 +155,6 @@ def tuned(
 
 def scikit_learn(name: str, **settings: Any) -> Impute:
     """Return an imputer of scikit-learn; columns without any rating become 0."""
-    from sklearn import impute
-    from sklearn.experimental import enable_iterative_imputer as _  # noqa: F401
-
     model = getattr(impute, name)(keep_empty_features=True, **settings)
     return lambda X: np.asarray(model.fit_transform(X))
 
@@ -170,7 +163,6 @@ Model = Callable[[Ratings, int, int], tuple[Predict, str]]
 
 
 def models(everything: bool) -> dict[str, Model]:
-    """Return all models by name."""
     soft = partial(tuned, make=partial(soft_impute, max_rank=MAX_RANK), choices=SHRINKAGES)
     title = f"SoftImpute ({source()})"
     found: dict[str, Model] = {

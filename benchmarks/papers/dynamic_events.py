@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from common import Options, Question, Record, grouped, pivot, read_lines, say, seconds, tabulate
 from over_time import as_dynamic, save, sklearn_lda
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 import ssnmf_fast as sf
 
@@ -134,12 +135,7 @@ class Found(NamedTuple):
 
 
 def fits(data: Dated, seed: int, options: Options, names: list[str]) -> dict[str, Found]:
-    """Return what every method finds; counts and TF-IDF have the same terms, whose names it adds.
-
-    The prevalence of LDA is the mean of the documents of a slice.
-    """
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
-
+    """Return what every method finds; adds the names of the terms."""
     vectorizer = CountVectorizer(
         max_features=data.n_terms, stop_words="english", max_df=0.95, token_pattern=r"[a-z]{3,}"
     )
@@ -230,7 +226,6 @@ def measure(options: Options, data: str, seed: int) -> Record:
 
 
 def draw(name: str, methods: dict[str, Found], names: Any, folder: Any) -> None:
-    """Save a heat map for each method."""
     from matplotlib import pyplot
 
     from ssnmf_fast import plotting

@@ -139,8 +139,6 @@ def dynamic(of_counts: bool = False, **parameters: Any) -> Fit:
 
 
 def lda(package: Callable[..., tuple[Array, Array]], **parameters: Any) -> Fit:
-    """Return what fits LDA to counts."""
-
     def fit(tfidf: Any, counts: Any, seed: int) -> sf.DynamicTopics:
         del tfidf
         components, shares = package(counts, RANK, seed, **parameters)

@@ -42,6 +42,7 @@ from common import (
     strip,
 )
 from nmf_alpha_methods import ALPHA, METHODS, RAW, WEIGHTS, Case, Data, judge, possible
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 N_TERMS = 6000
 AVIATION_TEST = 7077
@@ -76,12 +77,7 @@ def mnist() -> Data:
 
 
 def news() -> Data:
-    """Return the twenty groups (11314 + 7532 posts, TF-IDF of 6000 terms).
-
-    The terms and their frequencies are those of the 11314 posts, which NMF may see without labels.
-    """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
+    """Return the twenty groups (11314 + 7532 posts, TF-IDF of 6000 terms)."""
     records = read_lines(NEWSGROUPS)
     names = sorted({record["label"] for record in records})
     vectorizer = TfidfVectorizer(

@@ -15,6 +15,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from common import Array
+from sklearn.decomposition import PCA as Centered
+from sklearn.decomposition import TruncatedSVD
+from sklearn.metrics import f1_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
 from ssnmf_fast._labels import ClassLabels, Indicators
@@ -103,7 +108,6 @@ class Case:
 
     @cached_property
     def alpha(self) -> sp.csr_array:
-        """Return the dual coefficients of the paper's machines."""
         return self._scaled(self._duals(self.y, MACHINE_PENALTY))
 
     @cached_property
@@ -125,7 +129,6 @@ class Case:
         return dual_coefficients(self.X, targets, penalty / squares)
 
     def _scaled(self, alpha: sp.csr_array) -> sp.csr_array:
-        """Scale so that alpha^T X sums to as much as X."""
         return sp.csr_array(alpha * (self.X.sum() / (alpha.T @ self.X).sum()))
 
 
@@ -176,9 +179,6 @@ def unsupervised(case: Case, rank: int, starts: int = 1) -> Iterator[Candidate]:
 
 def principal(case: Case, rank: int) -> Iterator[Candidate]:
     """PCA of images; truncated singular vectors of text, which is not centered."""
-    from sklearn.decomposition import PCA as Centered
-    from sklearn.decomposition import TruncatedSVD
-
     if case.data.name == "mnist":
         model = Centered(rank, svd_solver="covariance_eigh")
     else:
@@ -226,8 +226,6 @@ def possible(method: str, name: str, several: bool) -> bool:
 
 def score_of(data: Data, truth: Array, predicted: Array) -> float:
     """Return the accuracy, or the mean of macro- and micro-averaged F-measure."""
-    from sklearn.metrics import f1_score
-
     if not data.multilabel:
         return float((truth == predicted).mean())
     kinds = ("macro", "micro")
@@ -235,9 +233,6 @@ def score_of(data: Data, truth: Array, predicted: Array) -> float:
 
 
 def classifier(data: Data, penalty: float, is_raw: bool) -> Any:
-    from sklearn.multiclass import OneVsRestClassifier
-    from sklearn.svm import LinearSVC
-
     machine = LinearSVC(C=penalty, dual="auto" if is_raw else False, tol=1e-3, random_state=0)
     return OneVsRestClassifier(machine) if data.multilabel else machine
 

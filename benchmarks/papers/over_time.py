@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from common import Array
+from sklearn.decomposition import LatentDirichletAllocation
 
 import ssnmf_fast as sf
 
@@ -16,10 +17,7 @@ PASSES = 20  # of gensim, as in the program of Kassab's thesis
 
 
 def as_dynamic(components: Array, weights: Array, place: Array, starts: Array) -> sf.DynamicTopics:
-    """Return topics of others in the form of ours; the prevalence is the mean of a slice.
-
-    `place` has the slice of every document, `weights` its shares of the topics.
-    """
+    """Return topics of others in the form of ours; the prevalence is the mean of a slice."""
     sizes = np.bincount(place, minlength=len(starts))
     sums = np.zeros((len(starts), weights.shape[1]))
     np.add.at(sums, place, weights)
@@ -32,8 +30,6 @@ def as_dynamic(components: Array, weights: Array, place: Array, starts: Array) -
 
 def sklearn_lda(counts: Any, rank: int, seed: int, **parameters: Any) -> tuple[Array, Array]:
     """Return topics, and shares of the topics in the documents, of scikit-learn's LDA."""
-    from sklearn.decomposition import LatentDirichletAllocation
-
     model = LatentDirichletAllocation(rank, random_state=seed, **parameters)
     shares = model.fit_transform(counts)
     return model.components_, shares

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from common import CLASSES, PER_CLASS, Array, D, F, read_posts, stop_words, strip
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 import ssnmf_fast as sf
 
@@ -77,10 +78,7 @@ def documents_of(quick: bool) -> Documents:
 
 
 def split(quick: bool, seed: int) -> tuple[Part, Part]:
-    """Draw the balanced subset, cut it into train, validation and test; return two parts.
-
-    Settings are chosen on the first (train, validation), the second is (both of these, test).
-    """
+    """Draw the balanced subset, cut it into train, validation and test; return two parts."""
     documents = documents_of(quick)
     rng = np.random.default_rng(seed)
     classes = CLASS_OF_SUBGROUP[documents.subgroups]
@@ -98,8 +96,6 @@ def split(quick: bool, seed: int) -> tuple[Part, Part]:
 
 def _part(documents: Documents, fitted: Array, held: Array) -> Part:
     """TF-IDF whose terms and document frequencies are those of the fitted documents."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     vectorizer = TfidfVectorizer(
         token_pattern="[a-zA-Z]+", min_df=5, max_df=0.7, max_features=5000, stop_words=stop_words()
     )

@@ -15,6 +15,11 @@ from typing import Any
 
 import numpy as np
 from common import Array, D, F, Options, Question, Record, markdown, mean_and_deviation
+from sklearn.linear_model import SGDClassifier
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from ssnmf_models import CLASSES, MODELS, PROTOCOLS, RANK, Part, fit, represent, split
 
 import ssnmf_fast as sf
@@ -62,12 +67,6 @@ def clustering(part: Part, S: Array, S_held: Array) -> dict[str, float]:
 
 def measure(options: Options, trial: int) -> Record:
     """Return accuracies by reading and method, updates by protocol and model, scores by method."""
-    from sklearn.linear_model import SGDClassifier
-    from sklearn.naive_bayes import MultinomialNB
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.svm import LinearSVC
-
     part = split(options.quick, trial)[1]
     found: Record = {"accuracy": {reading: {} for reading in READINGS}, "P": {}}
     found["updates"] = {name: {} for name in PROTOCOLS}

@@ -77,7 +77,6 @@ def fits(X: Array, Y: Array, name: str, start: Factors, updates: list[int]) -> l
 
 
 def distance(X: Array, Y: Array, factors: Factors, experiment: int) -> float:
-    """Return the objective of the model that suits an experiment."""
     S, A, B = factors
     suits = list(MODELS.values())[experiment]
     losses = {"loss": suits.loss, "supervision_loss": suits.supervision_loss}
@@ -93,10 +92,7 @@ def data_of(size: int) -> tuple[Factors, list[tuple[Array, Array]]]:
 
 
 def measure(options: Options, trial: int, size: int, updates: list[int]) -> Record:
-    """Return the relative errors of one start, against the truth and against the noisy data.
-
-    By model, they are numbers of updates x experiments.
-    """
+    """Return the relative errors of one start, against the truth and against the noisy data."""
     truth, data = data_of(size)
     rng = np.random.default_rng(trial + 1)
     start = (rng.random(truth[0].shape), rng.random(truth[1].shape), rng.random(truth[2].shape))

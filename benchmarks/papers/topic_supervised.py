@@ -7,8 +7,6 @@ S times the row sums of A, and the rows of S and of the labels sum to 1 ("rows")
 other scales.  The paper judges all stories, also those whose labels the fit has seen, where a
 supervised S is zero at every wrong topic by construction; hence also the unlabeled ones alone.
 
-    python benchmarks/run.py topic_supervised --out results
-
 The weight 100 is ours; it was chosen on other draws of labels than are reported, of the same
 stories.  These are those of Reuters-21578 as the paper prepares it: the 90 topics that occur in
 both parts of the ModApte split, the stories of both parts with one of them and with 250 characters
@@ -38,6 +36,9 @@ from common import (
     read_lines,
     stop_words,
 )
+from sklearn.decomposition import NMF as SklearnNMF
+from sklearn.decomposition import LatentDirichletAllocation
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 import ssnmf_fast as sf
 
@@ -95,8 +96,6 @@ def _word(number: int) -> str:
 
 
 def _stories(texts: list[str], topics: Array, names: list[str]) -> Stories:
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
-
     words = stop_words()
     if not isinstance(words, str):  # those that are long enough to be terms
         words = [word for word in words if len(word) >= 3]
@@ -141,16 +140,12 @@ def _nmf(stories: Stories, draw: int) -> tuple[Array, int]:
 
 
 def _sklearn_nmf(stories: Stories, draw: int) -> tuple[Array, int]:
-    from sklearn.decomposition import NMF as SklearnNMF
-
     model = SklearnNMF(stories.topics.shape[1], init="random", random_state=draw)
     S = model.fit_transform(stories.X)
     return S * model.components_.sum(axis=1), model.n_iter_
 
 
 def _lda(stories: Stories, draw: int) -> tuple[Array, int]:
-    from sklearn.decomposition import LatentDirichletAllocation
-
     options = {"learning_method": "batch", "max_iter": LDA_PASSES, "random_state": draw}
     model = LatentDirichletAllocation(stories.topics.shape[1], **options)
     return model.fit_transform(stories.counts), model.n_iter_
@@ -191,10 +186,7 @@ def unsupervised(quick: bool, method: str, draw: int) -> tuple[Array, int, float
 
 
 def judge(S: Array, truth: Array) -> dict[str, list[float]]:
-    """Return similarity score and number of resolved topics, by scale.
-
-    Topics of none of these stories are left out: nothing could match them.
-    """
+    """Return similarity score and number of resolved topics, by scale."""
     present = truth[:, truth.any(axis=0)]
     matched = {scale: sf.metrics.match_topics(S, present, normalize=scale) for scale in SCALES}
     return {scale: [found.score, found.n_resolved] for scale, found in matched.items()}
@@ -230,10 +222,7 @@ def measure(options: Options, method: str, rate: float, draw: int) -> Record:
 
 
 def margins(records: list[Record], where: str) -> str:
-    """Return how many times the best rival's mean score each supervised method reaches.
-
-    In parentheses: in how many draws the method lies above every rival's best draw.
-    """
+    """Return how many times the best rival's mean score each supervised method reaches."""
     scores = {
         place: [record[where]["rows"][SCORE] for record in own]
         for place, own in grouped(records, "method", "rate").items()

@@ -3,8 +3,6 @@
 PCA, Poisson-gamma vbNMF without labels and with labels learn a space from the training documents;
 k-NN with cosine similarity, k = sqrt(n_train), classifies the test documents in it.
 
-    python benchmarks/run.py vbnmf --out results
-
 As in the paper settings are compared on the test documents, so that the best of them flatters.
 Departures, since other settings do worse or the paper is silent: TF-IDF counts twice
 (count_scale=2), the shape of A is fixed at 1, fits have 60 iterations.  Training documents are
@@ -39,6 +37,10 @@ from common import (
     stop_words,
     tabulate,
 )
+from sklearn.decomposition import PCA as PrincipalComponents
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
+from sklearn.neighbors import KNeighborsClassifier
 
 import ssnmf_fast as sf
 from ssnmf_fast import metrics
@@ -121,8 +123,6 @@ def _weighted(counts: Any, weights: Array) -> Any:
 
 def _counts(texts: Iterable[str]) -> Any:
     """Return the counts (csr) of all words but the stop words."""
-    from sklearn.feature_extraction.text import CountVectorizer
-
     vectorizer = CountVectorizer(token_pattern="[a-z]+", stop_words=stop_words(), dtype=np.float64)
     return vectorizer.fit_transform(texts)
 
@@ -148,8 +148,6 @@ def cases(options: Options) -> Iterator[tuple[Any, ...]]:
 
 def measure(options: Options, method: str, rank: int, shape: float, start: int) -> Record:
     """Fit once; the shape is S_shape or rate_shape (PCA: 0)."""
-    from sklearn.decomposition import PCA as PrincipalComponents
-
     documents = made_up_documents() if options.quick else newsgroup_documents()
     begin = perf_counter()
     if method == PCA:
@@ -175,9 +173,6 @@ def measure(options: Options, method: str, rank: int, shape: float, start: int) 
 
 def accuracies(S: Array, S_test: Array, documents: Documents) -> dict[str, float]:
     """Classify by k-NN with cosine similarity and majority vote, k the root of n_train."""
-    from sklearn.metrics import accuracy_score, balanced_accuracy_score
-    from sklearn.neighbors import KNeighborsClassifier
-
     k = round(np.sqrt(len(S)))
     neighbors = KNeighborsClassifier(k, metric="cosine", algorithm="brute", n_jobs=1)
     predicted = neighbors.fit(S, documents.classes).predict(S_test)

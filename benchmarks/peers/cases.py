@@ -119,10 +119,7 @@ def trace(
     budget: float,
     settled_below: float = 0.0,
 ) -> list[Point]:
-    """Time whole fits of more and more iterations, as long as a fit takes `budget` seconds at most.
-
-    Ends early where the loss has settled: `settled_below` is the share it must change by.
-    """
+    """Time whole fits of more and more iterations, each of `budget` seconds at most."""
     points = [point(fit, loss_of, ITERATIONS[0])]
     while not settled(points, settled_below):
         k = next_iterations(points[-1], budget)
@@ -133,12 +130,10 @@ def trace(
 
 
 def first_within(points: list[Point], goal: float) -> Point | None:
-    """Return the first point with a loss at or below the goal."""
     return next((found for found in points if found.loss <= goal), None)
 
 
 def lowest(traces: dict[str, list[Point]]) -> float:
-    """Return the lowest loss in any trace."""
     return min(found.loss for points in traces.values() for found in points)
 
 
@@ -164,10 +159,7 @@ def without_noise(points: list[Point]) -> list[Point]:
 
 
 def per_iteration(points: list[Point]) -> float:
-    """Return the seconds of an iteration without set-up, if there is more than one fit.
-
-    The median over the longer fits: the longest was timed once only.
-    """
+    """Return the seconds of an iteration without set-up, if there is more than one fit."""
     first, later = points[0], points[1:]
     if not later:
         return first.seconds
@@ -202,7 +194,6 @@ def times_ours(case: Case, label: str, goal: float, cap: float) -> tuple[str, fl
 
 
 def table(cases: list[Case], cap: float) -> str:
-    """Return the table with a row for every solver of every case."""
     rows = []
     for case in cases:
         for label, points in case.traces.items():

@@ -1,7 +1,5 @@
 """How fast is completion, compared with dense NumPy and SoftImpute, and how large may a matrix be?
 
-    python benchmarks/run.py completion_speed --out results
-
 a  1000 x 1000, rank 10, 30 % observed: our methods, the dense NumPy reference with the same
    schedule and number of iterations (and exact SVDs), and SoftImpute with its default shrinkage,
    which bounds its error (fancyimpute's if it is installed: see imputers.py);
@@ -41,6 +39,8 @@ from common import (
 from imputers import soft_impute, source
 from run import command
 from scale import skewed
+from scipy.sparse.linalg import svds
+from sklearn.utils.extmath import randomized_svd
 
 import ssnmf_fast as sf
 from ssnmf_fast._backend import dispatch
@@ -66,9 +66,6 @@ TOLERANCES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 RANK_OF_SVD = 20
 
 
-# --- a: beside NumPy and SoftImpute ---
-
-
 def holes(n: int) -> tuple[Array, Array]:
     """Return a product of Gaussian factors, and it with 70 % NaN."""
     rng = np.random.default_rng(0)
@@ -77,13 +74,11 @@ def holes(n: int) -> tuple[Array, Array]:
 
 
 def error(found: Array, M: Array, X: Array) -> float:
-    """Relative error at the missing entries."""
     missing = np.isnan(X)
     return float(np.linalg.norm((found - M)[missing]) / np.linalg.norm(M[missing]))
 
 
 def schedule(name: str, observations: _problem.Observations) -> _irls.Schedule:
-    """Return what the library iterates with by default."""
     if name == "sirls":
         return _irls.sirls(observations, RANK)
     floor = (1e-3 * observations.root_mean_square) ** 2
@@ -104,7 +99,6 @@ def reference(name: str, M: Array, X: Array, count: int) -> Record:
 
 
 def beside_peers(quick: bool, threads: int) -> list[Record]:
-    """Return a record for every solver."""
     M, X = holes(200 if quick else 1000)
     records: list[Record] = []
     for method in ("auto", "sirls", "irls", "structured-sirls"):
@@ -139,9 +133,6 @@ TABLE_A = {
     "error at missing entries": "{error:.1e}",
     "times ours (NumPy: same method; SoftImpute: auto)": "{times:.1f}",
 }
-
-
-# --- b and c: large matrices ---
 
 
 # Title, iterations of the short and the long fit (None: as many as it takes), and settings.
@@ -274,14 +265,8 @@ TABLE_PASS = {
 }
 
 
-# --- d: the randomized SVD ---
-
-
 def solvers(X: Any, threads: int) -> dict[str, Callable[[], Array]]:
     """Return functions that give the singular values, by title."""
-    from scipy.sparse.linalg import svds
-    from sklearn.utils.extmath import randomized_svd
-
     fixed = {"random_state": 0}
     ours = partial(sf.linalg.randomized_svd, X, RANK_OF_SVD, n_threads=threads, **fixed)
     theirs = partial(randomized_svd, X, RANK_OF_SVD, **fixed)
@@ -296,8 +281,6 @@ def solvers(X: Any, threads: int) -> dict[str, Callable[[], Array]]:
 
 def truth(X: Any) -> Array:
     """Return the singular values: LAPACK's of a dense matrix, ARPACK's with tolerance 0 else."""
-    from scipy.sparse.linalg import svds
-
     if isinstance(X, np.ndarray):
         return np.asarray(np.linalg.svd(X, compute_uv=False)[:RANK_OF_SVD])
     return np.sort(svds(X, RANK_OF_SVD, tol=0, random_state=1)[1])[::-1]

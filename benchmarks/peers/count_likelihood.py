@@ -1,7 +1,5 @@
 """How likely are topics of counts, and how soon, compared with the published logs of fastTopics?
 
-    python benchmarks/run.py count_likelihood --out counts
-
 The counts are those of the experiments of fastTopics (18,774 posts of 20 Newsgroups x 55,911
 words), `fasttopics_newsgroups.npz` in $SSNMF_FAST_DATA.  The Kullback-Leibler divergence is the
 Poisson log-likelihood but for its sign and a constant.  Every fit is timed whole.
@@ -23,6 +21,7 @@ from common import (
     start,
     zipf_text,
 )
+from scipy.special import gammaln
 
 import ssnmf_fast as sf
 
@@ -40,14 +39,11 @@ PUBLISHED = {
 
 def log_likelihood(X: Any, S: Any, A: Any) -> float:
     """Return the Poisson log-likelihood of the counts, with the factorials."""
-    from scipy.special import gammaln
-
     best = np.sum(X.data * np.log(X.data) - X.data - gammaln(X.data + 1))
     return float(best - sf.extend.objective(X, S, A, loss=LOSS))
 
 
 def measure(X: Any, options: Options) -> list[dict[str, Any]]:
-    """Return a record for every fit."""
     records = []
 
     def add(solver: str, seed: int, iterations: int, fit: Any) -> None:

@@ -126,8 +126,6 @@ def ssnmf_cases(X: Any, Y: Any, options: Options) -> list[Case]:
 
 
 def sklearn_cases(X: Any, Y: Any, options: Options) -> list[Case]:
-    """Plain NMF against scikit-learn's multiplicative updates."""
-
     def case(loss: str, rank: int) -> Case:
         ours = our_run(X, Y, (loss, None), rank, options)
         theirs = sklearn_runner(X, start(X, CLASSES, rank)[:2], loss, "mu")
@@ -197,7 +195,6 @@ def with_memory(memory: str, options: Options) -> list[Record]:
 
 
 def measure(case: Case, rounds: int) -> dict[str, Any]:
-    """Time both sides turn by turn."""
     case.ours.run(1)
     mine, peers = iteration_seconds({"ours": case.ours, "peer": case.theirs}, rounds).values()
     say(f"{case.model} / {case.peer} r={case.rank}: {peers / mine:.1f}x (load {load_average()})")

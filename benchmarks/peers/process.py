@@ -120,7 +120,6 @@ class Process:
         return {n: partial(middle if n.endswith("*") else fit, n) for n in self.labels}
 
     def close(self) -> None:
-        """End the process that was started here."""
         self.child.kill()
         with suppress(BrokenPipeError), self.child:
             pass

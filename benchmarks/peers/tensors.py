@@ -43,9 +43,6 @@ Sparse = tuple[Array, Array, tuple[int, ...]]
 Run = Callable[[int], float]  # the loss after so many sweeps
 
 
-# ------------------------------------------------------------------------------- tensors
-
-
 def texts(n_terms: int, per_slice: int, n_slices: int, nonzeros: int) -> Sparse:
     """Return counts of terms in documents of slices: terms x documents in a slice x slices."""
     rng = np.random.default_rng(0)
@@ -56,14 +53,12 @@ def texts(n_terms: int, per_slice: int, n_slices: int, nonzeros: int) -> Sparse:
 
 
 def scattered(shape: tuple[int, ...], nonzeros: int) -> Sparse:
-    """Return counts at random places."""
     rng = np.random.default_rng(0)
     coords = np.array([rng.integers(n, size=nonzeros) for n in shape])
     return coords, rng.integers(1, 4, nonzeros).astype(float), shape
 
 
 def dense(n: int, rank: int) -> Array:
-    """Return a dense tensor of low rank and noise."""
     rng = np.random.default_rng(0)
     factors = [rng.random((n, rank)) for _ in range(3)]
     return np.einsum("ir,jr,kr->ijk", *factors, optimize=True) + 0.1 * rng.random((n, n, n))
@@ -80,9 +75,6 @@ CASES: dict[str, tuple[Callable[[], Any], int]] = {
 }
 MAIN = ("20 Newsgroups' size", "headlines' size", "dense", "distinct")
 LARGEST_DENSE = 50_000_000  # places that TensorLy is given
-
-
-# ------------------------------------------------------------------------------- packages
 
 
 def is_dense(X: Any) -> bool:
@@ -192,9 +184,6 @@ PEERS: dict[str, Callable[[Any, int, Options], Run | None]] = {
     "pygenten cp_als": lambda X, rank, o: pygenten_run(X, rank, "cp_als"),
     "pygenten gcp_opt (D)": lambda X, rank, o: pygenten_run(X, rank, "gcp_opt (D)"),
 }
-
-
-# ------------------------------------------------------------------------------- measuring
 
 
 def measure_here(peer: str, case: str, options: Options) -> Record:

@@ -110,10 +110,7 @@ def tsnmf(given: Given) -> Runners:
 
 
 def nmf_torch(given: Given) -> Runners:
-    """Its default, a variant of HALS, and block principal pivoting; MU for KL.
-
-    MU divides by S A, which is zero for samples without any entry: there KL becomes NaN.
-    """
+    """Its default, a variant of HALS, and block principal pivoting; MU for KL."""
     import torch
     from nmf.nmf_models import NMFBatchHALS, NMFBatchMU, NMFBatchNnlsBpp
 

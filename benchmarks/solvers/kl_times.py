@@ -54,7 +54,6 @@ def measure(options: Options, data: str, rank: int, seed: int) -> Record:
 
 
 def rows_of(record: Record) -> list[Record]:
-    """Return a row for each solver."""
     lowest = min(loss for points in record["points"].values() for _, loss in points)
     rows = []
     for name, points in record["points"].items():

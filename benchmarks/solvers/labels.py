@@ -23,7 +23,6 @@ QUICK = {"solvers": ["mm", "auto"], "iterations": [2], "splits": 1}
 
 
 def measure(options: Options, model: str, iterations: int, solver: str, split: int) -> Record:
-    """Return accuracy and objective."""
     X, y = load_digits(return_X_y=True)
     X = X / 16
     order = np.random.default_rng(split).permutation(len(X))[:SAMPLES]
