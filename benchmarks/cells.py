@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import D, F, Options, load_average, markdown, resident, say
+from common import D, F, load_average, resident
+from records import Options, markdown, say
 from run import command
 
 BLOCK = 5000  # cells that are drawn at a time

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Options, load_average, markdown, say
+from common import load_average
+from records import Options, markdown, say
 from scale import peak_memory, skewed
 
 import ssnmf_fast as sf

@@ -26,7 +26,8 @@ from shutil import copy
 
 import numpy as np
 from calls import calls
-from common import ROOT, best, load_average, markdown, say
+from common import ROOT, best, load_average
+from records import markdown, say
 
 Times = dict[str, float]
 

@@ -30,8 +30,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array, Options, Question, Record, grouped, markdown, read_posts, say, strip
+from common import Array, read_posts, strip
 from programs import Cells, Rule, cosines, simulate
+from records import Options, Question, Record, grouped, markdown, say
 from scipy.optimize import linear_sum_assignment
 
 import ssnmf_fast as sf

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
-from common import Options, markdown, newsgroups, say, seconds, zipf_text
+from common import newsgroups, seconds, zipf_text
 from joblib import Parallel, delayed
+from records import Options, markdown, say
 
 import ssnmf_fast as sf
 from ssnmf_fast._backend.dispatch import kernels

@@ -12,7 +12,8 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from common import ROOT, Options
+from common import ROOT
+from records import Options
 
 ROW = re.compile(
     r"^\| ([^|]+) \| (\d+) \| [^|]+ \| ([^|]+) \| [^|]+ \| ([\d. /]+) \|$", re.MULTILINE

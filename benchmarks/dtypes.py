@@ -15,16 +15,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from common import (
-    DATA_SETS,
-    Fits,
-    Options,
-    iteration_seconds,
-    markdown,
-    our_runner,
-    start,
-    zipf_text,
-)
+from common import DATA_SETS, Fits, iteration_seconds, our_runner, start, zipf_text
+from records import Options, markdown
 
 import ssnmf_fast as sf
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Array, Options, Question, Record, grouped, markdown
+from common import Array
 from labeled_sets import ALL_SETS, CLOSE_SETS, IMAGE_SETS, SEVERAL_SETS, TEXT_SETS, labeled, split
+from records import Options, Question, Record, grouped, markdown
 from sklearn.metrics import f1_score
 
 import ssnmf_fast as sf
@@ -89,10 +89,6 @@ def measure(options: Options, amount: float, draw: int, data: str, who: str) -> 
         accuracies = rivals.run(it, known, draw)
         found = [{"method": m, "accuracy": accuracy} for m, accuracy in accuracies.items()]
     return {"labels": int(known.sum()), "results": found}
-
-
-def cases(options: Options) -> Iterator[tuple[Any, ...]]:
-    return product(options.amounts, range(options.draws), options.data, options.who)
 
 
 def amount_name(amount: float) -> str:
@@ -223,4 +219,6 @@ def draw_curves(records: list[Record], stem: Path) -> None:
     figure.savefig(stem.with_suffix(".png"), dpi=130)
 
 
-QUESTION = Question("amount draw data who", cases, measure, report, draw_curves, threads=None)
+QUESTION = Question(
+    "amount draw data who", "amounts draws data who", measure, report, draw_curves, threads=None
+)

@@ -21,18 +21,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import (
-    Array,
-    D,
-    Options,
-    Question,
-    Record,
-    grouped,
-    markdown,
-    read_lines,
-    read_posts,
-    strip,
-)
+from common import Array, D, read_lines, read_posts, strip
+from records import Options, Question, Record, grouped, markdown
 from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import NMF, LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
@@ -192,8 +182,6 @@ def report(records: list[Record], options: Options) -> str:
     return f"{len(options.seeds)} draws\n\n{markdown(header, rows)}"
 
 
-def cases(options: Options) -> Any:
-    return product(options.sets, options.seeds, METHODS)
-
-
-QUESTION = Question("data seed method", cases, measure, report, threads=None)
+QUESTION = Question(
+    "data seed method", lambda o: product(o.sets, o.seeds, METHODS), measure, report, threads=None
+)

@@ -27,7 +27,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array, Options, Question, Record, say, tabulate
+from common import Array
+from records import Options, Question, Record, say, tabulate
 from scipy.optimize import linear_sum_assignment
 
 import ssnmf_fast as sf

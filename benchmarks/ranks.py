@@ -37,7 +37,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import Options, Question, Record, grouped, markdown, newsgroup_counts, say, tabulate
+from common import newsgroup_counts
+from records import Options, Question, Record, grouped, markdown, say, tabulate
 
 import ssnmf_fast as sf
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from common import Options, best, markdown, zipf_text
+from common import best, zipf_text
+from records import Options, markdown
 
 import ssnmf_fast as sf
 from ssnmf_fast._models import fits

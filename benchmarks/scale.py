@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Options, markdown, say, seconds
+from common import seconds
+from records import Options, markdown, say
 
 import ssnmf_fast as sf
 

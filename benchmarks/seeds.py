@@ -26,20 +26,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import (
-    Array,
-    D,
-    F,
-    Options,
-    Question,
-    Record,
-    grouped,
-    markdown,
-    read_lines,
-    say,
-    strip,
-    tabulate,
-)
+from common import Array, D, F, read_lines, strip
+from records import Options, Question, Record, grouped, markdown, say, tabulate
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.metrics import f1_score
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array, Options, Question, Record, pivot
+from common import Array
 from labeled_sets import ALL_SETS, labeled, split, texts_of
+from records import Options, Question, Record, pivot
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import ssnmf_fast as sf

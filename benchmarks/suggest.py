@@ -10,11 +10,11 @@ from __future__ import annotations
 import time
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from common import Array, Options, Question, Record, grouped, markdown
+from common import Array
 from labeled_sets import IMAGE_SETS, TEXT_SETS, split
+from records import Options, Question, Record, grouped, markdown
 
 import ssnmf_fast as sf
 
@@ -133,8 +133,11 @@ def draw_curves(records: list[Record], stem: Path) -> None:
     figure.savefig(stem.with_suffix(".png"), dpi=130)
 
 
-def cases(options: Options) -> Any:
-    return product(range(options.draws), options.data, options.first, WHO)
-
-
-QUESTION = Question("draw data first who", cases, measure, report, draw_curves, threads=None)
+QUESTION = Question(
+    "draw data first who",
+    lambda o: product(range(o.draws), o.data, o.first, WHO),
+    measure,
+    report,
+    draw_curves,
+    threads=None,
+)

@@ -25,7 +25,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import Array, D, Options, Question, Record, grouped, markdown, say
+from common import Array, D
+from records import Options, Question, Record, grouped, markdown, say
 
 import ssnmf_fast as sf
 

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import D, F, Options, Question, Record, read_lines, tabulate
+from common import D, F, read_lines
+from records import Options, Question, Record, tabulate
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 import ssnmf_fast as sf
@@ -195,8 +196,10 @@ def report(records: list[Record], options: Options) -> str:
     return tabulate(records, **COLUMNS)
 
 
-def cases(options: Options) -> Any:
-    return product(options.cases, [options.seed], options.forget_factors)
-
-
-QUESTION = Question("name seed factor", cases, measure, report, threads=None)
+QUESTION = Question(
+    "name seed factor",
+    lambda o: product(o.cases, [o.seed], o.forget_factors),
+    measure,
+    report,
+    threads=None,
+)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import Options, markdown, say
+from records import Options, markdown, say
 from scale import plain_fit, skewed
 
 from ssnmf_fast._backend.dispatch import kernels

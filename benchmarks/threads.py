@@ -10,7 +10,8 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from common import Fits, Options, iteration_seconds, markdown, say
+from common import Fits, iteration_seconds
+from records import Options, markdown, say
 from scale import plain_fit, skewed
 
 # Rows, columns, entries of a row.

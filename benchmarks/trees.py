@@ -11,14 +11,14 @@ classes; loss of the last level, and mutual information of the largest topic wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import Array, Options, Question, Record, grouped, markdown
+from common import Array
 from labeled_sets import TREE_SETS, class_names, labeled, split
+from records import Options, Question, Record, grouped, markdown
 from sklearn.metrics import normalized_mutual_info_score as agreement
 
 import ssnmf_fast as sf
@@ -148,8 +148,4 @@ def report(records: list[Record], options: Options) -> str:
     return f"{markdown(header, rows)}\n\n{markdown(['data', 'draws', *MEASURED], topics)}"
 
 
-def cases(options: Options) -> Iterator[tuple[Any, ...]]:
-    return product(range(options.draws), options.data, options.labels)
-
-
-QUESTION = Question("draw data labels", cases, measure, report, threads=None)
+QUESTION = Question("draw data labels", "draws data labels", measure, report, threads=None)

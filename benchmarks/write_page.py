@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cases import OURS, WITHIN, Point, first_within, readable, time_cell
-from common import ROOT, Options, Record, load_average, markdown, read_records, say
+from common import ROOT, load_average
 from count_likelihood import PUBLISHED
 from few_labels import amount_name
+from records import Options, Record, markdown, read_records, say
 from run import command
 
 PAGE = ROOT / "docs" / "evidence" / "benchmarks.md"

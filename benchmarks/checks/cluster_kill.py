@@ -24,9 +24,9 @@ from contextlib import suppress
 import dask
 import dask.array as da
 import numpy as np
-from common import Options
 from distributed import Client, LocalCluster, wait
 from distributed.utils import get_mp_context
+from records import Options
 from run import command
 
 import ssnmf_fast.dask as sfd

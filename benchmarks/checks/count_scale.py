@@ -11,7 +11,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from common import Array, Options, Question, Record, grouped, markdown
+from common import Array
+from records import Options, Question, Record, grouped, markdown
 from sklearn.neighbors import KNeighborsClassifier
 from text_sets import documents
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Fits, Options, Question, Record, iteration_seconds, markdown, zipf_text
+from common import Fits, iteration_seconds, zipf_text
+from records import Options, Question, Record, markdown
 
 import ssnmf_fast as sf
 
@@ -82,8 +82,4 @@ def report(records: list[Record], options: Options) -> str:
     return f"float64\n\n{markdown(['threads', 'rank', *records[0]['times']], rows)}"
 
 
-def cases(options: Options) -> Any:
-    return product(options.threads, options.ranks)
-
-
-QUESTION = Question("threads rank", cases, measure, report, threads=None)
+QUESTION = Question("threads rank", "threads ranks", measure, report, threads=None)

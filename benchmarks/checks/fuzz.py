@@ -22,7 +22,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from common import Options
+from records import Options
 from run import command
 
 BATCH = 250

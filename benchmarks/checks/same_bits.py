@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import random_calls
 import scipy.sparse as sp
-from common import Options
+from records import Options
 
 THREADS = (1, 2, 3, 8)
 SHIFTS = (0, 1, 3, 5)  # elements

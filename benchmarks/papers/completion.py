@@ -23,7 +23,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import Array, Options, Question, Record, grouped, markdown
+from common import Array
+from records import Options, Question, Record, grouped, markdown
 
 import ssnmf_fast as sf
 from ssnmf_fast.completion import StructuredNNM, StructuredSIRLS

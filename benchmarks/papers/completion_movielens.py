@@ -11,14 +11,16 @@ fancyimpute==0.7.0; without it SoftImpute is the same algorithm in NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
+from itertools import product
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import Array, Options, Question, Record, data_file, grouped, mean_of, say, tabulate
+from common import Array, data_file
 from imputers import Impute, iterative_svd, soft_impute, source
+from records import Options, Question, Record, grouped, mean_of, say, tabulate
 from sklearn import impute
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 
@@ -192,12 +194,6 @@ def ratings_of(quick: bool) -> Ratings:
     return made_up() if quick else movielens()
 
 
-def cases(options: Options) -> Iterator[tuple[int, str]]:
-    for split in range(options.splits):
-        for name in models(options.all):
-            yield split, name
-
-
 def measure(options: Options, split: int, model: str) -> Record:
     train, test = ratings_of(options.quick).divided(0.8, np.random.default_rng(split))
     begin = perf_counter()
@@ -223,4 +219,6 @@ def report(records: list[Record], options: Options) -> str:
     return f"mean (sd) of {options.splits} splits, {options.threads} threads\n\n{table}"
 
 
-QUESTION = Question("split model", cases, measure, report)
+QUESTION = Question(
+    "split model", lambda o: product(range(o.splits), models(o.all)), measure, report
+)

@@ -24,8 +24,9 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import Options, Question, Record, grouped, pivot, read_lines, say, seconds, tabulate
+from common import read_lines, seconds
 from over_time import as_dynamic, save, sklearn_lda
+from records import Options, Question, Record, grouped, pivot, say, tabulate
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 import ssnmf_fast as sf
@@ -255,8 +256,4 @@ def report(records: list[Record], options: Options) -> str:
     return "\n\n".join(parts)
 
 
-def cases(options: Options) -> Any:
-    return product(options.only, options.seeds)
-
-
-QUESTION = Question("data seed", cases, measure, report)
+QUESTION = Question("data seed", "only seeds", measure, report)

@@ -21,21 +21,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import (
-    Array,
-    D,
-    Options,
-    Question,
-    Record,
-    data_file,
-    grouped,
-    mean_of,
-    read_posts,
-    say,
-    strip,
-    tabulate,
-)
+from common import Array, D, data_file, read_posts, strip
 from over_time import GENSIM, as_dynamic, gensim_lda, save, sklearn_lda
+from records import Options, Question, Record, grouped, mean_of, say, tabulate
 from scipy.optimize import linear_sum_assignment
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 

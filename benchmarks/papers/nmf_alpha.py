@@ -27,21 +27,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import (
-    NEWSGROUPS,
-    Options,
-    Question,
-    Record,
-    data_file,
-    grouped,
-    markdown,
-    mean_of,
-    pivot,
-    read_lines,
-    stop_words,
-    strip,
-)
+from common import NEWSGROUPS, data_file, read_lines, stop_words, strip
 from nmf_alpha_methods import ALPHA, METHODS, RAW, WEIGHTS, Case, Data, judge, possible
+from records import Options, Question, Record, grouped, markdown, mean_of, pivot
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 N_TERMS = 6000

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Array, D, F, Options, Question, Record, markdown, mean_and_deviation
+from common import Array, D, F
+from records import Options, Question, Record, markdown, mean_and_deviation
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
@@ -143,6 +144,4 @@ def draw(records: list[Record], stem: Path) -> None:
     figure.savefig(stem.with_name(f"{stem.name}-figure-2.png"), dpi=150)
 
 
-QUESTION = Question(
-    "trial", lambda options: [(k,) for k in range(options.trials)], measure, report, draw
-)
+QUESTION = Question("trial", "trials", measure, report, draw)

@@ -18,7 +18,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import Array, D, Options, Question, Record, mean_and_deviation, mean_of, tabulate
+from common import Array, D
+from records import Options, Question, Record, mean_and_deviation, mean_of, tabulate
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.svm import LinearSVC
 from ssnmf_models import CLASSES, Part, split
@@ -168,4 +169,4 @@ def report(records: list[Record], options: Options) -> str:
     return "\n".join([title, "", table, "", "Chosen (topics, updates, background):", *lines])
 
 
-QUESTION = Question("trial", lambda options: [(k,) for k in range(options.trials)], measure, report)
+QUESTION = Question("trial", "trials", measure, report)

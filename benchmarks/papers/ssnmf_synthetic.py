@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
-from common import Array, Options, Question, Record, markdown
+from common import Array
+from records import Options, Question, Record, markdown
 from ssnmf_models import MODELS
 
 import ssnmf_fast as sf
@@ -139,8 +140,9 @@ def report(records: list[Record], options: Options) -> str:
     return "\n\n".join([*parts, table(records, "data", len(updates) - 1)])
 
 
-def cases(options: Options) -> list[tuple[int, int, list[int]]]:
-    return [(trial, options.size, sorted(options.updates)) for trial in range(options.trials)]
-
-
-QUESTION = Question("trial size updates", cases, measure, report)
+QUESTION = Question(
+    "trial size updates",
+    lambda o: product(range(o.trials), [o.size], [sorted(o.updates)]),
+    measure,
+    report,
+)

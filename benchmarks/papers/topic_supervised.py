@@ -23,19 +23,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import (
-    Array,
-    D,
-    Options,
-    Question,
-    Record,
-    grouped,
-    markdown,
-    mean_and_deviation,
-    pivot,
-    read_lines,
-    stop_words,
-)
+from common import Array, D, read_lines, stop_words
+from records import Options, Question, Record, grouped, markdown, mean_and_deviation, pivot
 from sklearn.decomposition import NMF as SklearnNMF
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer

@@ -26,17 +26,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import (
-    NEWSGROUPS,
-    Array,
-    Options,
-    Question,
-    Record,
-    grouped,
-    read_lines,
-    stop_words,
-    tabulate,
-)
+from common import NEWSGROUPS, Array, read_lines, stop_words
+from records import Options, Question, Record, grouped, tabulate
 from sklearn.decomposition import PCA as PrincipalComponents
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import accuracy_score, balanced_accuracy_score

@@ -12,8 +12,9 @@ from statistics import geometric_mean, median
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import markdown, seconds
+from common import seconds
 from problems import F, Problem
+from records import markdown
 
 OURS = "ssnmf_fast"
 WITHIN = (0.01, 0.001)  # shares above the best loss

@@ -23,20 +23,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import (
-    Array,
-    Clock,
-    Options,
-    Question,
-    Record,
-    best,
-    blas_threads,
-    dense,
-    say,
-    seconds,
-    tabulate,
-)
+from common import Array, Clock, best, blas_threads, dense, seconds
 from imputers import soft_impute, source
+from records import Options, Question, Record, say, tabulate
 from run import command
 from scale import skewed
 from scipy.sparse.linalg import svds

@@ -40,9 +40,10 @@ from cases import (
     refine,
     trace,
 )
-from common import Options, blas_threads, load_average, markdown, say
+from common import blas_threads, load_average
 from problems import QUICK_SETS, SETS, D, F, Problem, made
 from process import INSTALL, Process, Silent
+from records import Options, markdown, say
 
 RANKS = {"dense": [20], "signatures": [8]}  # the others: 13 and 50
 SHORT = 0.2  # seconds: all fits as short are timed again, for the sake of the plot

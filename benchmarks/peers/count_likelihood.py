@@ -10,17 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import (
-    Options,
-    blas_threads,
-    markdown,
-    newsgroup_counts,
-    say,
-    seconds,
-    sklearn_runner,
-    start,
-    zipf_text,
-)
+from common import blas_threads, newsgroup_counts, seconds, sklearn_runner, start, zipf_text
+from records import Options, markdown, say
 from scipy.special import gammaln
 
 import ssnmf_fast as sf

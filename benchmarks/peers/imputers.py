@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from common import Options, Question, Record, grouped, markdown
+from records import Options, Question, Record, grouped, markdown
 from sklearn import datasets
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
@@ -183,8 +183,9 @@ def report(records: list[Record], options: Options) -> str:
     return f"{title}\n\n{markdown(header, rows)}"
 
 
-def cases(options: Options) -> Any:
-    return product(tables(options.quick), [options.share], range(options.draws))
-
-
-QUESTION = Question("table share seed", cases, measure, report)
+QUESTION = Question(
+    "table share seed",
+    lambda o: product(tables(o.quick), [o.share], range(o.draws)),
+    measure,
+    report,
+)

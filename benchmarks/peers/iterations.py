@@ -32,19 +32,16 @@ from common import (
     F,
     Factors,
     Fits,
-    Options,
-    Record,
     blas_threads,
     iteration_seconds,
     load_average,
     newsgroups,
     one_hot,
-    say,
     sklearn_runner,
     start,
-    tabulate,
     zipf_text,
 )
+from records import Options, Record, say, tabulate
 from run import command
 
 import ssnmf_fast as sf

@@ -21,22 +21,11 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 import numpy as np
-from common import (
-    Array,
-    Clock,
-    Fits,
-    Options,
-    Question,
-    Record,
-    iteration_seconds,
-    say,
-    seconds,
-    tabulate,
-)
+from common import Array, Clock, Fits, iteration_seconds, seconds
+from records import Options, Question, Record, say, tabulate
 from run import command
 
 Sparse = tuple[Array, Array, tuple[int, ...]]
@@ -253,8 +242,4 @@ def report(records: list[Record], options: Options) -> str:
     return f"{options.threads} threads\n\n{table}"
 
 
-def cases(options: Options) -> Any:
-    return product(options.only, options.peers)
-
-
-QUESTION = Question("case peer", cases, measure, report, threads=None)
+QUESTION = Question("case peer", "only peers", measure, report, threads=None)

@@ -8,14 +8,14 @@ to coordinate descent with momentum; "relaxed mm" is "auto" that never does.
 
 from __future__ import annotations
 
-from itertools import product
 from time import process_time
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import scipy.sparse as sp
-from common import DATA_SETS, Options, Question, Record, say, tabulate, zipf_text
+from common import DATA_SETS, zipf_text
+from records import Options, Question, Record, say, tabulate
 
 import ssnmf_fast as sf
 from ssnmf_fast._solver import loop
@@ -83,8 +83,4 @@ def report(records: list[Record], options: Options) -> str:
     )
 
 
-def cases(options: Options) -> Any:
-    return product(options.data, options.ranks, options.seeds)
-
-
-QUESTION = Question("data rank seed", cases, measure, report, threads=None)
+QUESTION = Question("data rank seed", "data ranks seeds", measure, report, threads=None)

@@ -9,7 +9,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from common import D, F, Options, Question, Record, pivot
+from common import D, F
+from records import Options, Question, Record, pivot
 from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf

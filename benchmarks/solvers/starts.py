@@ -15,7 +15,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import Array, D, F, Factors, Options, Question, Record, grouped, markdown
+from common import Array, D, F, Factors
+from records import Options, Question, Record, grouped, markdown
 from sklearn.preprocessing import normalize
 from text_sets import FORMS, TEXTS, documents
 

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Options, markdown, newsgroup_counts, say, seconds, zipf_text
+from common import newsgroup_counts, seconds, zipf_text
+from records import Options, markdown, say
 
 import ssnmf_fast as sf
 from ssnmf_fast._backend.dispatch import padded
