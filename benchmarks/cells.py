@@ -58,7 +58,6 @@ CASES = [
 
 
 def draw(rng: np.random.Generator, cells: int, programs: Any) -> Any:
-    """Return counts of some cells (csr, float32), of which `SHARE` are not zero."""
     import scipy.sparse as sp
 
     n_genes = programs.shape[1]
@@ -79,7 +78,6 @@ def draw(rng: np.random.Generator, cells: int, programs: Any) -> Any:
 
 
 def write(path: Path, cells: int, n_genes: int) -> int:
-    """Write an .h5ad block by block, and return how many entries it has."""
     import anndata
     import h5py
     import scipy.sparse as sp
@@ -107,7 +105,6 @@ def write(path: Path, cells: int, n_genes: int) -> int:
 
 
 def fit(path: Path, case: Case, iterations: int, folder: Path) -> dict[str, float]:
-    """Fit a case in this process, and return seconds and peak of memory (MB)."""
     import anndata
 
     import ssnmf_fast.anndata as sfa

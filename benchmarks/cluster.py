@@ -49,7 +49,6 @@ def blocks(X: Any, number: int) -> list[Any]:
 
 
 def files(X: Any, number: int, folder: Path) -> list[Path]:
-    """Write blocks to files, unless they are there."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"block{i}.npz" for i in range(number)]
     for path, block in zip(paths, blocks(X, number), strict=True):
@@ -194,7 +193,6 @@ def write_block(path: str, seed: int, rows: int, columns: int, per_row: int) -> 
 
 
 def large(options: Options) -> None:
-    """Fit 250 million nonzeros with two workers of 4 GB."""
     from distributed import Client
 
     import ssnmf_fast.dask as sfd

@@ -81,7 +81,6 @@ def read_posts() -> list[tuple[str, str]]:
 
 
 def strip(text: str) -> str:
-    """Return a post without header, footer and quotes."""
     from sklearn.datasets._twenty_newsgroups import (
         strip_newsgroup_footer,
         strip_newsgroup_header,
@@ -131,14 +130,12 @@ def reuters() -> Any:
 
 @cache
 def mnist() -> Any:
-    """Return the 10,000 test digits of MNIST (csr, 10,000 x 784, in [0, 1])."""
     images = np.load(data_file("mnist_t10k.npz"))["images"]
     return sp.csr_matrix(images.reshape(len(images), -1) / 255.0)
 
 
 @cache
 def dense() -> Array:
-    """Return a dense 2000 x 2000 matrix of rank 20 with noise."""
     rng = np.random.default_rng(0)
     signal = rng.random((2000, 20)) @ rng.random((20, 2000))
     noisy: Array = signal + 0.1 * rng.random((2000, 2000))
@@ -258,21 +255,13 @@ class Clock:
 def our_runner(
     X: Any, init: Factors, loss: str, solver: str, threads: int, X_weights: Any = None
 ) -> Callable[[int], Factors]:
-    """Return a function that fits k iterations of our solver from a start."""
     import ssnmf_fast as sf
 
     def run(k: int) -> Factors:
-        fit = sf.factorize(
-            X,
-            n_components=init[0].shape[1],
-            init=init,
-            loss=loss,
-            X_weights=X_weights,
-            solver=solver,
-            tol=0,
-            max_iter=k,
-            n_threads=threads,
-        )
+        given: dict[str, Any] = {"n_components": init[0].shape[1], "init": init, "loss": loss}
+        given |= {"X_weights": X_weights, "solver": solver, "tol": 0, "max_iter": k}
+        given |= {"n_threads": threads}
+        fit = sf.factorize(X, **given)
         return fit.S, fit.A
 
     return run

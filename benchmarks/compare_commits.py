@@ -65,7 +65,6 @@ def version(given: str, folder: Path) -> Path:
 
 
 def timed(root: Path, only: list[str]) -> Times:
-    """Return the times of a version, from a fresh process."""
     environment = {**os.environ, "PYTHONPATH": str(root), "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, str(Path(__file__).resolve()), "--measure", *only]
     child = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)

@@ -61,7 +61,6 @@ def newsgroups(quick: bool) -> Any:
 
 @cache
 def draw_cells(quick: bool) -> Cells:
-    """Return simulated cells, the last program of which is rare."""
     rule = Rule(400, 200, 4, rare=0.05) if quick else Rule(10_000, 2000, 12, rare=0.01)
     return simulate(rule, 0)
 

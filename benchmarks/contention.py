@@ -43,7 +43,6 @@ def busy(count: int) -> Iterator[None]:
 
 
 def rows(X: Any, options: Options) -> list[list[str]]:
-    """Measure every load and number of threads, the threads in turn."""
     cases = [(f"{load} busy", load, 1) for load in options.loads] + [("a second fit", 0, 2)]
     table = []
     for name, load, jobs in cases:

@@ -24,7 +24,6 @@ OPTIONS: dict[str, Any] = {}
 
 
 def main(options: Options) -> None:
-    """Read the page, and write docs/images/speed.png."""
     page = (ROOT / "docs" / "evidence" / "speed.md").read_text(encoding="utf-8")
     rows = ROW.findall(page)
     names = [f"{model}, rank {rank}" for model, rank, _, _ in rows][::-1]

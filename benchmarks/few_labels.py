@@ -75,7 +75,6 @@ def f_scores(truth: Array, guess: Array) -> dict[str, float]:
 
 
 def measure(options: Options, amount: float, draw: int, data: str, who: str) -> Record:
-    """Return the results of ours or of the rivals on a data set with some labels."""
     import rivals
 
     it = split(data, draw)
@@ -114,7 +113,6 @@ def methods_of(cells: Cells) -> list[str]:
 
 
 def table(cells: Cells, sets: tuple[str, ...]) -> str:
-    """Return a table with one row for each data set and amount, the best of a row in bold."""
     methods = methods_of(cells)
     rows = []
     for name, amount in product(sets, sorted({amount for _, amount in cells})):
@@ -179,7 +177,6 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def draw_curves(records: list[Record], stem: Path) -> None:
-    """Draw accuracy against the share of labels, one panel for each data set."""
     from matplotlib.figure import Figure
 
     cells = means(results_of(records), "accuracy")

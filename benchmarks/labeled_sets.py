@@ -50,14 +50,9 @@ class Split:
         return self.y.ndim == 2
 
 
-def _posts(groups: tuple[str, ...] | None) -> tuple[list[str], Array]:
+def _posts(groups: Any = None, clean: Callable[[str], str] = strip) -> tuple[list[str], Array]:
     posts = [post for post in read_posts() if groups is None or post[1] in groups]
-    return [strip(text) for text, _ in posts], np.array([group for _, group in posts])
-
-
-def _whole_posts() -> tuple[list[str], Array]:
-    posts = read_posts()
-    return [text for text, _ in posts], np.array([group for _, group in posts])
+    return [clean(text) for text, _ in posts], np.array([group for _, group in posts])
 
 
 def _articles() -> tuple[list[str], Array]:
@@ -109,8 +104,8 @@ def _abstracts() -> tuple[list[str], Array]:
 
 _TEXTS: dict[str, Callable[[], tuple[list[str], Array]]] = {
     "5 newsgroups": lambda: _posts(FIVE_GROUPS),
-    "20 newsgroups": lambda: _posts(None),
-    "20 newsgroups whole": _whole_posts,
+    "20 newsgroups": _posts,
+    "20 newsgroups whole": lambda: _posts(clean=str),
     "BBC": _articles,
     "Reuters 10": lambda: _largest_topics(10),
     "Reuters 30": lambda: _largest_topics(30),
@@ -184,7 +179,6 @@ def split(name: str, draw: int) -> Split:
 
 
 def class_names(name: str) -> list[str]:
-    """Return the names of the classes, of which a split has the codes."""
     _, y = _counted(name) if name in _TEXTS else _matrix(name)
     return [str(one) for one in np.unique(y)]
 

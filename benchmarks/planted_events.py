@@ -105,8 +105,6 @@ def correlations(truth: Array, prevalence: Array) -> Array:
 
 
 def dynamic(of_counts: bool = False, **parameters: Any) -> Fit:
-    """Return what fits our model and returns the prevalence of topics."""
-
     def fit(tfidf: Any, counts: Any, times: Any, seed: int) -> Array:
         X = counts if of_counts else tfidf
         model = sf.DynamicTopics(N_STEADY + N_EVENTS, random_state=seed, **parameters)
@@ -151,7 +149,6 @@ QUICK = {"sets": ["made up"], "seeds": [0]}
 
 @lru_cache(1)
 def data_of(name: str, seed: int) -> tuple[Any, Any, Drawn]:
-    """Return TF-IDF and counts of a draw, and the draw."""
     drawn = draw(name, seed)
     counter = CountVectorizer(max_df=0.95, max_features=5000, stop_words="english")
     counts = counter.fit_transform(drawn.texts).astype(np.float64)

@@ -90,7 +90,6 @@ def simulate(rule: Rule, seed: int) -> Cells:
 
 
 def _counts(rng: np.random.Generator, n: int, programs: Array, frequent: Array, rule: Rule) -> Any:
-    """Return counts of some cells, float32."""
     r = len(programs) - (rule.rare is not None)
     order = np.argsort(rng.exponential(size=(n, r)) / frequent[:r], axis=1).argsort(axis=1)
     active = order < rng.integers(1, min(5, r) + 1, n)[:, None]
@@ -110,7 +109,6 @@ Settings = dict[str, Any]
 
 
 def seeded(cells: Cells, settings: Settings, membership: str) -> Array:
-    """Return the programs of our model, the given ones first."""
     n_free = len(cells.programs) - len(cells.seeds)
     model = sf.SeededTopics(cells.seeds, n_free_topics=n_free, membership=membership)
     return model.set_params(**settings).fit(cells.X).components_

@@ -124,7 +124,6 @@ class Question(NamedTuple):
         return product(*(range(v) if isinstance(v, int) else v for v in values))
 
     def ask(self, options: Options, path: Path | None) -> list[Record]:
-        """Return the records of all cases, those that are missing measured now."""
         from joblib import Parallel, delayed
 
         def frozen(part: Any) -> Any:

@@ -33,7 +33,6 @@ def names() -> list[str]:
 
 
 def command(name: str, *arguments: Any) -> list[str]:
-    """Return the command that runs a benchmark in a process of its own."""
     return [sys.executable, str(HERE / "run.py"), name, *map(str, arguments)]
 
 

@@ -60,7 +60,6 @@ def opened(options: Options) -> sf.io.CsrFile:
 
 
 def plain_fit(X: Any, rank: int, loss: str, threads: int, max_iter: int) -> None:
-    """Fit plain NMF from a random start, without a stopping rule."""
     given = {"n_components": rank, "loss": loss, "init": "random", "random_state": 0, "tol": 0}
     sf.factorize(X, max_iter=max_iter, n_threads=threads, **given)
 

@@ -104,7 +104,6 @@ def texts_of(name: str, most: int | None) -> Texts:
 
 
 def _typical(X: Any, y: Array, training: Array, words: Array) -> dict[str, list[str]]:
-    """Return the words whose mean TF-IDF exceeds that in other classes most."""
     T, known = TfidfTransformer(sublinear_tf=True).fit_transform(X[training]), y[training]
     found = {}
     for c in np.unique(known):
@@ -114,7 +113,6 @@ def _typical(X: Any, y: Array, training: Array, words: Array) -> dict[str, list[
 
 
 def _ours(data: Texts, loss: str, n_free: int = 0, y: Array | None = None) -> Answer:
-    """Return what our model predicts, and its named topics."""
     X, words = _weighed(data.X, loss), data.words
     model = sf.SeededTopics(data.seeds, n_free_topics=n_free, feature_names=words, loss=loss)
     model.set_params(random_state=0).fit(X, y)
@@ -204,7 +202,6 @@ def cases(options: Options) -> Iterator[tuple[str, str, int]]:
 
 
 def measure(options: Options, name: str, method: str, draw: int) -> Record:
-    """Return accuracy, macro F, coherence and seconds, or the accuracy with some labels."""
     data = texts_of(name, 1000 if options.quick else None)
     if method == LABELS:
         rng = np.random.default_rng(draw)

@@ -99,7 +99,6 @@ def cases(options: Options) -> Iterator[tuple[Any, ...]]:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return the table of means over the draws, in percent."""
     named = [{**r, "labels a class": r["amount"]} for r in records]
     named.sort(key=lambda r: (r["data"], r["amount"]))
 

@@ -42,7 +42,6 @@ def first_rows(y: Array, first: str, draw: int) -> Array:
 
 
 def measure(options: Options, draw: int, data: str, first: str, who: str) -> Record:
-    """Return the accuracy for growing numbers of labels, and the seconds of a suggestion."""
     it = split(data, draw)
     rows, curve, seconds = first_rows(it.y, first, draw), [], 0.0
     rest = np.setdiff1d(np.arange(len(it.y)), rows)
@@ -111,7 +110,6 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def draw_curves(records: list[Record], stem: Path) -> None:
-    """Draw accuracy against the number of labels, one panel for each data set."""
     from matplotlib.figure import Figure
 
     names = list(grouped(records, "data"))

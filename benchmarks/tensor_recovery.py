@@ -69,7 +69,6 @@ def draw(noise: str, shape: tuple[int, ...], rank: int, seed: int) -> tuple[Spar
 
 
 def draw_factor(form: str, n: int, rank: int, rng: np.random.Generator) -> Array:
-    """Return a factor (n x r) of a form."""
     if form == "tails":
         F = rng.gamma(TAILS, size=(n, rank))
         return F / F.sum(axis=0)
@@ -186,8 +185,6 @@ def measure(options: Options, method: str, noise: str, shape: str, rank: int, se
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return a row for each method: recovered by noise, form and shape, of all, and the time."""
-
     def recovered(own: list[Record]) -> str:
         return f"{np.mean([one['score'] > RECOVERED for one in own]):.0%}" if own else "-"
 

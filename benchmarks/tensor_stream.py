@@ -78,7 +78,6 @@ def pairs(seed: int) -> Case:
 
 
 def reuters(seed: int) -> Case:
-    """Topics of the agency x words x days: counts of words."""
     del seed
     stories = [s for s in read_lines("reuters21578.jsonl.gz") if s["topics"]]
     days = np.array([datetime.strptime(_day(s), "%d-%b-%Y") for s in stories], "datetime64[D]")
@@ -97,7 +96,6 @@ def _day(story: dict[str, Any]) -> str:
 
 
 def synthetic(seed: int, loss: str, shape: tuple[int, int, int] = (400, 60, 200)) -> Case:
-    """Poisson counts of a model of rank 10."""
     rng = np.random.default_rng(seed)
     F, G, H = (rng.gamma(0.3, size=(n, 10)) for n in shape)
     scale = 0.5 / ((F.mean(0) * G.mean(0)) @ H.mean(0))
@@ -116,7 +114,6 @@ CASES = {
 
 
 def tensor(slices: list[Any]) -> Any:
-    """Return coordinates, values and shape of a tensor of some slices."""
     parts = [sp.coo_array(one) for one in slices]
     coords = [np.vstack([*part.coords, np.full(part.nnz, k)]) for k, part in enumerate(parts)]
     values = np.concatenate([part.data for part in parts])
@@ -124,7 +121,6 @@ def tensor(slices: list[Any]) -> Any:
 
 
 def streamed(case: Case, seed: int, factor: float, traced: bool) -> tuple[Any, list[int]]:
-    """Learn in one pass: some slices in the first call, one in every other."""
     model = sf.NonnegativeCP(
         case.rank, loss=case.loss, random_state=seed, forget_factor=factor, n_threads=1
     )
@@ -143,7 +139,6 @@ def streamed(case: Case, seed: int, factor: float, traced: bool) -> tuple[Any, l
 
 
 def objective(X: Any, model: Any) -> float:
-    """Return the objective of all slices, coded with the factors of the model."""
     factors = [*model.factors_[:2], model.transform(X, mode=2)]
     fixed = sf.factorize_tensor(
         X, n_components=len(model.weights_), loss=model.loss_, init=factors, max_iter=0

@@ -142,7 +142,6 @@ class Recorder:
 
 
 def begins(team: int, wake: float) -> list[float]:
-    """Return when each of a team takes its first block, in order."""
     waiting, found = [0.0], list[float]()
     while len(found) < team:
         woken = heapq.heappop(waiting)  # the next to come wakes others, one after the other

@@ -20,7 +20,6 @@ LOSSES = ("frobenius", "kullback-leibler")
 
 
 def rows(sizes: Any, ranks: list[int], threads: list[int]) -> list[list[str]]:
-    """Measure every size, loss and rank."""
     table = []
     for n, m, per_row in sizes:
         X = skewed(n, m, per_row, float)

@@ -72,7 +72,6 @@ def top_down(X: Any, X_test: Any, y: Array, top: Any, draw: int, n_classes: int)
 
 
 def measure(options: Options, draw: int, name: str, labels: str) -> Record:
-    """Return the accuracy of every way among the classes and among their groups."""
     if labels == TOPICS:
         return measure_topics(draw, name)
     data, names = split(name, draw), np.array(class_names(name))
@@ -129,8 +128,6 @@ def measure_topics(draw: int, name: str) -> Record:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return the means over the draws: accuracies in percent, and what a tree of topics finds."""
-
     def mean(own: list[Record], way: str, level: int) -> str:
         pairs = [r["accuracies"][way][level] for r in own if way in r["accuracies"]]
         return f"{100 * np.mean(pairs):.1f}" if pairs else ""

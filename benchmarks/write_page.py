@@ -37,13 +37,8 @@ NOTICEABLE = 1.05  # less is noise of the machine
 LETTER = {"frobenius": "F", "kullback-leibler": "D"}
 
 
-class Loss(NamedTuple):
-    """A case in which another package is ahead."""
-
-    case: str
-    who: str
-    ours: str
-    theirs: str
+# A case in which another package is ahead: the case, who, our figure and theirs.
+Loss = tuple[str, str, str, str]
 
 
 class Part(NamedTuple):
@@ -77,7 +72,7 @@ def iterations(records: list[Record]) -> tuple[str, list[Loss]]:
         mine, theirs = readable(r["seconds"]), readable(r["peer_seconds"])
         rows.append([case, peer, mine, theirs, f"{r['ratio']:.2g}"])
         if r["ratio"] * NOTICEABLE < 1:
-            lost.append(Loss(f"an iteration, {case}", peer, mine, theirs))
+            lost.append((f"an iteration, {case}", peer, mine, theirs))
     text = (
         "Time of one iteration of the same updates from the same start, 20 Newsgroups (8980 posts "
         "x 5000 words, TF-IDF). glibc can keep the memory that scikit-learn frees in each "
@@ -106,7 +101,7 @@ def convergence(found: dict[str, Any]) -> tuple[str, list[Loss]]:
         for name, their in took.items():
             if OURS not in name and their * NOTICEABLE < took[OURS]:
                 where = f"{title}, to {100 * (goal - 1):g} % of the best loss"
-                lost.append(Loss(where, name, cells[OURS], cells[name]))
+                lost.append((where, name, cells[OURS], cells[name]))
         marked = dict(
             zip(cells, best_in_bold(list(cells.values()), list(took.values())), strict=True)
         )
@@ -127,7 +122,6 @@ def convergence(found: dict[str, Any]) -> tuple[str, list[Loss]]:
 
 
 def likelihood(records: list[Record]) -> tuple[str, list[Loss]]:
-    """Poisson log-likelihood of counts, beside what fastTopics publishes."""
     ours = [r for r in records if r["solver"] == OURS]
     top = max(r["log_likelihood"] for r in records if r["solver"].startswith(OURS))
     rows, lost = [], []
@@ -147,9 +141,8 @@ def likelihood(records: list[Record]) -> tuple[str, list[Loss]]:
     for name, value in PUBLISHED.items():
         rows.append([f"*fastTopics, {name}: as published*", "2000", f"{value:,}", "about 10,500"])
         if value > top:
-            lost.append(
-                Loss("log-likelihood of counts", f"fastTopics, {name}", f"{top:,.0f}", f"{value:,}")
-            )
+            who = f"fastTopics, {name}"
+            lost.append(("log-likelihood of counts", who, f"{top:,.0f}", f"{value:,}"))
     text = (
         "18,774 posts x 55,911 words, 2.4 million counts, 10 topics, the data of the experiments "
         "of fastTopics. The divergence is the Poisson log-likelihood but for its sign and a "
@@ -177,9 +170,9 @@ def tensors(found: list[Record]) -> tuple[str, list[Loss]]:
             if not result or peer.startswith(OURS) or not results.get(mine):
                 continue
             if took[peer] * NOTICEABLE < took[mine]:
-                lost.append(Loss(f"a sweep, {case}", peer, cells[mine], cells[peer]))
+                lost.append((f"a sweep, {case}", peer, cells[mine], cells[peer]))
             if result["memory"] * 1.2 < results[mine]["memory"]:
-                lost.append(Loss(f"memory of a sweep, {case}", peer, cells[mine], cells[peer]))
+                lost.append((f"memory of a sweep, {case}", peer, cells[mine], cells[peer]))
         for row in rows:
             row.append(cells.get(row[0], "-"))
     text = (
@@ -191,18 +184,15 @@ def tensors(found: list[Record]) -> tuple[str, list[Loss]]:
 
 
 def completion(found: list[Record]) -> tuple[str, list[Loss]]:
-    """A matrix of rank 10 from 30 % of its entries."""
     records = next(record["tables"][0] for record in found if record["part"] == "a")
-    own = [r for r in records if r["solver"].startswith("ours")]
-    lost = []
-    for r in records:
-        for mine in own[:1]:
-            if r not in own and r["seconds"] < mine["seconds"] and r["error"] <= 2 * mine["error"]:
-                lost.append(
-                    Loss(
-                        "completion", r["solver"], readable(mine["seconds"]), readable(r["seconds"])
-                    )
-                )
+    mine = next(r for r in records if r["solver"].startswith("ours"))
+    lost = [
+        ("completion", r["solver"], readable(mine["seconds"]), readable(r["seconds"]))
+        for r in records
+        if not r["solver"].startswith("ours")
+        and r["seconds"] < mine["seconds"]
+        and r["error"] <= 2 * mine["error"]
+    ]
     rows = [
         [r["solver"].replace("ours", OURS), readable(r["seconds"]), f"{r['error']:.1e}"]
         for r in records
@@ -231,7 +221,7 @@ def labels(records: list[Record]) -> tuple[str, list[Loss]]:
         order = [-means[m] if m in means else float("inf") for m in methods]
         rows.append([where, *best_in_bold(cells, order)])
         lost += [
-            Loss(f"accuracy, {where}", m, f"{means[own]:.1f} %", f"{means[m]:.1f} %")
+            (f"accuracy, {where}", m, f"{means[own]:.1f} %", f"{means[m]:.1f} %")
             for m in methods[1:]
             if m in means and means[m] > means[own] + 0.5
         ]
@@ -272,14 +262,6 @@ PARTS = [
 ]
 
 
-def installed(package: str) -> str | None:
-    """Return the version of a package, None if it is missing."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
 def machine() -> dict[str, Any]:
     """Return the processor, the number of its cores, and the versions of all packages."""
     processor = platform.processor() or platform.machine()
@@ -287,13 +269,13 @@ def machine() -> dict[str, Any]:
     if cpuinfo.exists():
         lines = [x for x in cpuinfo.read_text().splitlines() if x.startswith("model name")]
         processor = lines[0].partition(":")[2].strip() if lines else processor
-    versions = {package: installed(package) for package in PACKAGES.split()}
+    found = {each.metadata["Name"]: each.version for each in importlib.metadata.distributions()}
     return {
         "processor": processor,
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "date": time.strftime("%d %B %Y"),
-        "versions": {name: version for name, version in versions.items() if version},
+        "versions": {name: found[name] for name in PACKAGES.split() if name in found},
     }
 
 

@@ -25,7 +25,6 @@ CLASSES = 20
 
 
 def fits(X: Any, rank: int, threads: int) -> dict[str, Callable[[int], Any]]:
-    """Return functions of the number of iterations, the first that of plain NMF."""
     common = {"n_components": rank, "tol": 0, "random_state": 0, "n_threads": threads}
     common["init"] = "random"  # the same for all, and soon done
     nmf = sf.NMF(loss="kullback-leibler", solver="mm", **common)

@@ -30,7 +30,6 @@ PATIENCE = 300.0  # seconds for a batch that takes a few
 
 
 def judge(seed: int, case: int) -> tuple[str, str]:
-    """Return the outcome of a case, and what there is to say."""
     import random_calls
 
     call = random_calls.make(seed, case)
@@ -92,7 +91,6 @@ def batch(seed: int, first: int, last: int) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str], seed: int, left: float) -> Counter[str]:
-    """Count the outcomes of a batch, and print its failures."""
     counts: Counter[str] = Counter()
     case = ""
     try:

@@ -130,7 +130,6 @@ def weights(rng: Any, X: Array, sparse: Callable[[Array], Any] = sp.csr_array) -
 
 
 def dense_data(rng: Any, shape: tuple[int, ...], dtype: Any, scales: tuple[float, ...]) -> Array:
-    """Return random data of some kind, density and scale."""
     density = rng.choice([0.1, 0.4, 1.0])
     dense = [rng.random, lambda s: rng.poisson(2, s), lambda s: rng.gamma(0.3, 1, s)][
         rng.integers(3)

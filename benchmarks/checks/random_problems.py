@@ -156,7 +156,6 @@ def _penalize(rng: Any, found: Problem, rows: dict[str, int], cluster: bool) -> 
 
 
 def results_of(fit: Any) -> Results:
-    """Return what a problem's objective is computed of, and the objectives."""
     found = {name: getattr(fit, name) for name in "SABC" if getattr(fit, name) is not None}
     found |= {"weight": fit.supervision_weight, "feature_weight": fit.feature_weight}
     found["objective"] = [value for _, value in fit.objective]
@@ -179,11 +178,9 @@ def may_rise(given: dict[str, Any]) -> bool:
 
 
 def inputs_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return those arguments of `factorize` that `verify` is told."""
     names = ("Y", "X_weights", "Y_weights", "feature_labels", "penalties", *KNOWN)
     return {name: given[name] for name in names if given.get(name) is not None}
 
 
 def differences(result: Any, X: Any, n_threads: int, **inputs: Any) -> list[str]:
-    """Return what `verify` says against a result."""
     return list(sf.verify(result, X, n_threads=n_threads, **inputs).differences)

@@ -193,14 +193,9 @@ def _client() -> Any:
 
     # The heap of a process that does other things besides is none of the cluster's business.
     dask.config.set({"distributed.worker.memory.terminate": False})
-    cluster = LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=False,
-        dashboard_address=None,
-        memory_limit=0,
-        silence_logs=50,
-    )
+    given: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+    given |= {"dashboard_address": None, "memory_limit": 0, "silence_logs": 50}
+    cluster = LocalCluster(**given)
     client = Client(cluster, set_as_default=False)
     atexit.register(cluster.close)
     atexit.register(client.close)

@@ -95,7 +95,6 @@ def experiment_of(figure: str, options: Options) -> Experiment:
 
 
 def cases(options: Options) -> Iterator[tuple[Any, ...]]:
-    """Yield matrix by matrix, so that all cells soon have one."""
     for figure in options.figure:
         step = options.step or EXPERIMENTS[figure].step
         # 0.05, 0.10 ... 0.95, or the middles of coarser intervals.
@@ -105,7 +104,6 @@ def cases(options: Options) -> Iterator[tuple[Any, ...]]:
 
 
 def true_matrix(size: int, rank: int, number: int) -> Array:
-    """Return matrix `number` of an experiment."""
     rng = np.random.default_rng([number, size, rank])
 
     def factor(density: float) -> Array:
@@ -178,7 +176,6 @@ class Results:
         return np.asarray(middle(self.of(method) / np.maximum(self.of(rival), 1e-300), axis=0))
 
     def region(self, name: str) -> Array:
-        """Mask of the cells, nonzero rates x zero rates."""
         inside = REGIONS[name](np.array(self.zero)[None, :], np.array(self.nonzero)[:, None])
         return np.broadcast_to(inside, (len(self.nonzero), len(self.zero)))
 
@@ -190,7 +187,6 @@ def share(wins: Array, known: Array) -> str:
 
 
 def shares(results: Results, rival: str) -> str:
-    """Return in which share of the cells Structured sIRLS, and auto, win."""
     header = ["cells", f"structured-sirls / {rival}: mean ratio < 1", "median ratio < 1"]
     header += ["structured-sirls / c=0: median < 1", "auto: median error below both"]
     pairs = [(rival, np.mean), (rival, np.median), (WITHOUT, np.median)]
@@ -214,7 +210,6 @@ def shares(results: Results, rival: str) -> str:
 
 
 def medians(results: Results, kind: str = "error") -> str:
-    """Return the median errors (and seconds of a fit) of every method by region."""
     rows = []
     for method in results.methods:
         row = [method]
@@ -245,7 +240,6 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def draw(records: list[Record], stem: Path) -> None:
-    """Draw the error maps, and the ratio of Structured sIRLS to its rival, as the thesis does."""
     from matplotlib.figure import Figure
 
     for name, own in grouped(records, "figure").items():
@@ -301,7 +295,6 @@ def draw_map(
 
 
 def draw_border(place: Any, experiment: Experiment, results: Results) -> None:
-    """Draw the red line below which problems are hard, if it is within."""
     n, r = experiment.size, experiment.rank
     some = range(min(3, len(results.numbers)))
     nonzeros = np.mean([np.mean(true_matrix(n, r, number) != 0) for number in some])

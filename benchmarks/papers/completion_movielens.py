@@ -50,13 +50,11 @@ class Ratings(NamedTuple):
         return Ratings(self.users[chosen], self.items[chosen], self.values[chosen], self.shape)
 
     def dense(self) -> Array:
-        """Return an array, NaN where there is no rating."""
         X = np.full(self.shape, np.nan)
         X[self.users, self.items] = self.values
         return X
 
     def divided(self, share: float, rng: np.random.Generator) -> tuple[Ratings, Ratings]:
-        """Return a random share of the ratings, and the others."""
         order = rng.permutation(len(self.values))
         count = round(share * len(order))
         return self.part(order[:count]), self.part(order[count:])
@@ -73,7 +71,6 @@ def movielens() -> Ratings:
 
 
 def made_up() -> Ratings:
-    """Return 4000 ratings by 120 users of 150 items."""
     rng = np.random.default_rng(0)
     n, m, count = 120, 150, 4000
     taste = rng.standard_normal((n, 3)) @ rng.standard_normal((3, m)) / 3
@@ -90,20 +87,14 @@ def rmse(predicted: Array, truth: Ratings) -> float:
 def ours(train: Ratings, seed: int, threads: int, biases: bool) -> tuple[Predict, str]:
     """Our completion; without biases the data are centered by their mean."""
     mean = 0.0 if biases else float(train.values.mean())
-    fit = sf.complete(
-        (train.users, train.items, train.values - mean),
-        shape=train.shape,
-        gamma_min="validate",
-        biases=biases,
-        random_state=seed,
-        n_threads=threads,
-    )
+    given: dict[str, Any] = {"shape": train.shape, "gamma_min": "validate", "biases": biases}
+    given |= {"random_state": seed, "n_threads": threads}
+    fit = sf.complete((train.users, train.items, train.values - mean), **given)
     chosen = f"rank {fit.n_components}, gamma {fit.gamma:.2g}"
     return (lambda test: mean + fit.predict(test.users, test.items)), chosen
 
 
 def bias_only(train: Ratings, seed: int = 0, threads: int = 1) -> tuple[Predict, str]:
-    """The mean and the biases, by turns."""
     n, m = train.shape
     mean = float(train.values.mean())
     rows, columns = np.zeros(n), np.zeros(m)
@@ -206,7 +197,6 @@ def measure(options: Options, split: int, model: str) -> Record:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return means (standard deviations) over the splits."""
     rows = [{"model": model, "own": own} for model, own in grouped(records, "model").items()]
     table = tabulate(
         rows,

@@ -146,16 +146,10 @@ def fits(data: Dated, seed: int, options: Options, names: list[str]) -> dict[str
     models: dict[str, Any] = {}
     per_slice = A_MONTH if data.freq == "month" else None
     for (method, short), (letter, loss) in product(METHODS.items(), LOSSES.items()):
-        model = sf.DynamicTopics(
-            options.rank,
-            freq=data.freq,
-            method=method,
-            loss=loss,
-            documents_per_slice=None if method == "nmf" else per_slice,
-            max_iter=500,
-            tol=1e-5,
-            random_state=seed,
-        )
+        given: dict[str, Any] = {"freq": data.freq, "method": method, "loss": loss}
+        given |= {"documents_per_slice": None if method == "nmf" else per_slice, "max_iter": 500}
+        given |= {"tol": 1e-5, "random_state": seed}
+        model = sf.DynamicTopics(options.rank, **given)
         X = counts if letter == "K" else tfidf
         took = seconds(lambda model=model, X=X: model.fit(X, data.times))
         models[f"{short} {letter}"] = model

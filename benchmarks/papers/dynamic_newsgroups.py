@@ -117,8 +117,6 @@ def right(prevalence: Array) -> float:
 
 
 def dynamic(of_counts: bool = False, **parameters: Any) -> Fit:
-    """Return what fits our model to TF-IDF, or to counts."""
-
     def fit(tfidf: Any, counts: Any, seed: int) -> sf.DynamicTopics:
         X = counts.astype(np.float64) if of_counts else tfidf
         return sf.DynamicTopics(RANK, random_state=seed, **parameters).fit(X, TIMES)
@@ -163,7 +161,6 @@ PANELS = {
 
 
 def draw(models: dict[str, sf.DynamicTopics], names: Any, path: Path) -> None:
-    """Save heat maps below each other, with lines between the groups, which stand on top."""
     from matplotlib import pyplot
     from matplotlib.dates import date2num
 

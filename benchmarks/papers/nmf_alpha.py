@@ -53,7 +53,6 @@ QUICK = {"splits": 1, "ranks": [3], "rates": [0.5], "updates": 10}
 
 
 def mnist() -> Data:
-    """Return fours against nines (11791 + 1991 images, csr of 784 pixels)."""
     parts = []
     for name in ("mnist_train.npz", "mnist_t10k.npz"):
         with np.load(data_file(name)) as file:
@@ -133,7 +132,6 @@ def measure(
 
 
 def scores(records: list[Record]) -> str:
-    """Return mean (standard deviation) over the splits for every method, rate and rank."""
     return pivot(records, "labeled method", "rank", lambda own: mean_of(own, "test", 100))
 
 

@@ -101,7 +101,6 @@ class Case:
 
     @cached_property
     def parts(self) -> Features:
-        """Return labeled, validation and test rows."""
         X = self.data.X
         rows = X[self.labeled], X[self.split[1]], self.data.X_test
         return tuple(part.astype(np.float32) for part in rows)
@@ -133,7 +132,6 @@ class Case:
 
 
 def mapped(case: Case, model: Any) -> Features:
-    """Return the features of labeled, validation and test rows."""
     return tuple(np.asarray(model.transform(part)) for part in case.parts)
 
 
@@ -165,7 +163,6 @@ def margin(case: Case, rank: int, method: str = ALPHA) -> Iterator[Candidate]:
 
 @lru_cache(maxsize=2 * len(WEIGHTS[ALPHA]))
 def plain_model(data: Data, split: int, rank: int, updates: int, start: int) -> sf.NMF:
-    """Fit NMF, once for all rates of labels."""
     case = Case(data, split, 1.0, updates)
     arguments = common_arguments(case, rank, start)
     return sf.NMF(loss="kullback-leibler", **arguments).fit(case.X)
@@ -190,14 +187,9 @@ def lee(case: Case, rank: int) -> Iterator[Candidate]:
     ones = case.data.y[case.labeled].sum() if case.data.multilabel else len(case.labeled)
     scale = float(case.X.multiply(case.X).sum() / ones)
     for weight in WEIGHTS[LEE]:
-        model = sf.SSNMFClassifier(
-            loss="frobenius",
-            supervision_loss="frobenius",
-            supervision_weight=weight * scale,
-            readout="joint",
-            unlabeled=-1,
-            **common_arguments(case, rank),
-        )
+        given: dict[str, Any] = {"loss": "frobenius", "supervision_loss": "frobenius"}
+        given |= {"supervision_weight": weight * scale, "readout": "joint", "unlabeled": -1}
+        model = sf.SSNMFClassifier(**given, **common_arguments(case, rank))
         yield weight, corrected(case, model.fit(case.X, case.y))
 
 
@@ -225,7 +217,6 @@ def possible(method: str, name: str, several: bool) -> bool:
 
 
 def score_of(data: Data, truth: Array, predicted: Array) -> float:
-    """Return the accuracy, or the mean of macro- and micro-averaged F-measure."""
     if not data.multilabel:
         return float((truth == predicted).mean())
     kinds = ("macro", "micro")

@@ -36,26 +36,19 @@ def sklearn_lda(counts: Any, rank: int, seed: int, **parameters: Any) -> tuple[A
 
 
 def gensim_lda(counts: Any, rank: int, seed: int) -> tuple[Array, Array]:
-    """Return the same of gensim's LDA, with the settings of the thesis."""
     from gensim.matutils import Sparse2Corpus
     from gensim.models import LdaModel
 
     corpus = Sparse2Corpus(counts.T.tocsc())
     words = {j: str(j) for j in range(counts.shape[1])}
-    model = LdaModel(
-        corpus,
-        num_topics=rank,
-        id2word=words,
-        passes=PASSES,
-        minimum_probability=0,
-        random_state=seed,
-    )
+    given: dict[str, Any] = {"num_topics": rank, "id2word": words, "passes": PASSES}
+    given |= {"minimum_probability": 0, "random_state": seed}
+    model = LdaModel(corpus, **given)
     likely, _ = model.inference(corpus)
     return model.get_topics(), likely / likely.sum(axis=1, keepdims=True)
 
 
 def save(figure: Any, path: Path) -> None:
-    """Save a picture with a palette, which makes the file small."""
     from matplotlib import pyplot
     from PIL import Image
 

@@ -53,7 +53,6 @@ class Part(NamedTuple):
 
 
 def newsgroup_documents() -> Documents:
-    """Return all posts of the 13 subgroups."""
     index = {group: i for i, group in enumerate(SUBGROUPS)}
     kept = [(text, index[group]) for text, group in read_posts() if group in index]
     texts = np.array([strip(text) for text, _ in kept], dtype=object)
@@ -134,7 +133,6 @@ class Protocol(NamedTuple):
     reference: int  # 0: the objective of the start; 1: that after the first update
 
     def start(self, X: Any, k: int, seed: int) -> Any:
-        """Return the library's scaled start, or factors uniform on (0, 1)."""
         if self.scaled:
             return "random"
         rng = np.random.default_rng(seed)
@@ -158,20 +156,11 @@ def fit(X: Any, Y: Array, model: Model, protocol: Protocol, seed: int) -> tuple[
     start = protocol.start(X, Y.shape[1], seed)
     values: list[float] = []
     for update in range(1, MOST_UPDATES + 1):
-        result = sf.factorize(
-            X,
-            Y,
-            n_components=RANK,
-            loss=model.loss,
-            supervision_loss=model.supervision_loss,
-            supervision_weight=model.weight,
-            solver="mu",
-            init=start,
-            max_iter=1,
-            tol=0,
-            random_state=seed,
-            n_threads=1,
-        )
+        given: dict[str, Any] = {"n_components": RANK, "loss": model.loss}
+        given |= {"supervision_loss": model.supervision_loss, "supervision_weight": model.weight}
+        given |= {"solver": "mu", "init": start, "max_iter": 1, "tol": 0, "random_state": seed}
+        given |= {"n_threads": 1}
+        result = sf.factorize(X, Y, **given)
         start = (result.S, result.A, result.B)
         values += [value for _, value in result.objective[bool(values) :]]
         if update > protocol.reference and (

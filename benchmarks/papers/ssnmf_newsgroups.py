@@ -67,7 +67,6 @@ def clustering(part: Part, S: Array, S_held: Array) -> dict[str, float]:
 
 
 def measure(options: Options, trial: int) -> Record:
-    """Return accuracies by reading and method, updates by protocol and model, scores by method."""
     part = split(options.quick, trial)[1]
     found: Record = {"accuracy": {reading: {} for reading in READINGS}, "P": {}}
     found["updates"] = {name: {} for name in PROTOCOLS}
@@ -102,7 +101,6 @@ def measure(options: Options, trial: int) -> Record:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return Table 4, the updates before the tolerance stops the fits, and Table 8."""
     accuracies, updates, scores = [], [], []
     for name, paper in PAPER_ACCURACY.items():
         accuracies.append([name, paper])
@@ -127,7 +125,6 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def draw(records: list[Record], stem: Path) -> None:
-    """Draw Figure 2: B of the (D, F) fit of median accuracy, every topic's column summing to 1."""
     from matplotlib.figure import Figure
 
     accuracies = [record["accuracy"][AS_PROGRAM]["(D, F)"] for record in records]

@@ -108,12 +108,10 @@ def choose(part: Part, found: dict[Setting, list[Array]], kind: str) -> tuple[Se
 
 
 def score(method: Any, part: Part) -> float:
-    """Fit, and return the accuracy on the held-out documents."""
     return float(method.fit(part.X, part.classes).score(part.X_held, part.classes_held))
 
 
 def measure(options: Options, trial: int) -> Record:
-    """Return validation and test accuracy of all methods on one split."""
     seed, members = FIRST_SPLIT + trial, options.members
     choice, test = split(options.quick, seed)
     results: dict[str, dict[str, Any]] = {}
@@ -146,7 +144,6 @@ def measure(options: Options, trial: int) -> Record:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return means, and how far ours is above the others on the same splits."""
     trials = [record["results"] for record in records]
 
     def above(name: str) -> list[float]:

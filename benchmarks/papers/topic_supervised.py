@@ -48,7 +48,6 @@ class Stories(NamedTuple):
 
 @cache
 def reuters_stories() -> Stories:
-    """Return the stories of the 90 topics, from $SSNMF_FAST_DATA."""
     stories = read_lines("reuters21578.jsonl.gz")
     names = sorted(_topics_of(stories, "train") & _topics_of(stories, "test"))
     texts, topics = [], []
@@ -95,7 +94,6 @@ def _stories(texts: list[str], topics: Array, names: list[str]) -> Stories:
 
 
 def labeled_rows(stories: Stories, rate: float, draw: int) -> Array:
-    """Return which stories a draw labels: a share `rate` of them."""
     n = len(stories.topics)
     rng = np.random.default_rng([2017, draw, round(1e4 * rate)])
     labeled = np.zeros(n, dtype=bool)
@@ -160,7 +158,6 @@ def stories_of(quick: bool) -> Stories:
 
 
 def cases(options: Options) -> Iterator[tuple[Any, ...]]:
-    """Yield draw by draw, a method's rates together."""
     for draw, method, rate in product(range(options.draws), options.methods, options.rates):
         if method != LDA or draw < options.lda_draws:
             yield method, rate, draw
@@ -175,7 +172,6 @@ def unsupervised(quick: bool, method: str, draw: int) -> tuple[Array, int, float
 
 
 def judge(S: Array, truth: Array) -> dict[str, list[float]]:
-    """Return similarity score and number of resolved topics, by scale."""
     present = truth[:, truth.any(axis=0)]
     matched = {scale: sf.metrics.match_topics(S, present, normalize=scale) for scale in SCALES}
     return {scale: [found.score, found.n_resolved] for scale, found in matched.items()}
@@ -231,7 +227,6 @@ def margins(records: list[Record], where: str) -> str:
 
 
 def scales(records: list[Record]) -> str:
-    """Return how scores and resolved topics depend on the scale of S."""
     rows = []
     for method, own in grouped(records, "method").items():
         means = [np.mean([r[w][s] for r in own], axis=0) for w in TITLES for s in SCALES]
@@ -240,7 +235,6 @@ def scales(records: list[Record]) -> str:
 
 
 def fits(records: list[Record]) -> str:
-    """Return what the fits took, and how well topics match the component of their own name."""
     rows = []
     for method, own in grouped(records, "method").items():
         row = [method, f"{np.median([r['iterations'] for r in own]):g}"]

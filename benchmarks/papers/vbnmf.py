@@ -73,7 +73,6 @@ class Documents(NamedTuple):
 
 @cache
 def newsgroup_documents() -> Documents:
-    """Return the 11,314 training and the 7,532 test documents."""
     posts = read_lines(NEWSGROUPS)
     counts = _counts(post["text"].partition("\n\n")[2] for post in posts)
     groups = np.array([post["label"] for post in posts])
@@ -113,7 +112,6 @@ def _weighted(counts: Any, weights: Array) -> Any:
 
 
 def _counts(texts: Iterable[str]) -> Any:
-    """Return the counts (csr) of all words but the stop words."""
     vectorizer = CountVectorizer(token_pattern="[a-z]+", stop_words=stop_words(), dtype=np.float64)
     return vectorizer.fit_transform(texts)
 
@@ -127,7 +125,6 @@ COUNT_SCALE = 2.0
 
 
 def cases(options: Options) -> Iterator[tuple[Any, ...]]:
-    """Yield method, rank, shape and start, so that all settings soon have one."""
     for rank in sorted({*options.ranks, options.pca_rank}):
         yield PCA, rank, 0.0, 0
     for start, rank in product(range(options.restarts), options.ranks):
@@ -182,7 +179,6 @@ def cell(records: list[Record], measure: str) -> str:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return Table 1 (every method at the setting of its single best micro accuracy), and all."""
     settings = grouped(records, "method", "rank", "shape")
     rows = [
         {
@@ -224,7 +220,6 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def new_axes(columns: int) -> tuple[Any, Any]:
-    """Return a figure and its axes, side by side."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.6 * columns, 3.6), layout="constrained")
@@ -232,7 +227,6 @@ def new_axes(columns: int) -> tuple[Any, Any]:
 
 
 def draw(records: list[Record], stem: Path) -> None:
-    """Draw Figures 3, 6 and 7, if there are supervised fits."""
     fits = [record for record in records if record["method"] == SUPERVISED]
     if not fits:
         return

@@ -76,7 +76,6 @@ class Case:
         return [self.best * (1 + share) for share in WITHIN]
 
     def finish(self) -> None:
-        """Put the traces in the order of the fits, and let go of these."""
         self.traces = {label: without_noise(self.traces[label]) for label in self.fits}
         self.fits = {}
 

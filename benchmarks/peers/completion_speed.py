@@ -56,7 +56,6 @@ RANK_OF_SVD = 20
 
 
 def holes(n: int) -> tuple[Array, Array]:
-    """Return a product of Gaussian factors, and it with 70 % NaN."""
     rng = np.random.default_rng(0)
     M = rng.standard_normal((n, RANK)) @ rng.standard_normal((RANK, n))
     return M, np.where(rng.random((n, n)) < 0.3, M, np.nan)
@@ -197,7 +196,6 @@ def fit_large(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def large(jobs: Any, n: int, observed: int, threads: int) -> list[Record]:
-    """Run jobs, each in a fresh process, for the sake of its peak."""
     records = []
     size = {"n": n, "observed": observed}
     for title, iterations, settings in jobs:
@@ -222,7 +220,6 @@ TABLE_LARGE: dict[str, Any] = {
 
 
 def pass_alone(quick: bool, threads: int) -> list[Record]:
-    """Time the pass over all entries, and a matrix product, in GFLOP/s."""
     n = 2000 if quick else 10_000
     rng = np.random.default_rng(0)
     F, G, H = (rng.standard_normal((n, PADDED)) for _ in range(3))
@@ -255,7 +252,6 @@ TABLE_PASS = {
 
 
 def solvers(X: Any, threads: int) -> dict[str, Callable[[], Array]]:
-    """Return functions that give the singular values, by title."""
     fixed = {"random_state": 0}
     ours = partial(sf.linalg.randomized_svd, X, RANK_OF_SVD, n_threads=threads, **fixed)
     theirs = partial(randomized_svd, X, RANK_OF_SVD, **fixed)

@@ -85,13 +85,11 @@ def all_fits(problem: Problem, packages: list[Process], solvers: list[str]) -> d
 
 
 def rotated(labels: list[str], turn: int) -> list[str]:
-    """Nobody is always first, nor always after the same solver's heat."""
     turn %= len(labels)
     return labels[turn:] + labels[:turn]
 
 
 def measure(case: Case, turn: int, options: Options) -> None:
-    """Trace every solver, then time again, turn by turn, the fits that decide the figures."""
     objective = case.problem.objective
 
     def each(labels: list[str], job: Callable[[str], None]) -> None:
@@ -163,7 +161,6 @@ def many_starts(problem: Problem, packages: list[Process], options: Options) -> 
 
 
 def results_of(done: list[Case], options: Options) -> dict[str, Any]:
-    """Return all results, for a file."""
     return {
         "threads": options.threads,
         "cap": options.cap,

@@ -29,7 +29,6 @@ PUBLISHED = {
 
 
 def log_likelihood(X: Any, S: Any, A: Any) -> float:
-    """Return the Poisson log-likelihood of the counts, with the factorials."""
     best = np.sum(X.data * np.log(X.data) - X.data - gammaln(X.data + 1))
     return float(best - sf.extend.objective(X, S, A, loss=LOSS))
 
@@ -71,7 +70,6 @@ def measure(X: Any, options: Options) -> list[dict[str, Any]]:
 
 
 def table(records: list[dict[str, Any]]) -> str:
-    """Return the fits and the published figures, the most likely first."""
     rows = [
         (
             r["log_likelihood"],

@@ -100,7 +100,6 @@ def numpy_soft_impute(X: Array, shrinkage: float | None, max_rank: int | None) -
 
 
 def _shrunk(X: Array, shrinkage: float, max_rank: int | None) -> Array:
-    """Soft-threshold the singular values, all of them or the leading ones."""
     if max_rank is None:
         U, singular, Vt = np.linalg.svd(X, full_matrices=False)
     else:
@@ -113,7 +112,6 @@ def _shrunk(X: Array, shrinkage: float, max_rank: int | None) -> Array:
 
 
 def tables(quick: bool) -> dict[str, Array]:
-    """Return complete tables, those of scikit-learn and others that are drawn."""
     rng = np.random.default_rng(0)
     planted = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 12))
     skewed = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 8))
@@ -139,7 +137,6 @@ def tables(quick: bool) -> dict[str, Array]:
 
 
 def scaled_neighbors(X: Array) -> Array:
-    """Fill by KNNImputer, on standardized columns."""
     means, deviations = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
     deviations[deviations == 0] = 1.0
     filled: Array = KNNImputer().fit_transform((X - means) / deviations) * deviations + means
@@ -160,7 +157,6 @@ def imputers() -> dict[str, Impute]:
 
 
 def measure(options: Options, table: str, share: float, seed: int) -> Record:
-    """Return the errors of all imputers, and the seconds of ours."""
     X = tables(options.quick)[table]
     hidden = np.random.default_rng(seed).random(X.shape) < share
     errors, took = {}, 0.0

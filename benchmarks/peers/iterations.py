@@ -175,7 +175,6 @@ def tsnmf_cases(X: Any, Y: Any, options: Options) -> list[Case]:
 
 
 def with_memory(memory: str, options: Options) -> list[Record]:
-    """Return the results for scikit-learn, in a fresh process."""
     given = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     order = command("iterations", "--peers", "sklearn", "--memory", memory)
     order += ["--quick"] * options.quick

@@ -241,14 +241,9 @@ def topica(given: Given) -> Runners:
     loss = {F: "frobenius", D: "kl"}[given.loss]
 
     def own_start(k: int, init: Factors, seed: int) -> Any:
-        model = package.NMF(
-            given.rank,
-            beta_loss=loss,
-            init="random",
-            weighting="count",
-            convergence_tol=0.0,
-            seed=seed,
-        )
+        settings: dict[str, Any] = {"beta_loss": loss, "init": "random", "weighting": "count"}
+        settings |= {"convergence_tol": 0.0, "seed": seed}
+        model = package.NMF(given.rank, **settings)
         model.fit(corpus, iters=k, num_threads=given.threads)
         return model
 
@@ -261,16 +256,9 @@ def topica(given: Given) -> Runners:
         return shares * np.reshape(np.asarray(above).ravel() / below, (-1, 1)), topics
 
     def guided(k: int, init: Factors, seed: int) -> Any:
-        model = package.GuidedNMF(
-            given.rank,
-            {"any": [words[0]]},
-            guidance=0.0,
-            init="none",
-            init_a=init[0],
-            init_s=init[1],
-            init_b=np.ones((1, given.rank)),
-            weighting="count",
-        )
+        arguments: dict[str, Any] = {"guidance": 0.0, "init": "none", "init_a": init[0]}
+        arguments |= {"init_s": init[1], "init_b": np.ones((1, given.rank)), "weighting": "count"}
+        model = package.GuidedNMF(given.rank, {"any": [words[0]]}, **arguments)
         model.fit(corpus, iters=k, num_threads=given.threads)
         return model
 

@@ -27,7 +27,6 @@ SOLVERS = {"relaxed mm": ("auto", 0.0), "auto": ("auto", 1e-4), "hals": ("hals",
 
 
 def follow(X: Any, init: Any, name: str, seconds: float) -> list[Any]:
-    """Return (seconds, loss) of every tenth iteration."""
     solver, slow = SOLVERS[name]
     points: list[Any] = []
 
@@ -43,7 +42,6 @@ def follow(X: Any, init: Any, name: str, seconds: float) -> list[Any]:
 
 
 def measure(options: Options, data: str, rank: int, seed: int) -> Record:
-    """Follow all solvers from one start, the longer the higher the rank."""
     X = sp.csr_array(DATA_SETS[data](), dtype=np.float64)
     how = {"n_components": rank, "random_state": seed, "init": "least-squares"}
     start = sf.factorize(X, max_iter=0, **how, **LOSS)

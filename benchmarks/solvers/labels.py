@@ -29,17 +29,12 @@ def measure(options: Options, model: str, iterations: int, solver: str, split: i
     order = np.random.default_rng(split).permutation(len(X))[:SAMPLES]
     train, test = order[:TRAIN], order[TRAIN:]
     losses = {"loss": LETTERS[model[1]], "supervision_loss": LETTERS[model[3]]}
-    fitted = sf.SSNMFClassifier(
-        n_components=15,
-        supervision_weight="balanced",
-        init="random",
-        readout="joint",
-        solver=solver,
-        max_iter=iterations,
-        tol=0,
-        random_state=split,
-        **losses,
-    ).fit(X[train], np.where(np.arange(TRAIN) % 2, y[train], -1))
+    given: dict[str, Any] = {"n_components": 15, "supervision_weight": "balanced", "init": "random"}
+    given |= {"readout": "joint", "solver": solver, "max_iter": iterations, "tol": 0}
+    given |= {"random_state": split}
+    fitted = sf.SSNMFClassifier(**given, **losses).fit(
+        X[train], np.where(np.arange(TRAIN) % 2, y[train], -1)
+    )
     return {"accuracy": fitted.score(X[test], y[test]), "objective": fitted.objective_[-1][1]}
 
 

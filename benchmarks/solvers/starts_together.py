@@ -54,7 +54,6 @@ def least(repeats: int, function: Any, *arguments: Any) -> float:
 
 
 def passes(X: Any, ranks: Sequence[int], repeats: int) -> list[list[str]]:
-    """Time the two passes of an iteration, for each start."""
     rng, table = np.random.default_rng(0), []
     for dtype in (np.float64, np.float32):
         rows = SparseEntries(X.astype(dtype))
