@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import load_average
+from common import load_average, panels
 from records import Options, markdown, say
 from scale import peak_memory, skewed
 
@@ -172,10 +172,7 @@ def simulated(costs: Costs, rank: int, picture: Path | None) -> list[list[str]]:
 
 
 def draw(curves: dict[int, list[float]], path: Path) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes = figure.subplots()
+    figure, ((axes,),) = panels(6.4, 4.2)
     for rows, seconds in curves.items():
         axes.loglog(WORKERS, seconds, marker="o", markersize=3, label=f"{rows:,} rows")
     axes.set(xlabel="workers with one thread each", ylabel="seconds of an iteration")

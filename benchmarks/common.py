@@ -188,17 +188,28 @@ def start(X: Any, k: int, rank: int, seed: int = 0) -> tuple[Array, Array, Array
     return S.astype(X.dtype), A.astype(X.dtype), B.astype(X.dtype)
 
 
-def seconds(function: Callable[[], Any]) -> float:
-    """Return the seconds that one call takes, with the garbage collector off."""
+def timed(function: Callable[..., Any], *arguments: Any, **more: Any) -> tuple[Any, float]:
+    """Return the result of one call and its seconds, with the garbage collector off."""
     collecting = gc.isenabled()
     gc.disable()
     try:
         begin = perf_counter()
-        function()
-        return perf_counter() - begin
+        return function(*arguments, **more), perf_counter() - begin
     finally:
         if collecting:
             gc.enable()
+
+
+def seconds(function: Callable[[], Any]) -> float:
+    return timed(function)[1]
+
+
+def panels(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
+    """Return a figure of that size in inches, and its axes as an array."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def best(function: Callable[[], Any], budget: float = 0.3, at_least: int = 3) -> float:

@@ -7,13 +7,12 @@ splits and draws each; only these labels are used for any choice.
 from __future__ import annotations
 
 import json
-import time
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Array
+from common import Array, panels, timed
 from labeled_sets import ALL_SETS, CLOSE_SETS, IMAGE_SETS, SEVERAL_SETS, TEXT_SETS, labeled, split
 from records import Options, Question, Record, grouped, markdown
 from sklearn.metrics import f1_score
@@ -37,9 +36,7 @@ def ours(data: Any, known: Array, draw: int, parameters: dict[str, Any]) -> dict
     """Return the accuracy (or F scores) of the classifier, its interval and its seconds."""
     y = data.y.astype(float)
     y[~known] = np.nan
-    begin = time.perf_counter()
-    model = sf.FewLabelsClassifier(random_state=draw, **parameters).fit(data.X, y)
-    seconds = time.perf_counter() - begin
+    model, seconds = timed(sf.FewLabelsClassifier(random_state=draw, **parameters).fit, data.X, y)
     record: dict[str, Any] = {
         "seconds": seconds,
         "n_components": len(model.components_),
@@ -177,16 +174,13 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def draw_curves(records: list[Record], stem: Path) -> None:
-    from matplotlib.figure import Figure
-
     cells = means(results_of(records), "accuracy")
     sets = [n for n in SINGLE_SETS if any(cell[0] == n for cell in cells)]
     if not sets:
         return
     columns = min(3, len(sets))
     rows = -(-len(sets) // columns)
-    figure = Figure(figsize=(3.6 * columns, 3.1 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
+    figure, axes = panels(3.6 * columns, 3.1 * rows, rows, columns)
     for axis in axes.ravel()[len(sets) :]:
         axis.axis("off")
     methods = methods_of(cells)

@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import product
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import Array, D, read_lines, read_posts, strip
+from common import Array, D, read_lines, read_posts, strip, timed
 from records import Options, Question, Record, grouped, markdown
 from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import NMF, LatentDirichletAllocation
@@ -158,9 +157,7 @@ def data_of(name: str, seed: int) -> tuple[Any, Any, Drawn]:
 def measure(options: Options, name: str, seed: int, method: str) -> Record:
     tfidf, counts, drawn = data_of(name, seed)
     times = np.datetime64("2000-01") + drawn.slices
-    begin = perf_counter()
-    prevalence = METHODS[method](tfidf, counts, times, seed)
-    took = perf_counter() - begin
+    prevalence, took = timed(METHODS[method], tfidf, counts, times, seed)
     values = correlations(drawn.truth, prevalence)
     return {"events": values[N_STEADY:].mean(), "all": values.mean(), "seconds": took}
 

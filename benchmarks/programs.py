@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array
+from common import Array, timed
 from records import Options, Question, Record, say, tabulate
 from scipy.optimize import linear_sum_assignment
 
@@ -176,9 +176,7 @@ def cells_of(rule: Rule, draw: int) -> Cells:
 def measure(options: Options, rule: tuple[Any, ...], draw: int, method: str) -> Record:
     cells = cells_of(Rule(*rule), draw)
     settings = {"loss": "kullback-leibler", "n_threads": options.threads, "random_state": draw}
-    begin = time.perf_counter()
-    A = METHODS[method](cells, settings)
-    elapsed = time.perf_counter() - begin
+    A, elapsed = timed(METHODS[method], cells, settings)
     alike, k = cosines(A, cells.programs), len(cells.seeds)
     given, free = np.diag(alike)[:k], alike[k:, k:]
     free = free[linear_sum_assignment(free, maximize=True)]

@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from common import Array
+from common import Array, panels
 from labeled_sets import IMAGE_SETS, TEXT_SETS, split
 from records import Options, Question, Record, grouped, markdown
 
@@ -110,11 +110,8 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def draw_curves(records: list[Record], stem: Path) -> None:
-    from matplotlib.figure import Figure
-
     names = list(grouped(records, "data"))
-    figure = Figure(figsize=(3.6 * len(names), 3.3), layout="constrained")
-    axes = figure.subplots(1, len(names), squeeze=False)[0]
+    figure, (axes,) = panels(3.6 * len(names), 3.3, 1, len(names))
     for axis, name in zip(axes, names, strict=True):
         for (place, who), (first, line) in product(
             enumerate(WHO), zip(FIRST, ("-", "--"), strict=True)

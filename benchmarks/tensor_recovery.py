@@ -21,11 +21,10 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Iterator
 from itertools import product
-from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import Array, D
+from common import Array, D, timed
 from records import Options, Question, Record, grouped, markdown, say
 
 import ssnmf_fast as sf
@@ -176,9 +175,7 @@ def cases(options: Options) -> Iterator[tuple[Any, ...]]:
 
 def measure(options: Options, method: str, noise: str, shape: str, rank: int, seed: int) -> Record:
     X, truth = draw(noise, SHAPES[shape], rank, seed)
-    begin = perf_counter()
-    found = METHODS[method](X, rank, seed)
-    took = perf_counter() - begin
+    found, took = timed(METHODS[method], X, rank, seed)
     score = sf.metrics.factor_match_score(found, truth, consider_weights=False)
     filled = len(X[1]) / float(np.prod(X[2]))
     return {"score": score, "seconds": took, "filled": filled, "form": form_of(seed)}

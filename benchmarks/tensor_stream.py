@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import D, F, read_lines
+from common import D, F, read_lines, timed
 from records import Options, Question, Record, tabulate
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
@@ -155,9 +155,7 @@ def measure(options: Options, name: str, seed: int, factor: float) -> Record:
     case = CASE(name, seed)
     X = tensor(case.slices)
     settings: dict[str, Any] = {"loss": case.loss, "random_state": seed, "n_threads": 1}
-    begin = perf_counter()
-    batch = sf.factorize_tensor(X, n_components=case.rank, **settings)
-    of_batch = perf_counter() - begin
+    batch, of_batch = timed(sf.factorize_tensor, X, n_components=case.rank, **settings)
     single = sf.factorize_tensor(X, n_components=1, **settings).objective[-1][1]
     begin = perf_counter()
     model, _ = streamed(case, seed, factor, traced=False)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from common import panels
 from records import Options, markdown, say
 from scale import plain_fit, skewed
 
@@ -196,10 +197,7 @@ def cases(quick: bool) -> dict[str, tuple[Any, str]]:
 
 
 def picture(path: str, curves: dict[str, list[float]]) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
+    figure, ((axes,),) = panels(6, 4)
     axes.plot(THREADS, THREADS, color="0.7", linestyle=":", label="as many times as threads")
     for name, values in curves.items():
         axes.plot(THREADS, values, marker="o", label=name)

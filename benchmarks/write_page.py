@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from cases import OURS, WITHIN, Point, first_within, readable, time_cell
 from common import ROOT, load_average
 from count_likelihood import PUBLISHED
-from few_labels import amount_name
+from few_labels import amount_name, means, methods_of, results_of
 from records import Options, Record, markdown, read_records, say
 from run import command
 
@@ -205,27 +205,20 @@ def completion(found: list[Record]) -> tuple[str, list[Loss]]:
 
 
 def labels(records: list[Record]) -> tuple[str, list[Loss]]:
-    values: dict[tuple[str, float], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        for result in record["results"]:
-            if "accuracy" in result:
-                cell = values[record["data"], record["amount"]]
-                cell[result["method"]].append(100 * result["accuracy"])
-    own = "FewLabelsClassifier()"
-    methods = [own, *dict.fromkeys(m for by in values.values() for m in by if m != own)]
+    found = means(results_of(records), "accuracy")
+    own, *others = methods = methods_of(found)
     rows, lost = [], []
-    for (data, amount), by in sorted(values.items()):
-        means = {m: sum(v) / len(v) for m, v in by.items()}
+    for (data, amount), by in sorted(found.items()):
         where = f"{data}, {amount_name(amount)} labeled"
-        cells = [f"{means[m]:.1f}" if m in means else "" for m in methods]
-        order = [-means[m] if m in means else float("inf") for m in methods]
+        cells = [f"{by[m]:.1f}" if m in by else "" for m in methods]
+        order = [-by[m] if m in by else float("inf") for m in methods]
         rows.append([where, *best_in_bold(cells, order)])
         lost += [
-            (f"accuracy, {where}", m, f"{means[own]:.1f} %", f"{means[m]:.1f} %")
-            for m in methods[1:]
-            if m in means and means[m] > means[own] + 0.5
+            (f"accuracy, {where}", m, f"{by[own]:.1f} %", f"{by[m]:.1f} %")
+            for m in others
+            if m in by and by[m] > by[own] + 0.5
         ]
-    draws = max((len(v) for by in values.values() for v in by.values()), default=0)
+    draws = len({record["draw"] for record in records})
     text = (
         f"Accuracy on test samples in percent, mean of {several(draws, 'draw')} of the labels; "
         "every choice of settings, ours and theirs, from these labels alone. More data: [few "
@@ -269,7 +262,10 @@ def machine() -> dict[str, Any]:
     if cpuinfo.exists():
         lines = [x for x in cpuinfo.read_text().splitlines() if x.startswith("model name")]
         processor = lines[0].partition(":")[2].strip() if lines else processor
-    found = {each.metadata["Name"]: each.version for each in importlib.metadata.distributions()}
+    found = {
+        each.metadata["Name"].lower().replace("_", "-"): each.version
+        for each in importlib.metadata.distributions()
+    }
     return {
         "processor": processor,
         "cores": os.cpu_count(),
@@ -279,7 +275,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def results_of(part: Part, folder: Path) -> Path | None:
+def file_of(part: Part, folder: Path) -> Path | None:
     """Return the file of the results of a part, None where there is none."""
     return next((folder / part.script).glob(f"{part.script}*.json*"), None)
 
@@ -301,7 +297,7 @@ def measure(part: Part, folder: Path, options: Options) -> None:
 def page(folder: Path) -> str:
     sections, lost, machines = [], [], []
     for part in PARTS:
-        path = results_of(part, folder)
+        path = file_of(part, folder)
         if path is None:
             continue
         facts = json.loads((folder / f"{part.title}.json").read_text(encoding="utf-8"))

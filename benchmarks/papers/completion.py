@@ -23,7 +23,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import Array
+from common import Array, panels
 from records import Options, Question, Record, grouped, markdown
 
 import ssnmf_fast as sf
@@ -240,15 +240,12 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def draw(records: list[Record], stem: Path) -> None:
-    from matplotlib.figure import Figure
-
     for name, own in grouped(records, "figure").items():
         results, experiment = Results(own), EXPERIMENTS[name]
         rivals = ((STRUCTURED, experiment.rival), (AUTO, STRUCTURED))
         pairs = [pair for pair in rivals if set(pair) <= set(results.methods)]
         columns = max(len(results.methods), 2 * len(pairs))
-        figure = Figure(figsize=(3.6 * columns, 6.8), layout="constrained")
-        axes = figure.subplots(2, columns, squeeze=False)
+        figure, axes = panels(3.6 * columns, 6.8, 2, columns)
         errors = {m: np.mean(results.of(m), axis=0) for m in results.methods}
         known = np.concatenate([grid[np.isfinite(grid)] for grid in errors.values()])
         high = max(float(known.max(initial=1e-12)), 1e-12)

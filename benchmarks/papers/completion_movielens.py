@@ -63,6 +63,7 @@ class Ratings(NamedTuple):
 Predict = Callable[[Ratings], Array]  # the places of ratings -> predictions
 
 
+@cache
 def movielens() -> Ratings:
     data = np.load(data_file("movielens100k.npz"))
     users, items = data["user"].astype(np.int64), data["item"].astype(np.int64)
@@ -70,6 +71,7 @@ def movielens() -> Ratings:
     return Ratings(users, items, data["rating"].astype(np.float64), shape)
 
 
+@cache
 def made_up() -> Ratings:
     rng = np.random.default_rng(0)
     n, m, count = 120, 150, 4000
@@ -180,13 +182,10 @@ def models(everything: bool) -> dict[str, Model]:
     return found
 
 
-@cache
-def ratings_of(quick: bool) -> Ratings:
-    return made_up() if quick else movielens()
-
-
 def measure(options: Options, split: int, model: str) -> Record:
-    train, test = ratings_of(options.quick).divided(0.8, np.random.default_rng(split))
+    train, test = (made_up() if options.quick else movielens()).divided(
+        0.8, np.random.default_rng(split)
+    )
     begin = perf_counter()
     predict, chosen = models(True)[model](train, split, options.threads)
     predicted = predict(test)

@@ -52,6 +52,7 @@ class Part(NamedTuple):
         return np.eye(len(CLASSES))[self.classes]
 
 
+@cache
 def newsgroup_documents() -> Documents:
     index = {group: i for i, group in enumerate(SUBGROUPS)}
     kept = [(text, index[group]) for text, group in read_posts() if group in index]
@@ -59,6 +60,7 @@ def newsgroup_documents() -> Documents:
     return Documents(texts, np.array([group for _, group in kept]))
 
 
+@cache
 def random_documents(per_subgroup: int = 40, words: int = 40, seed: int = 0) -> Documents:
     """Return texts of made-up words, a third of them from the text's own subgroup."""
     rng = np.random.default_rng(seed)
@@ -71,14 +73,9 @@ def random_documents(per_subgroup: int = 40, words: int = 40, seed: int = 0) -> 
     return Documents(np.array(texts, dtype=object), subgroups)
 
 
-@cache
-def documents_of(quick: bool) -> Documents:
-    return random_documents() if quick else newsgroup_documents()
-
-
 def split(quick: bool, seed: int) -> tuple[Part, Part]:
     """Draw the balanced subset, cut it into train, validation and test; return two parts."""
-    documents = documents_of(quick)
+    documents = random_documents() if quick else newsgroup_documents()
     rng = np.random.default_rng(seed)
     classes = CLASS_OF_SUBGROUP[documents.subgroups]
     size = min(PER_CLASS, int(np.bincount(classes).min()))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Array, D, F
+from common import Array, D, F, panels
 from records import Options, Question, Record, markdown, mean_and_deviation
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import MultinomialNB
@@ -125,13 +125,10 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def draw(records: list[Record], stem: Path) -> None:
-    from matplotlib.figure import Figure
-
     accuracies = [record["accuracy"][AS_PROGRAM]["(D, F)"] for record in records]
     median = int(np.argsort(accuracies)[len(accuracies) // 2])
     B = np.array(records[median]["B"]).T
-    figure = Figure(figsize=(8, 2.4), layout="constrained")
-    axes = figure.subplots()
+    figure, ((axes,),) = panels(8, 2.4)
     image = axes.imshow(B / B.sum(axis=0), aspect="auto", cmap="viridis", vmin=0)
     axes.set_xticks(range(RANK), [str(topic + 1) for topic in range(RANK)])
     axes.set_yticks(range(len(CLASSES)), list(CLASSES))

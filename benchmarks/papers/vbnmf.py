@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import NEWSGROUPS, Array, read_lines, stop_words
+from common import NEWSGROUPS, Array, panels, read_lines, stop_words
 from records import Options, Question, Record, grouped, tabulate
 from sklearn.decomposition import PCA as PrincipalComponents
 from sklearn.feature_extraction.text import CountVectorizer
@@ -219,24 +219,17 @@ def report(records: list[Record], options: Options) -> str:
     return "\n\n".join(parts)
 
 
-def new_axes(columns: int) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.6 * columns, 3.6), layout="constrained")
-    return figure, figure.subplots(1, columns, squeeze=False)[0]
-
-
 def draw(records: list[Record], stem: Path) -> None:
     fits = [record for record in records if record["method"] == SUPERVISED]
     if not fits:
         return
     micro, sparsity = "micro accuracy", "inter-label sparsity"
-    figure, (place,) = new_axes(1)
+    figure, ((place,),) = panels(4.6, 3.6)
     curves(place, records, SUPERVISED, "micro")
     place.set(xlabel="rate_shape", ylabel=micro)
     figure.savefig(stem.with_name(f"{stem.name}-figure-3.png"), dpi=130)
 
-    figure, (place,) = new_axes(1)  # a point for every supervised fit
+    figure, ((place,),) = panels(4.6, 3.6)  # a point for every supervised fit
     for rank in sorted({record["rank"] for record in fits}):
         points = [(r["inter_label"], r["micro"]) for r in fits if r["rank"] == rank]
         place.scatter(*zip(*points, strict=True), s=14, label=f"rank {rank}")
@@ -244,7 +237,7 @@ def draw(records: list[Record], stem: Path) -> None:
     place.legend()
     figure.savefig(stem.with_name(f"{stem.name}-figure-6.png"), dpi=130)
 
-    figure, axes = new_axes(2)
+    figure, (axes,) = panels(9.2, 3.6, 1, 2)
     names = {UNSUPERVISED: "S_shape", SUPERVISED: "rate_shape"}
     for place, (method, name) in zip(axes, names.items(), strict=True):
         curves(place, records, method, "inter_label")

@@ -12,7 +12,7 @@ from statistics import geometric_mean, median
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import seconds
+from common import panels, timed
 from problems import F, Problem
 from records import markdown
 
@@ -70,7 +70,7 @@ class Case:
 
     @property
     def best(self) -> float:
-        return lowest(self.traces)
+        return min(point.loss for points in self.traces.values() for point in points)
 
     def goals(self) -> list[float]:
         return [self.best * (1 + share) for share in WITHIN]
@@ -85,9 +85,7 @@ class Case:
 
 def point(fit: Callable[[int], Any], loss_of: Callable[[Any], float], k: int) -> Point:
     """Time a fit of k iterations; its loss is outside of the clock."""
-    results: list[Any] = []
-    took = seconds(lambda: results.append(fit(k)))
-    result = results[0]
+    result, took = timed(fit, k)
     if isinstance(result, Timed):
         took, result = result
     return Point(k, took, loss_of(result))
@@ -131,10 +129,6 @@ def trace(
 
 def first_within(points: list[Point], goal: float) -> Point | None:
     return next((found for found in points if found.loss <= goal), None)
-
-
-def lowest(traces: dict[str, list[Point]]) -> float:
-    return min(found.loss for points in traces.values() for found in points)
 
 
 def refine(
@@ -228,10 +222,7 @@ def means(cases: list[Case], cap: float) -> str:
 
 def plot(case: Case, folder: Path) -> None:
     """Draw how far above the best loss every trace is, with a line at each share of WITHIN."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 5), layout="constrained")
-    axes = figure.add_subplot()
+    figure, ((axes,),) = panels(9, 5)
     for share in WITHIN:
         axes.axhline(share, color="0.5", linewidth=1, zorder=0)
         at_right = axes.get_yaxis_transform()

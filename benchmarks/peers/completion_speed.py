@@ -23,7 +23,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import Array, Clock, best, blas_threads, dense, seconds
+from common import Array, Clock, best, blas_threads, dense, timed
 from imputers import soft_impute, source
 from records import Options, Question, Record, say, tabulate
 from run import command
@@ -90,25 +90,18 @@ def beside_peers(quick: bool, threads: int) -> list[Record]:
     M, X = holes(200 if quick else 1000)
     records: list[Record] = []
     for method in ("auto", "sirls", "irls", "structured-sirls"):
-        fits: list[Any] = []
-
-        def fit(method: str = method, fits: list[Any] = fits) -> None:
-            fits.append(
-                sf.complete(X, n_components=RANK, method=method, random_state=0, n_threads=threads)
-            )
-
-        took = min(seconds(fit) for _ in range(2))
-        own = {"solver": f"ours, {method}", "seconds": took, "iterations": fits[-1].n_iter}
-        records.append(own | {"error": error(fits[-1].to_dense(), M, X)})
+        given: Any = {"n_components": RANK, "method": method, "n_threads": threads}
+        runs = [timed(sf.complete, X, random_state=0, **given) for _ in range(2)]
+        fit, took = runs[-1][0], min(each for _, each in runs)
+        own = {"solver": f"ours, {method}", "seconds": took, "iterations": fit.n_iter}
+        records.append(own | {"error": error(fit.to_dense(), M, X)})
         say(f"  {records[-1]}")
         if method in ("sirls", "structured-sirls"):
-            records.append(reference(method, M, X, fits[-1].n_iter))
+            records.append(reference(method, M, X, fit.n_iter))
             records[-1]["times"] = records[-1]["seconds"] / took
             say(f"  {records[-1]}")
     for title, rank in (("full SVD", None), ("SVD of rank 20", 20)):
-        begin = perf_counter()
-        found = soft_impute(None, rank)(X)
-        took = perf_counter() - begin
+        found, took = timed(soft_impute(None, rank), X)
         records.append({"solver": f"SoftImpute ({source()}), {title}", "seconds": took})
         records[-1] |= {"error": error(found, M, X), "times": took / records[0]["seconds"]}
     return records
@@ -195,9 +188,9 @@ def fit_large(job: dict[str, Any]) -> dict[str, Any]:
     return many | {"per_iteration": took / (many["max_iter"] - few["max_iter"])}
 
 
-def large(jobs: Any, n: int, observed: int, threads: int) -> list[Record]:
+def large(jobs: Any, n: int, observed: int, quick: bool, threads: int) -> list[Record]:
     records = []
-    size = {"n": n, "observed": observed}
+    size = {"n": 1000, "observed": 100_000} if quick else {"n": n, "observed": observed}
     for title, iterations, settings in jobs:
         job = {**size, "rank": RANK, "threads": threads, "iterations": iterations}
         order = command("completion_speed", "--one", json.dumps({**job, "settings": settings}))
@@ -281,10 +274,9 @@ def singular_values(quick: bool, threads: int) -> list[Record]:
     for name, X in matrices.items():
         exact, first = truth(X), len(records)
         for title, solve in solvers(X, threads).items():
-            found: list[Array] = []
-            rounds = range(1 if quick else 3)
-            took = min(seconds(lambda s=solve, f=found: f.append(s())) for _ in rounds)
-            error = float(np.max(np.abs(found[-1] - exact) / exact))
+            runs = [timed(solve) for _ in range(1 if quick else 3)]
+            took = min(each for _, each in runs)
+            error = float(np.max(np.abs(runs[-1][0] - exact) / exact))
             record = {"matrix": f"{name}, {X.shape[0]} x {X.shape[1]}", "solver": title}
             records.append(record | {"seconds": took, "error": error})
             records[-1]["times"] = took / records[first]["seconds"]  # our default is the first
@@ -303,20 +295,10 @@ TABLE_SVD = {
 PARTS: dict[str, list[tuple[str, Callable[[bool, int], list[Record]], dict[str, Any]]]] = {
     "a": [("Dense NumPy and SoftImpute", beside_peers, TABLE_A)],
     "b": [
-        (
-            "Large, in fresh processes",
-            lambda q, t: large(LARGE, *((1000, 100_000) if q else (10_000, 1_000_000)), t),
-            TABLE_LARGE,
-        ),
+        ("Large, in fresh processes", partial(large, LARGE, 10_000, 1_000_000), TABLE_LARGE),
         ("Pass over all entries", pass_alone, TABLE_PASS),
     ],
-    "c": [
-        (
-            "Huge, in fresh processes",
-            lambda q, t: large(HUGE, *((3000, 300_000) if q else (100_000, 10_000_000)), t),
-            TABLE_LARGE,
-        )
-    ],
+    "c": [("Huge, in fresh processes", partial(large, HUGE, 100_000, 10_000_000), TABLE_LARGE)],
     "d": [("Randomized SVD", singular_values, TABLE_SVD)],
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import blas_threads, newsgroup_counts, seconds, sklearn_runner, start, zipf_text
+from common import blas_threads, newsgroup_counts, sklearn_runner, start, timed, zipf_text
 from records import Options, markdown, say
 from scipy.special import gammaln
 
@@ -37,10 +37,9 @@ def measure(X: Any, options: Options) -> list[dict[str, Any]]:
     records = []
 
     def add(solver: str, seed: int, iterations: int, fit: Any) -> None:
-        found: list[Any] = []
-        took = seconds(lambda: found.append(fit(iterations)))
+        factors, took = timed(fit, iterations)
         record = {"solver": solver, "seed": seed, "iterations": iterations, "seconds": took}
-        records.append(record | {"log_likelihood": log_likelihood(X, *found[0])})
+        records.append(record | {"log_likelihood": log_likelihood(X, *factors)})
         say(f"  {records[-1]}")
 
     def ours(seed: int, init: Any = "auto") -> Any:

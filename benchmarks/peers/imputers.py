@@ -17,11 +17,11 @@ import importlib
 import sys
 from collections.abc import Callable
 from itertools import product
-from time import perf_counter
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+from common import timed
 from records import Options, Question, Record, grouped, markdown
 from sklearn import datasets
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
@@ -161,9 +161,7 @@ def measure(options: Options, table: str, share: float, seed: int) -> Record:
     hidden = np.random.default_rng(seed).random(X.shape) < share
     errors, took = {}, 0.0
     for imputer, impute in imputers().items():
-        begin = perf_counter()
-        filled = impute(np.where(hidden, np.nan, X))
-        took = perf_counter() - begin  # in the end that of ours
+        filled, took = timed(impute, np.where(hidden, np.nan, X))
         gaps = ((filled - X) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1))[hidden]
         errors[imputer] = float(np.sqrt(np.mean(gaps**2)))
     return {"errors": errors, "seconds": took, "size": " x ".join(map(str, X.shape))}

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, Factors, seconds, sklearn_runner, start
+from common import Array, Factors, sklearn_runner, start, timed
 
 F, D = "frobenius", "kullback-leibler"
 
@@ -292,13 +292,8 @@ def main() -> None:
     for line in sys.stdin:
         label, iterations, seed = line.rstrip("\n").split("\t")
         init = given.start(int(seed))
-        results: list[Any] = []
-
-        def once(label: str = label, k: int = int(iterations), init: Factors = init) -> None:
-            results[:] = [runners[label].fit(k, init, int(seed))]  # noqa: B023
-
-        took = seconds(once)
-        for name, factor in zip("SA", runners[label].factors(results[0]), strict=True):
+        result, took = timed(runners[label].fit, int(iterations), init, int(seed))
+        for name, factor in zip("SA", runners[label].factors(result), strict=True):
             np.save(folder / f"{name}.npy", np.ascontiguousarray(factor, dtype=np.float64))
         print(took, file=answers, flush=True)
 
