@@ -53,16 +53,15 @@ class Problem:
     def complaints(self, results: Results, may_rise: bool = False) -> list[str]:
         """Complain of factors that are not what they are known to be, and of the objective."""
         given, found = self.arguments, outside.factors(results, ("S", "A", "B", "C"))
-        for name in ("S", "A"):
-            F, support = results.get(name), given.get(f"{name}_support")
-            fixed = given.get(f"{name}_fixed")
+        for name, known in {"S": "covariates", "A": "fixed_components"}.items():
+            F, support, fixed = results.get(name), given.get(f"{name}_support"), given.get(known)
             if F is None:
                 continue
             moves = np.ones(F.shape, bool)
             if fixed is not None:
                 moves[(..., slice(-fixed.shape[1], None)) if name == "S" else slice(len(fixed))] = 0
                 if not np.array_equal(F[~moves].reshape(fixed.shape), fixed.astype(F.dtype)):
-                    found.append(f"{name} is not {name}_fixed")
+                    found.append(f"{name} is not {known}")
             if support is not None and F[moves & ~support].any():
                 found.append(f"{name} is positive outside of its support")
         found += [f"not verified: {sentence}" for sentence in results.get("differences", [])]
