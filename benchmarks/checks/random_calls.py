@@ -57,7 +57,7 @@ def objective(rng: Any) -> Call:
     found = problem(rng, among=())
     arguments, (n, m), rank = found.arguments, found.dense.shape, found.rank
     shapes = {"S": (n, rank), "A": (rank, m)}
-    shapes |= {"B": (rank, 3)} if "Y" in arguments else {}
+    shapes |= {"B": (rank, 3)} if "y" in arguments else {}
     shapes |= {"C": (rank, 2)} if "feature_labels" in arguments else {}
     factors = {name: rng.random(shape) for name, shape in shapes.items()}
     arguments |= factors

@@ -35,10 +35,10 @@ class Problem:
         rows = {name: fit[name] if name == "S" else fit[name].T for name in "SABC" if name in fit}
         of_labels = given.get("supervision_loss")
         terms = [(1.0, self.dense, self.W, "S", "A", given["loss"])]
-        if given.get("Y") is not None:
-            L = given.get("Y_weights")
-            L = np.ones(given["Y"].shape) if L is None else L
-            terms.append((fit["weight"], given["Y"], L, "S", "B", of_labels))
+        if given.get("y") is not None:
+            L = given.get("y_weights")
+            L = np.ones(given["y"].shape) if L is None else L
+            terms.append((fit["weight"], given["y"], L, "S", "B", of_labels))
         if "feature_labels" in given:
             Z = given["feature_labels"]
             terms.append((fit["feature_weight"], Z, np.ones(Z.shape), "A", "C", of_labels))
@@ -91,10 +91,10 @@ def problem(
     if labels and rng.random() < 0.5:
         Y = (rng.random((n, 3)) < 0.4).astype(dtype) + dtype(of_positive(of_labels))
         Y[rng.random(n) < 0.3] = np.nan
-        arguments |= {"Y": Y, "supervision_loss": of_labels}
+        arguments |= {"y": Y, "supervision_loss": of_labels}
         arguments["supervision_weight"] = [0.0, 1.0, 30.0, "balanced"][rng.integers(4)]
         if rng.random() < 0.2:
-            arguments["Y_weights"] = rng.random((n, 3))
+            arguments["y_weights"] = rng.random((n, 3))
         rows["B"] = 3
     if labels and known and rng.random() < 0.2:
         Z = (rng.random((m, 2)) < 0.4).astype(dtype) + dtype(of_positive(of_labels))
@@ -172,12 +172,12 @@ def settings(rng: Any) -> dict[str, Any]:
 
 def may_rise(given: dict[str, Any]) -> bool:
     """Whether the rule of the papers, with two losses or penalties, may raise the objective."""
-    others = {"Y", "labels", "feature_labels", "penalties"}
+    others = {"y", "feature_labels", "penalties"}
     return given["solver"] == "mu" and bool(others & set(given))
 
 
 def inputs_of(given: dict[str, Any]) -> dict[str, Any]:
-    names = ("Y", "X_weights", "Y_weights", "feature_labels", "penalties", *KNOWN)
+    names = ("y", "X_weights", "y_weights", "feature_labels", "penalties", *KNOWN)
     return {name: given[name] for name in names if given.get(name) is not None}
 
 

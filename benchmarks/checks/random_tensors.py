@@ -103,7 +103,7 @@ def factorize_tensor(rng: Any) -> Call:
         Y[rng.random(shape[mode]) < 0.3] = np.nan
         labels[mode] = Y
     if labels:
-        arguments |= {"labels": labels, "supervision_loss": of_labels}
+        arguments |= {"y": labels, "supervision_loss": of_labels}
         arguments["supervision_weight"] = weight
     penalties: dict[Any, Any] = {}
     if penalized:
@@ -125,7 +125,7 @@ def factorize_tensor(rng: Any) -> Call:
         if penalized:
             last = {name: np.array(F) for name, F in states[-1].factors.items()}
             return results | {name: F if name[0] == "F" else F.T for name, F in last.items()}
-        told = inputs_of(given) | ({"labels": labels} if labels else {})
+        told = inputs_of(given) | ({"y": labels} if labels else {})
         return {**results, "differences": differences(fit, given["tensor"], n_threads, **told)}
 
     def complaints(results: Results) -> list[str]:

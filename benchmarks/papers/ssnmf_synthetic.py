@@ -79,7 +79,7 @@ def distance(X: Array, Y: Array, factors: Factors, experiment: int) -> float:
     S, A, B = factors
     suits = list(MODELS.values())[experiment]
     losses = {"loss": suits.loss, "supervision_loss": suits.supervision_loss}
-    return float(sf.extend.objective(X, S, A, Y=Y, B=B, n_threads=1, **losses))
+    return float(sf.extend.objective(X, S, A, y=Y, B=B, n_threads=1, **losses))
 
 
 @cache

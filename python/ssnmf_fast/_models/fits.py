@@ -128,7 +128,7 @@ class MatrixFits(Fits[Factorization]):
     def __init__(
         self,
         X: Matrix,
-        Y: MatrixLike | None = None,
+        y: MatrixLike | None = None,
         *,
         n_components: int,
         threads: int,
@@ -136,7 +136,7 @@ class MatrixFits(Fits[Factorization]):
         supervision_loss: str | float = "frobenius",
         supervision_weight: Any = 1.0,
         X_weights: WeightsLike = None,
-        Y_weights: WeightsLike = None,
+        y_weights: WeightsLike = None,
         init: object = "auto",
         S_support: npt.ArrayLike | None = None,
         A_support: npt.ArrayLike | None = None,
@@ -147,7 +147,7 @@ class MatrixFits(Fits[Factorization]):
         penalties: PenaltiesLike = None,
     ) -> None:
         rank = check_integer(n_components, "n_components", 1)
-        self.data, self.labels = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
+        self.data, self.labels = terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
         self.weight = check_weight(supervision_weight)
         self.of_features = check_weight(feature_weight, "feature_weight")
         require_weight(self.weight, X.dtype, "supervision_weight")
@@ -176,7 +176,7 @@ class MatrixFits(Fits[Factorization]):
         if self.known.n_given < rank:
             require_scale(self.penalties, pairs)
         settings = {"loss": loss, "supervision_loss": supervision_loss, "init": init}
-        inputs = {"Y": Y, "X_weights": X_weights, "Y_weights": Y_weights, **given}
+        inputs = {"y": y, "X_weights": X_weights, "y_weights": y_weights, **given}
         inputs |= {"feature_labels": feature_labels, "penalties": penalties}
         super().__init__(X, rank, init, threads, settings, inputs)
 
@@ -232,7 +232,7 @@ class TensorFits(Fits[TensorFactorization]):
         threads: int,
         loss: str | float,
         X_weights: WeightsLike,
-        labels: Mapping[int, Any] | None,
+        y: Mapping[int, Any] | None,
         supervision_loss: str | float,
         supervision_weight: float,
         init: object,
@@ -242,7 +242,7 @@ class TensorFits(Fits[TensorFactorization]):
         losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
         weight = check_real(supervision_weight, "supervision_weight")
         require_weight(weight, X.dtype, "supervision_weight")
-        self.related, self.labels = tensor_relations(X, X_weights, labels, losses, weight, threads)
+        self.related, self.labels = tensor_relations(X, X_weights, y, losses, weight, threads)
         self.X_weights = X_weights
         require_memory(rank, X.shape, X.dtype)
         modes = dict(zip(self.related[0].names, range(len(X.shape)), strict=True))
@@ -254,7 +254,7 @@ class TensorFits(Fits[TensorFactorization]):
             "supervision_weight": supervision_weight,
             "init": init,
         }
-        inputs = {"X_weights": X_weights, "labels": labels, "penalties": penalties}
+        inputs = {"X_weights": X_weights, "y": y, "penalties": penalties}
         super().__init__(X, rank, init, threads, settings, inputs)
 
     def _start(self, rng: np.random.Generator) -> dict[str, Array]:

@@ -222,14 +222,14 @@ def _flat(data: Term, A: Array, n: float) -> Array:
 def learn_batch(
     online: Online | None,
     X: Matrix,
-    Y: MatrixLike | None,
+    y: MatrixLike | None,
     *,
     n_components: int,
     loss: str,
     supervision_loss: str = "frobenius",
     supervision_weight: float | str = 1.0,
     X_weights: WeightsLike,
-    Y_weights: WeightsLike,
+    y_weights: WeightsLike,
     init: object,
     random_state: Seed,
     n_threads: int | None,
@@ -251,17 +251,17 @@ def learn_batch(
         online = online.copy()
         X = X.astype(online.factors["A"].dtype, copy=False)
     X = check_data(X, threads)
-    data, labels = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
+    data, labels = terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
     known = Known.of(X.shape, rank, X.dtype, A_support=A_support, fixed_components=fixed_components)
     if penalties:
         raise ValueError("batches take no penalties; leave them out, or fit all samples at once.")
     settings = {"n_components": rank, "loss": loss}
-    if Y is not None:
+    if y is not None:
         settings["supervision_loss"] = supervision_loss
         settings["supervision_weight"] = "balanced" if weight is None else weight
     if online is None:
         rng = check_random_state(random_state)
-        if Y is None and isinstance(init, str):
+        if y is None and isinstance(init, str):
             warn_of_rank(rank, X.shape[1], "the number of features")
         _, A, B = start(init, X, data, labels, rank, rng, known, X_weights)
         online = Online.resume(A, B)

@@ -193,9 +193,7 @@ def complete(
             f"{entries.dtype}; got {short(fill_value)}."
         )
     if rank is not None and rank > min(entries.shape):
-        raise ValueError(
-            f"n_components must be at most min(n, m) = {min(entries.shape)} of M; got {rank}."
-        )
+        raise ValueError(f"n_components must be at most min{entries.shape}, of M; got {rank}.")
     if nonnegative is None:
         nonnegative = chosen.nonnegative and not noisy and bool(entries.data.min() >= 0)
     problem = Problem(
@@ -229,9 +227,12 @@ def solve(
 
 def _solved(method: Method, problem: Problem, observers: list[Any]) -> Fit:
     """The last fit of a method, or the first at which an observer returns True."""
-    noisy = problem.gamma_min is not None and method.by_levels
-    if not noisy and problem.observations.norm == 0:
-        return method._all_zero(problem)
+    noisy, observations = problem.gamma_min is not None and method.by_levels, problem.observations
+    if not noisy and observations.norm == 0:  # all entries are equal to `fill_value`
+        (n, m), dtype = observations.shape, observations.dtype
+        F, G = np.zeros((n, 1), dtype), np.zeros((m, 1), dtype)
+        iterate = np.zeros((n, m), dtype) if method.dense else None
+        return Fit(observations, F, G, np.zeros(1), [], True, iterate=iterate)
     for fit in method._fits(problem):
         if not observers:
             continue
@@ -248,15 +249,12 @@ def _solved(method: Method, problem: Problem, observers: list[Any]) -> Fit:
 def _check_together(method: Method, noisy: bool, given: dict[str, Any]) -> None:
     """Raise ValueError for n_components, gamma_min or init where the method does not use them."""
     kind = type(method).__name__
-    for name, value in given.items():
-        if value is not None and not method.takes_rank:
-            raise ValueError(
-                f"method {kind} determines the rank itself and does not use {name}; leave it out."
-            )
+    unused = [name for name, value in given.items() if value is not None]
+    if unused and not method.takes_rank:
+        raise ValueError(f"method {kind} determines the rank itself and does not use {unused[0]}.")
     if given["gamma_min"] is not None and isinstance(method, MatrixIRLS):
         raise ValueError(
-            "method MatrixIRLS is for exact data and does not use gamma_min; use method='auto', "
-            "IRLS or SIRLS, or leave gamma_min out."
+            "method MatrixIRLS is for exact data and does not use gamma_min; 'auto' and IRLS do."
         )
     if given["gamma_min"] == "validate" and not noisy:
         raise ValueError(
@@ -276,9 +274,9 @@ def check_gamma_min(value: object) -> float | Literal["validate"] | None:
     """Return a smallest gamma, checked."""
     if value is None:
         return None
-    if isinstance(value, str) and value == "validate":
-        return "validate"
     if isinstance(value, str):
+        if value == "validate":
+            return "validate"
         raise ValueError(f"gamma_min must be a number, 'validate' or None; got {short(value)}.")
     number = check_real(value, "gamma_min")
     if number == 0:
@@ -306,9 +304,7 @@ def _start(
     if left.shape[1] != right.shape[0]:
         raise ValueError(f"init has factors of shapes {left.shape} and {right.shape}.")
     if (len(left), right.shape[1]) != shape:
-        raise ValueError(
-            f"init is a {len(left)} x {right.shape[1]} matrix; expected {n} x {m}, that of M."
-        )
+        raise ValueError(f"init is a {len(left)} x {right.shape[1]} matrix, and M {n} x {m}.")
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         raise ValueError("init contains NaN or infinity.")
     Q, R = np.linalg.qr(right.T)

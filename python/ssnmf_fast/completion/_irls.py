@@ -43,19 +43,13 @@ class Schedule:
     max_iter: int = 1000
 
     def gamma_at(self, iteration: int) -> float:
-        """Gamma of iteration 1, 2, ..."""
         return max(self.gamma * self.gamma_decay ** (iteration - 1), self.gamma_floor)
 
     def eps_at(self, iteration: int) -> float:
-        """Epsilon of the weights of missing entries in iteration 1, 2, ..."""
         return max(_EPS_DECAY ** (iteration - 1), self.eps_floor)
 
     def map_at(self, iteration: int, largest: float) -> tuple[float, Shrink]:
-        """Return the step towards sparsity of iteration 1, 2, ... as (scale, elementwise map).
-
-        While no missing entry exceeds `largest`, and largest^2 is far below eps, the map multiplies
-        all of them by one factor: then it is a scale, which needs no pass over all entries.
-        """
+        """Return the step towards sparsity, of entries up to `largest`, as (scale, map)."""
         step, eps = self.sparsity * self.sparsity_decay ** (iteration - 1), self.eps_at(iteration)
         if self.floor == -np.inf:
             pull = step * eps ** (self.q / 2 - 1)

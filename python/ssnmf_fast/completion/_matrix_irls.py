@@ -101,7 +101,6 @@ class TangentSpace:
         return Tangent(core, right, left)
 
     def project(self, X: Operator) -> Tangent:
-        """The tangent part of an operator."""
         U, V = (padded(factor, factor.dtype) for factor in (self.U, self.V))
         return self._part(X.times(V)[:, : self.rank], X.transposed_times(U)[:, : self.rank])
 
@@ -119,10 +118,7 @@ class TangentSpace:
 
 
 def curvature(singular: Array, eps: float, dtype: npt.DTypeLike) -> Tangent:
-    """Return the weights of log-determinant IRLS, relative to that of the complement, 1 / eps^2.
-
-    They are a diagonal: (r, r) for the core, and (r,) for the columns of the other blocks.
-    """
+    """Return the weights of log-determinant IRLS, relative to that of the complement, 1 / eps^2."""
     s = np.maximum(np.asarray(singular, dtype=np.float64), eps * (1 + 1e-9))
     core = eps**2 / np.maximum(np.outer(s, s) - eps**2, 1e-300)
     sides = np.minimum(eps / np.maximum(s - eps, 1e-300), 1e12).astype(dtype)
@@ -216,11 +212,7 @@ class MatrixIRLS(Method):
 
 
 class MissingEntries:
-    """Draws patterns of entries that are not observed, for work by so many threads.
-
-    `share` is the number of entries of a draw for every observed one; a draw takes all missing
-    entries if there are fewer.
-    """
+    """Draws patterns of missing entries, `share` for every observed one, or all of them."""
 
     def __init__(self, observed: Pattern, share: float, n_threads: int) -> None:
         n, m = self._shape = observed.shape
@@ -256,10 +248,7 @@ class MissingEntries:
 
 
 class _Iteration:
-    """Factors of the low-rank part (rank 2 r, padded) and the row space for the next SVD.
-
-    Lengths are in units of the scaled entries.
-    """
+    """Factors of the low-rank part (rank 2 r, padded) and the row space for the next SVD."""
 
     def __init__(self, problem: Problem, rank: int, sparsity: float, least: float) -> None:
         observations = self.observations = problem.observations
@@ -313,7 +302,14 @@ class _Iteration:
         begin = space.project(X)
         tol = max(self._cg_tol, min(self._cg_share * before, 1e-2))
         bend = curvature(singular, self.eps, observations.dtype)
-        return self._advance(space, solve(space, bend, weighted, mean, target, begin, tol))
+        x = solve(space, bend, weighted, mean, target, begin, tol)
+        F, G, self.singular = _orthonormal(*space.factors(x), n_threads)
+        length = moved = square(F) ** 0.5
+        if not self._is_zero:
+            moved = distance_squared(F, G, self.F, self.G, n_threads) ** 0.5
+        self.F, self.G, self._is_zero = F, G, False
+        self.residuals = observations.residuals(F, G)
+        return moved / length if length > 0 else 0.0
 
     def _missing_weights(self, largest: float) -> tuple[Weighted | None, Array | None]:
         """Weights of sampled missing entries, rescaled to stand for all, and their targets."""
@@ -337,17 +333,6 @@ class _Iteration:
             if self._floor != 0.0:
                 pull = (scale * np.where(below, _NEGATIVITY * self._floor, 0.0)).astype(dtype)
         return Weighted(pattern, (scale * weights).astype(dtype), dtype, n_threads), pull
-
-    def _advance(self, space: TangentSpace, x: Tangent) -> float:
-        """Move to x; return the relative change of the low-rank part."""
-        n_threads = self.observations.n_threads
-        F, G, self.singular = _orthonormal(*space.factors(x), n_threads)
-        length = moved = square(F) ** 0.5
-        if not self._is_zero:
-            moved = distance_squared(F, G, self.F, self.G, n_threads) ** 0.5
-        self.F, self.G, self._is_zero = F, G, False
-        self.residuals = self.observations.residuals(F, G)
-        return moved / length if length > 0 else 0.0
 
 
 def _orthonormal(F: Array, G: Array, n_threads: int) -> tuple[Array, Array, Array]:

@@ -36,10 +36,7 @@ _CHECK_EVERY = 20
 
 @dataclass(frozen=True)
 class NNM(Method):
-    """Nuclear norm minimization by ADMM (Kassab 2021, (2.2)), for small matrices.
-
-    It determines the rank itself, and stores n x m arrays.
-    """
+    """Nuclear norm minimization by ADMM (Kassab 2021, (2.2)), on n x m arrays, of its own rank."""
 
     takes_rank: ClassVar[bool] = False
 
@@ -258,13 +255,7 @@ METHODS: dict[str, type[Method]] = {
 
 
 def check_method(method: object, *, noisy: bool) -> Method:
-    """Return the method of a name, with its defaults, or a given one.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For anything else.
-    """
+    """Return the method of a name, with its defaults, or a given one."""
     if isinstance(method, Method):
         return method
     if not isinstance(method, str):

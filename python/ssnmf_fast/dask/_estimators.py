@@ -173,9 +173,9 @@ class OnCluster(FactorizationBase):
             )
         return super()._checked(X, reset=reset)
 
-    def _factorize(self, X: Data, Y: Matrix | None = None, **arguments: Any) -> Factorization:
+    def _factorize(self, X: Data, y: Matrix | None = None, **arguments: Any) -> Factorization:
         arguments.pop("n_starts", None)
-        return factorize(X, Y, client=X.client, checkpoint=X.checkpoint, **arguments)
+        return factorize(X, y, client=X.client, checkpoint=X.checkpoint, **arguments)
 
     def _represent(self, X: Data | Matrix, X_weights: Any, **known: Array) -> Array:
         if not isinstance(X, Data):
@@ -420,11 +420,11 @@ class LabeledBlocks(_class_topics.LabeledSamples):
         parts = self._data.parts(self.chosen, weights, everywhere=True)
         return Y, self._data.start(_spread, parts=parts)
 
-    def factorize(self, Y: Matrix | None = None, **arguments: Any) -> Factorization:
+    def factorize(self, y: Matrix | None = None, **arguments: Any) -> Factorization:
         arguments |= self.options
         arguments |= {"client": self.X.client, "checkpoint": self.X.checkpoint}
         X_weights = with_rows(self.X_weights, self.sample_weight)
-        return factorize(self.X, Y, X_weights=X_weights, **arguments)
+        return factorize(self.X, y, X_weights=X_weights, **arguments)
 
 
 def _spread(block: BlockInput, rows: Array | slice, values: Array) -> Array:

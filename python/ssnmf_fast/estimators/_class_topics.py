@@ -164,11 +164,11 @@ class LabeledSamples:
         """Return Y and its weights."""
         return targets_of(self.labels, self.X.dtype)
 
-    def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
+    def factorize(self, y: Any = None, **arguments: Any) -> Factorization:
         """Factorize X."""
         X_weights = with_sample_weight(self.X, self.X_weights, self.sample_weight)
         X = CleanMatrix(self.X)
-        return factorize(X, Y, X_weights=X_weights, **arguments, **self.options)
+        return factorize(X, y, X_weights=X_weights, **arguments, **self.options)
 
     def fit_topics(self, n_components: int, weight: float | str) -> Factorization:
         """Factorize the samples, guided by their labels.
@@ -197,12 +197,12 @@ class LabeledSamples:
             means = self.labeled_sums(S) / total if total > 0 else None
             B = _guided_B(means, members.sum(axis=0) / (total or 1), owner)
             init = S, A.astype(self.X.dtype), B.astype(self.X.dtype)
-        Y, Y_weights = self.targets()
+        Y, y_weights = self.targets()
         return self.factorize(
             Y,
             n_components=n_components,
             supervision_weight=weight,
-            Y_weights=Y_weights,
+            y_weights=y_weights,
             init=init,
             random_state=self.seed if self.start_seed is None else self.start_seed,
         )
@@ -278,11 +278,11 @@ def inputs_of_labels(
     labels = labels_for_training(labels_of(y, model.unlabeled), label_weight, sample_weight)
     inputs = {
         "X_weights": with_sample_weight(X, X_weights, labels.sample_weight),
-        "y": labels.members,
+        "labels": labels.members,
         "label_weight": labels.entry_weights,
     }
-    if "Y" in model.receipt_.inputs:
-        inputs["Y"], inputs["Y_weights"] = targets_of(labels, X.dtype)
+    if "y" in model.receipt_.inputs:
+        inputs["y"], inputs["y_weights"] = targets_of(labels, X.dtype)
     return inputs
 
 

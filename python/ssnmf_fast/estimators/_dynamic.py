@@ -13,13 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.arrays import Array, LossName, Matrix, MatrixLike, Solver
 from .._common.optional import TABLES_HINT, require_package
 from .._common.saved import LOSS, Saved
-from .._data.border import (
-    CleanMatrix,
-    check_integer,
-    check_option,
-    check_random_state,
-    check_real,
-)
+from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
 from .._data.times import Times, cut, period_of, read_times
 from .._models.dated import means_of_slices, resampled
 from .._models.factorize import Start, TensorStart
@@ -134,8 +128,6 @@ class DynamicTopics(FactorizationBase):
     The tensor has a factor of the places of documents within slices.  Their order is arbitrary, and
     a fit of it makes topics seem to be bound to time more than their words are.
 
-    Documents are represented over the factor of terms, as :meth:`transform` does.
-
     References
     ----------
     .. [1] L. Kassab, "Iterative matrix completion and topic modeling using matrix and tensor
@@ -216,11 +208,6 @@ class DynamicTopics(FactorizationBase):
     def fit_transform(self, X: MatrixLike, times: npt.ArrayLike | None = None) -> Array:  # type: ignore[override]
         """Fit, and return the coefficients of the documents over the topics.
 
-        Parameters
-        ----------
-        times : array_like, shape (n,)
-            When each document is from, as in :meth:`fit`.
-
         Returns
         -------
         ndarray, shape (n, r)
@@ -241,8 +228,7 @@ class DynamicTopics(FactorizationBase):
             check_integer(self.documents_per_slice, "documents_per_slice", 1)
             if self.method not in ("tied", "tensor"):
                 raise ValueError(
-                    "documents_per_slice is used by method='tied' and 'tensor'; the others take "
-                    "all documents. Leave it out."
+                    "documents_per_slice is used by method='tied' and 'tensor' only; leave it out."
                 )
         topics = find_topics(self, X, slices, rank, check_random_state(self.random_state))
         self.__dict__.pop("stream_statistics_", None)
@@ -260,10 +246,8 @@ class DynamicTopics(FactorizationBase):
     def _times(self, X: Matrix, times: npt.ArrayLike | None, first: str) -> Times:
         read = read_times(times, first=first)
         if len(read.values) != X.shape[0]:
-            raise ValueError(
-                f"times has {len(read.values)} entries and X has {X.shape[0]} documents; expected "
-                "one time for each document."
-            )
+            counts = f"{len(read.values)} entries and X has {X.shape[0]} documents"
+            raise ValueError(f"times has {counts}; expected one time for each document.")
         return read
 
     def _represent(self, X: Matrix, X_weights: WeightsLike, **known: Any) -> Array:
@@ -276,13 +260,6 @@ class DynamicTopics(FactorizationBase):
 
         The slices continue those of the fit, before or after them, and may be among them; the model
         stays as it is.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative documents, with the terms and the weighting of the fit.
-        times : array_like, shape (n,)
-            When each document is from, as in :meth:`fit`.
 
         Returns
         -------
@@ -303,13 +280,6 @@ class DynamicTopics(FactorizationBase):
 
     def partial_fit(self, X: MatrixLike, times: npt.ArrayLike) -> DynamicTopics:
         """Learn from new dated documents, in addition to earlier ones.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative documents, with the terms and the weighting of earlier ones.
-        times : array_like, shape (n,)
-            When each document is from, as in :meth:`fit`.
 
         Returns
         -------
@@ -363,7 +333,6 @@ class DynamicTopics(FactorizationBase):
         refuse_changes({name: getattr(self, name) for name in learned}, learned)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for a model of a file whose statistics do not fit its topics."""
         if hasattr(self, "stream_statistics_"):
             stream_of(self, 1)
 
@@ -451,8 +420,6 @@ class DynamicTopics(FactorizationBase):
         ----------
         X : array_like or scipy.sparse, shape (n, m)
             The documents of the fit.
-        times : array_like, shape (n,)
-            When each document is from, as in :meth:`fit`.
         over : {"documents", "starts"}
             What differs between the fits.  "documents": as many documents of every slice are drawn
             with replacement (the bootstrap), and the start too.  "starts": the start, and for the

@@ -414,7 +414,7 @@ class SeededTopics(NamedTopics):
         if y is None:
             return {}
         labels = ClassLabels(y, self.unlabeled)
-        return {"y": {"classes": labels.classes, "members": labels.matrix(np.float64)}}
+        return {"labels": {"classes": labels.classes, "members": labels.matrix(np.float64)}}
 
     def _known(self, X: Matrix, y: LabelsLike) -> tuple[Seeds, Array]:
         """Return the seeds, and 1 for the topic of each labeled sample, (n, k)."""

@@ -144,11 +144,7 @@ def divided(
     X_weights: WeightsLike = None,
     level: int = 0,
 ) -> NMF:
-    """Return a model of checked topics, of which each is divided into so many.
-
-    Parts of a topic further up than the `level` above theirs get that level by their names: what
-    lies between has one part only.
-    """
+    """Return a model of checked topics, of which each is divided into so many."""
     X = model._checked(X, reset=False)
     refuse_on_disk(X, "the splitting of topics")
     given = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}
@@ -202,10 +198,7 @@ def _cuts(parts: Array, whole: Array) -> Array:
 
 @one_blas_thread()
 def components_of_groups(S: Array, A: Array, group: Array) -> Array:
-    """Return the mean components of groups of topics, numbered as `group` (r,).
-
-    Topics weigh as much as the sums of their coefficients; one that is alone stays as it is.
-    """
+    """Return the mean components, by their coefficients, of groups of topics, numbered (r,)."""
     G = _members(group)
     weights = G * S.sum(axis=0, dtype=np.float64)
     weights += G * ~(weights > 0).any(axis=1)[:, None]  # nothing to weigh by
@@ -246,10 +239,8 @@ def joined(parts: list[str], names: list[str]) -> str:
 def check_topics(model: object) -> None:
     """Raise TypeError or ValueError unless a model is fitted, and has topics and a loss."""
     if not isinstance(model, FactorizationBase) or not hasattr(model, "loss"):
-        raise TypeError(
-            f"model must be a fitted estimator with topics and a loss, such as NMF or "
-            f"SSNMFClassifier; got {type(model).__name__}."
-        )
+        kind = "a fitted estimator with topics and a loss, such as NMF"
+        raise TypeError(f"model must be {kind}; got {type(model).__name__}.")
     check_is_fitted(model, "components_")
 
 
@@ -262,8 +253,7 @@ def representation_of(model: FactorizationBase) -> Array:
     """Return the representation of the samples of the fit."""
     if not hasattr(model, "representation_"):
         raise ValueError(
-            f"This {type(model).__name__} has no representation_, as after partial_fit, and so no "
-            "sizes of its topics. Fit it to all samples at once."
+            f"This {type(model).__name__} has no representation_, as after partial_fit; fit it."
         )
     return np.asarray(model.representation_)
 

@@ -146,7 +146,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         require_memory(rank, X.shape, X.dtype)
         fit = samples.fit_topics(rank, weight)
         count = int(labels.known.sum())
-        inputs = {"y": labels.members, "label_weight": labels.entry_weights}
+        inputs = {"labels": labels.members, "label_weight": labels.entry_weights}
         self._keep(fit, inputs, supervision_weight_=fit.supervision_weight, n_labeled_=count)
         self._keep_predictions(samples.of_readout, X_weights, targets, labels=labels)
 
@@ -352,8 +352,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         targets.measure(weights, self.offset_)
         own = {name: getattr(self, name) for name in ("A_support", "fixed_components", "penalties")}
         X_weights = with_sample_weight(X, X_weights, sample_weight)
-        Y = {"Y": targets.matrix(X.dtype), "Y_weights": as_outer(weights)}
-        return {"X_weights": X_weights, **Y, **own}
+        learned = {"y": targets.matrix(X.dtype), "y_weights": as_outer(weights)}
+        return {"X_weights": X_weights, **learned, **own}
 
     def _learn(
         self,
@@ -375,7 +375,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
             X,
             targets.matrix(X.dtype),
             X_weights=with_sample_weight(X, X_weights, labels.sample_weight),
-            Y_weights=as_outer(weights),
+            y_weights=as_outer(weights),
             **self._arguments(),
         )
         offset = np.nan_to_num(targets.offset)

@@ -285,17 +285,10 @@ def topic_tree(
         raise TypeError(f"levels must be a sequence, such as [5, 20]; got {short(levels)}.")
     numbers = [check_integer(number, "levels", 1) for number in levels]
     if not numbers or numbers != sorted(set(numbers)):
-        raise ValueError(
-            f"levels is {list(levels)}; expected numbers of topics that grow from the top."
-        )
-    model = NMF(
-        numbers[0],
-        loss=loss,
-        max_iter=max_iter,
-        tol=tol,
-        random_state=random_state,
-        n_threads=n_threads,
-    ).fit(X, X_weights=X_weights)
+        raise ValueError(f"levels is {list(levels)}; expected numbers that grow.")
+    stopping: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "n_threads": n_threads}
+    model = NMF(numbers[0], loss=loss, random_state=random_state, **stopping)
+    model.fit(X, X_weights=X_weights)
     for level, total in enumerate(numbers[1:], start=1):
         model = divided(model, _parts_by_size(model, total), X, X_weights, level)
     return TopicTree(model, feature_names)
