@@ -179,7 +179,6 @@ class SupervisedBase(BatchLearner):
 
 
 def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
-    """Return whether there are several labels per sample, and the classes."""
     if hasattr(model, "classes_"):
         known = model.classes_
         if classes is not None and not np.array_equal(_different(classes, known), known):
@@ -197,7 +196,6 @@ def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
 
 
 def _different(classes: Any, known: Array | None = None) -> Array:
-    """Return the different classes, sorted."""
     return np.unique(ClassLabels(classes, None, known, "classes").known)
 
 
