@@ -28,12 +28,6 @@ class DatedTopics(NamedTuple):
     fit: Factorization | TensorFactorization
 
 
-def counted_documents(sizes: Array, most: int | None) -> Array:
-    """Return how many documents each slice counts for; None: at most the median of those in use."""
-    used = sizes[sizes > 0]
-    return np.minimum(sizes, np.median(used) if most is None else most)
-
-
 def factorize_tied(
     X: Matrix,
     slices: Slices,
@@ -45,16 +39,19 @@ def factorize_tied(
     """Minimize the loss of documents whose coefficients are those of their slice.
 
     ``sum over slices t, documents d in t of w_t / n_t d(x_d, p_t A)``, where w_t is n_t, the number
-    of documents, or `most` if that is less.  Up to a constant that is the loss of the mean
-    documents: for squared errors ``w_t ||mean_t - p_t A||^2``, else ``d(w_t mean_t, w_t p_t A)``.
+    of documents, at most `most`; None: the median of the slices in use.  Up to a constant that is
+    the loss of the mean documents: for squared errors ``w_t ||mean_t - p_t A||^2``, else
+    ``d(w_t mean_t, w_t p_t A)``.
     """
     words = np.bincount(slices.of, np.asarray(X.sum(axis=1)).ravel(), len(slices.starts))
     used = words > 0 if words.any() else slices.sizes > 0
     at = np.flatnonzero(used)
-    counted = counted_documents(slices.sizes, most)[used][:, None].astype(X.dtype)
+    limit = np.median(slices.sizes[slices.sizes > 0]) if most is None else most
+    counted = np.minimum(slices.sizes, limit)[used][:, None].astype(X.dtype)
     arguments = arguments | {"n_components": rank, "random_state": rng}
     if _is_quadratic(arguments["loss"]):
-        length = _mean_length(X)
+        # The root of the mean square of the lengths of documents; 1 for zeros.
+        length = float(np.sqrt(float((X * X).sum(dtype=np.float64)) / X.shape[0])) or 1.0
         weights = np.sqrt(counted)
         rows = _product(weights / length, means_of_slices(X, slices)[used])
         fit = _fit_squares(rows, at, rng, arguments)
@@ -101,11 +98,11 @@ def _fit_squares(
     after = (np.diff(at) == 1).astype(float)
     chain = sp.diags([after, after], [1, -1], shape=(len(at), len(at)), format="csr")
     smooth = {"S": [Graph(_SMOOTHING, chain), L2(_SCALE)], "A": L2(_SMOOTHING)}
-    init = arguments["init"]
-    if _is_default(init):
-        settings = rng, arguments["n_threads"], smooth
-        init = best_short_fit(rows, arguments["n_components"], *settings)
-    return factorize(rows, **arguments | {"init": init, "penalties": smooth})
+    arguments = arguments | {"penalties": smooth}
+    if _is_default(arguments["init"]):
+        settings = arguments["n_components"], rng, arguments["n_threads"], smooth
+        arguments["init"] = best_short_fit(rows, *settings)
+    return factorize(rows, **arguments)
 
 
 def _tfidf_rows(X: Matrix, shares: Matrix) -> Matrix:
@@ -127,12 +124,6 @@ def _topics_of(S: Array, rows: Matrix, counted: Array) -> tuple[Array, Array]:
     return S, without_zeros(A / S.sum(axis=0)[:, None])
 
 
-def _mean_length(X: Matrix) -> float:
-    """Return the root of the mean square of the lengths of documents; 1 for zeros."""
-    squares = float((X * X).sum(dtype=np.float64))
-    return float(np.sqrt(squares / X.shape[0])) or 1.0
-
-
 def _product(weights: Array, X: Any) -> Matrix:
     """Return X times weights of its rows, (n, 1), or columns, (1, m)."""
     return sp.csr_array(X.multiply(weights)) if sp.issparse(X) else X * weights
@@ -144,24 +135,14 @@ _FILLER = 0.01  # of the mean of a factor
 Tensor = tuple[Array, Array, tuple[int, int, int]]
 
 
-def drawn_places(slices: Slices, per_slice: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Draw up to `per_slice` documents of each slice; return them and their places, spread out."""
-    documents, places = [], []
-    for some in slices.members:
-        count = min(len(some), per_slice)
-        documents.append(rng.permutation(some)[:count])
-        places.append(rng.permutation(per_slice)[:count])
-    return np.concatenate(documents), np.concatenate(places)
-
-
 def folded(X: Matrix, slices: Slices, per_slice: int, rng: np.random.Generator) -> Tensor:
-    """Return coordinates, values and shape of the tensor of a CSR matrix (documents x terms)."""
-    documents, places = drawn_places(slices, per_slice, rng)
+    """Return coordinates, values and shape of the tensor of some documents, at random places."""
+    drawn = [(rng.permutation(one), rng.permutation(per_slice)) for one in slices.members]
+    pairs = [(one[:per_slice], places[: len(one)]) for one, places in drawn]
+    documents, places = (np.concatenate(each) for each in zip(*pairs, strict=True))
     some = sp.csr_array(X)[documents]
-    counts = np.diff(some.indptr)
-    coords = np.stack(
-        [some.indices, np.repeat(places, counts), np.repeat(slices.of[documents], counts)]
-    )
+    rows = np.repeat([places, slices.of[documents]], np.diff(some.indptr), axis=1)
+    coords = np.stack([some.indices, *rows])
     return coords, some.data, (X.shape[1], per_slice, len(slices.starts))
 
 
@@ -208,8 +189,8 @@ def without_zeros(F: Array) -> Array:
 def sums_of_slices(values: Matrix, slices: Slices) -> Matrix:
     """Return the sum of the rows of every slice, sparse where they are."""
     n = len(slices.of)
-    ones = np.ones(n, dtype=values.dtype)
-    return sp.csr_array((ones, (slices.of, np.arange(n))), (len(slices.starts), n)) @ values
+    places = slices.of, np.arange(n)
+    return sp.csr_array((np.ones(n, values.dtype), places), (len(slices.starts), n)) @ values
 
 
 def means_of_slices(values: Matrix, slices: Slices) -> Matrix:
