@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import Generator
 
 from .._common.arrays import Array, Matrix
 from .._data.times import Slices
@@ -14,8 +15,7 @@ from .._solver.penalties import L2, Graph
 from .._solver.result import Factorization, TensorFactorization
 from .factorize import factorize
 
-# Prevalence is smooth but for events, and the noise of a slice is not.  The two are equal, as
-# components share their size between the factors; chosen on planted events.
+# Prevalence is smooth but for events, and the noise of a slice is not.
 _SMOOTHING = 1e-4
 _SCALE = 1e-8  # of squares: a prevalence that is the same at all times has a scale, too
 
@@ -32,26 +32,21 @@ def factorize_tied(
     X: Matrix,
     slices: Slices,
     rank: int,
-    rng: np.random.Generator,
+    rng: Generator,
     most: int | None,
     arguments: dict[str, Any],
 ) -> DatedTopics:
-    """Minimize the loss of documents whose coefficients are those of their slice.
-
-    ``sum over slices t, documents d in t of w_t / n_t d(x_d, p_t A)``, where w_t is n_t, the number
-    of documents, at most `most`; None: the median of the slices in use.  Up to a constant that is
-    the loss of the mean documents: for squared errors ``w_t ||mean_t - p_t A||^2``, else
-    ``d(w_t mean_t, w_t p_t A)``.
-    """
+    """Minimize the loss of documents whose coefficients are those of their slice."""
     words = np.bincount(slices.of, np.asarray(X.sum(axis=1)).ravel(), len(slices.starts))
     used = words > 0 if words.any() else slices.sizes > 0
     at = np.flatnonzero(used)
-    limit = np.median(slices.sizes[slices.sizes > 0]) if most is None else most
-    counted = np.minimum(slices.sizes, limit)[used][:, None].astype(X.dtype)
+    if most is None:
+        most = np.median(slices.sizes[slices.sizes > 0])
+    counted = np.minimum(slices.sizes, most)[used][:, None].astype(X.dtype)
     arguments = arguments | {"n_components": rank, "random_state": rng}
-    if _is_quadratic(arguments["loss"]):
-        # The root of the mean square of the lengths of documents; 1 for zeros.
-        length = float(np.sqrt(float((X * X).sum(dtype=np.float64)) / X.shape[0])) or 1.0
+    if loss_named(arguments["loss"], "loss").quadratic:
+        mean_square = float((X * X).sum(dtype=np.float64)) / X.shape[0]
+        length = float(np.sqrt(mean_square)) or 1.0
         weights = np.sqrt(counted)
         rows = _product(weights / length, means_of_slices(X, slices)[used])
         fit = _fit_squares(rows, at, rng, arguments)
@@ -64,7 +59,12 @@ def factorize_tied(
             rows_of_start = _product(weights, means_of_slices(_tfidf_rows(X, shares), slices)[used])
             squares = {"loss": "frobenius", "callback": None, "verbose": 0}
             S = _fit_squares(rows_of_start, at, rng, arguments | squares).S * weights
-            arguments["init"] = _topics_of(S, rows, counted)
+            # To start from: of each topic the mean of slices by its share in these.
+            S = without_zeros(S)
+            S *= counted / S.sum(axis=1, keepdims=True)
+            A: Any = (S / counted).T @ rows
+            A = np.asarray(A.toarray() if sp.issparse(A) else A)
+            arguments["init"] = S, without_zeros(A / S.sum(axis=0)[:, None])
         fit = factorize(rows, **arguments)
         P = fit.S / counted
     prevalence = np.zeros((len(used), rank), dtype=fit.S.dtype)
@@ -73,12 +73,7 @@ def factorize_tied(
 
 
 def normalize_documents(X: Matrix, loss: str | float) -> Matrix:
-    """Return documents as they are for squared errors, else with sum 1."""
-    return X if _is_quadratic(loss) else _shares(X)
-
-
-def _is_quadratic(loss: str | float) -> bool:
-    return bool(loss_named(loss, "loss").quadratic)
+    return X if loss_named(loss, "loss").quadratic else _shares(X)
 
 
 def _shares(X: Matrix) -> Matrix:
@@ -92,17 +87,17 @@ def _is_default(init: object) -> bool:
 
 
 def _fit_squares(
-    rows: Matrix, at: Array, rng: np.random.Generator, arguments: dict[str, Any]
+    rows: Matrix, at: Array, rng: Generator, arguments: dict[str, Any]
 ) -> Factorization:
     """Fit mean documents of the slices `at` by squares, with prevalences smooth but across gaps."""
     after = (np.diff(at) == 1).astype(float)
     chain = sp.diags([after, after], [1, -1], shape=(len(at), len(at)), format="csr")
     smooth = {"S": [Graph(_SMOOTHING, chain), L2(_SCALE)], "A": L2(_SMOOTHING)}
-    arguments = arguments | {"penalties": smooth}
-    if _is_default(arguments["init"]):
-        settings = arguments["n_components"], rng, arguments["n_threads"], smooth
-        arguments["init"] = best_short_fit(rows, *settings)
-    return factorize(rows, **arguments)
+    init = arguments["init"]
+    if _is_default(init):
+        rank = arguments["n_components"]
+        init = best_short_fit(rows, rank, rng, arguments["n_threads"], penalties=smooth)
+    return factorize(rows, **arguments | {"init": init, "penalties": smooth})
 
 
 def _tfidf_rows(X: Matrix, shares: Matrix) -> Matrix:
@@ -113,15 +108,6 @@ def _tfidf_rows(X: Matrix, shares: Matrix) -> Matrix:
     documents = _product(rarity[None].astype(X.dtype), shares)
     length = np.sqrt(np.asarray((documents * documents).sum(axis=1))).reshape(-1, 1)
     return _product((1 / np.where(length > 0, length, 1)).astype(X.dtype), documents)
-
-
-def _topics_of(S: Array, rows: Matrix, counted: Array) -> tuple[Array, Array]:
-    """Return S and A to start from: of each topic the mean of slices by its share in these."""
-    S = without_zeros(S)
-    S *= counted / S.sum(axis=1, keepdims=True)
-    A = (S / counted).T @ rows
-    A = np.asarray(A.toarray() if sp.issparse(A) else A)
-    return S, without_zeros(A / S.sum(axis=0)[:, None])
 
 
 def _product(weights: Array, X: Any) -> Matrix:
@@ -135,19 +121,25 @@ _FILLER = 0.01  # of the mean of a factor
 Tensor = tuple[Array, Array, tuple[int, int, int]]
 
 
-def folded(X: Matrix, slices: Slices, per_slice: int, rng: np.random.Generator) -> Tensor:
-    """Return coordinates, values and shape of the tensor of some documents, at random places."""
-    drawn = [(rng.permutation(one), rng.permutation(per_slice)) for one in slices.members]
-    pairs = [(one[:per_slice], places[: len(one)]) for one, places in drawn]
-    documents, places = (np.concatenate(each) for each in zip(*pairs, strict=True))
-    some = sp.csr_array(X)[documents]
-    rows = np.repeat([places, slices.of[documents]], np.diff(some.indptr), axis=1)
-    coords = np.stack([some.indices, *rows])
-    return coords, some.data, (X.shape[1], per_slice, len(slices.starts))
+def folded(X: Matrix, slices: Slices, per_slice: int, rng: Generator) -> Tensor:
+    """Return coordinates, values and shape of the tensor of a CSR matrix (documents x terms)."""
+    documents_of, places_of = [], []
+    order = np.argsort(slices.of, kind="stable")
+    for some in np.split(order, np.cumsum(slices.sizes)[:-1]):
+        count = min(len(some), per_slice)
+        documents_of.append(rng.permutation(some)[:count])
+        places_of.append(rng.permutation(per_slice)[:count])
+    documents, places = np.concatenate(documents_of), np.concatenate(places_of)
+    drawn = sp.csr_array(X)[documents]
+    counts = np.diff(drawn.indptr)
+    coords = np.stack(
+        [drawn.indices, np.repeat(places, counts), np.repeat(slices.of[documents], counts)]
+    )
+    return coords, drawn.data, (X.shape[1], per_slice, len(slices.starts))
 
 
 def start_from_slices(
-    tensor: Tensor, rank: int, rng: np.random.Generator, n_threads: int | None
+    tensor: Tensor, rank: int, rng: Generator, n_threads: int | None
 ) -> tuple[Array, list[Array]]:
     """Return weights and factors to start from: topics of the sums of the documents of slices."""
     (terms, _, slices), values, (n_terms, per_slice, n_slices) = tensor
@@ -158,25 +150,10 @@ def start_from_slices(
 
 
 def best_short_fit(
-    sums: Matrix,
-    rank: int,
-    rng: np.random.Generator,
-    n_threads: int | None,
-    penalties: dict[str, Any] | None = None,
+    sums: Matrix, rank: int, rng: Generator, n_threads: int | None, **penalties: Any
 ) -> tuple[Array, Array]:
-    """Return S and A of the best of several short least-squares fits, without zeros."""
-    fits = (
-        factorize(
-            sums,
-            n_components=rank,
-            max_iter=_STEPS,
-            init="random",
-            random_state=rng,
-            n_threads=n_threads,
-            penalties=penalties,
-        )
-        for _ in range(_FITS)
-    )
+    settings = {"max_iter": _STEPS, "init": "random", "n_threads": n_threads, **penalties}
+    fits = (factorize(sums, n_components=rank, random_state=rng, **settings) for _ in range(_FITS))
     best = min(fits, key=lambda fit: fit.objective[-1][1])
     return without_zeros(best.S), without_zeros(best.A)
 
@@ -187,10 +164,9 @@ def without_zeros(F: Array) -> Array:
 
 
 def sums_of_slices(values: Matrix, slices: Slices) -> Matrix:
-    """Return the sum of the rows of every slice, sparse where they are."""
     n = len(slices.of)
-    places = slices.of, np.arange(n)
-    return sp.csr_array((np.ones(n, values.dtype), places), (len(slices.starts), n)) @ values
+    ones = np.ones(n, dtype=values.dtype)
+    return sp.csr_array((ones, (slices.of, np.arange(n))), (len(slices.starts), n)) @ values
 
 
 def means_of_slices(values: Matrix, slices: Slices) -> Matrix:
@@ -200,7 +176,7 @@ def means_of_slices(values: Matrix, slices: Slices) -> Matrix:
     return sp.csr_array(sums.multiply(share)) if sp.issparse(sums) else sums * share
 
 
-def resampled(X: Matrix, slices: Slices, rng: np.random.Generator) -> tuple[Matrix, Slices]:
+def resampled(X: Matrix, slices: Slices, rng: Generator) -> tuple[Matrix, Slices]:
     """Draw as many documents of every slice as it has, with replacement, and give their slices."""
     order = np.argsort(slices.of, kind="stable")
     of = slices.of[order]

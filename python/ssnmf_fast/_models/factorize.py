@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import numpy.typing as npt
 
 from .._common.arrays import LossName, MatrixLike, Seed, Solver
+from .._common.foreign import refuse_foreign
 from .._data.arrays import DataLike
 from .._data.border import check_data, check_integer, check_random_state
 from .._data.tensors import TensorLike, check_tensor
@@ -57,6 +58,7 @@ def factorize(
     feature_weight: float | Literal["balanced"] = 1.0,
     penalties: PenaltiesLike = None,
     dtype: npt.DTypeLike | None = None,
+    **foreign: NoReturn,
 ) -> Factorization:
     """Factorize X ~ S A and, jointly, Y ~ S B with nonnegative factors.
 
@@ -170,6 +172,9 @@ def factorize(
     >>> fit.S.shape, fit.A.shape
     ((20, 3), (3, 8))
     """
+    for name in foreign:
+        refuse_foreign("factorize", foreign)
+        raise TypeError(f"factorize() got an unexpected keyword argument {name!r}")
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
     count = check_integer(n_starts, "n_starts", 1)
     rng = check_random_state(random_state)
