@@ -179,7 +179,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             ``(coords, values, shape)``, or an object with `coords`, `data` and `shape`.
         y : mapping of int to array_like, optional
             For some modes a nonnegative matrix (n_k x number of labels), which the factor of the
-            mode is to approximate as well; NaN = unlabeled.
+            mode is to approximate as well; NaN = unlabeled.  Targets in one list or array, which
+            pipelines pass to every step, are ignored.
         X_weights : optional
             Nonnegative weights of the loss of every entry, as in
             :func:`ssnmf_fast.factorize_tensor`.
@@ -190,6 +191,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         """
         arguments = self._arguments(factorize_tensor)
+        if not isinstance(y, Mapping) and np.asarray(y).ndim < 2:
+            y = None
         result = factorize_tensor(X, X_weights=X_weights, y=y, **arguments)
         check_mode(self.stream_mode, "stream_mode", len(result.factors))
         for name in ("stream_statistics_", "stream_mode_"):
