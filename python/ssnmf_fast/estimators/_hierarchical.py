@@ -264,7 +264,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
             Passed on to the fit of every classifier, such as `label_weight`, `X_weights` or `side`.
         """
         require(self, X, y)
-        if np.iscomplexobj(X):
+        if getattr(getattr(X, "dtype", None), "kind", "") == "c":
             raise ValueError("Complex data not supported: X must hold real numbers.")
         labels = ClassLabels(y, self.unlabeled)
         labels.check_fit()
