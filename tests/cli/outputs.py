@@ -1,4 +1,4 @@
-"""What the tests of the command read: its tables, its measures, and its one line of error."""
+"""What the tests of the command share: a quick model, and readers of tables, measures, errors."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
+
+# Options of a quick model with labels, for tests of what is read and written.
+_QUICK = "--model ssnmf --supervision-weight 1 --readout joint --max-iter 50 --tol 0"
+QUICK_MODEL = _QUICK.split()
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from absent_packages import hide
+from outputs import QUICK_MODEL
 
 import ssnmf_fast as sf
 from ssnmf_fast import cli
@@ -33,24 +34,9 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-# A quick model: these tests ask how streams are read and written.
-CHOSEN = [
-    "--model",
-    "ssnmf",
-    "--supervision-weight",
-    "1",
-    "--readout",
-    "joint",
-    "--max-iter",
-    "50",
-    "--tol",
-    "0",
-]
-
-
 def fit(data: Path | str, out: Path | str, *more: str) -> int:
     basic = ["--labels", "kind", "--rank", "2", "--min-df", "1", "--out", str(out)]
-    return main(["fit", str(data), *basic, *CHOSEN, *more])
+    return main(["fit", str(data), *basic, *QUICK_MODEL, *more])
 
 
 @pytest.fixture

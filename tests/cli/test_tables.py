@@ -9,31 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from absent_packages import hide
-from outputs import rows_of
+from outputs import QUICK_MODEL, rows_of
 
 from ssnmf_fast.cli import main
 
 TEXTS = ["café dog pet", "bank stock price", "dog pet vét", "stock price market"] * 3
 
 
-# A quick model: these tests ask how tables are read.
-CHOSEN = [
-    "--model",
-    "ssnmf",
-    "--supervision-weight",
-    "1",
-    "--readout",
-    "joint",
-    "--max-iter",
-    "50",
-    "--tol",
-    "0",
-]
-
-
 def fit(data: Path, out: Path, *more: str, labels: str = "kind") -> int:
     basic = ["--labels", labels, "--rank", "2", "--min-df", "1", "--out", str(out)]
-    return main(["fit", str(data), *basic, *CHOSEN, *more])
+    return main(["fit", str(data), *basic, *QUICK_MODEL, *more])
 
 
 def written(path: Path, encoding: str = "utf-8", delimiter: str = ",") -> Path:

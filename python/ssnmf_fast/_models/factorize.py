@@ -172,9 +172,9 @@ def factorize(
     >>> fit.S.shape, fit.A.shape
     ((20, 3), (3, 8))
     """
-    for name in foreign:
+    if foreign:
         refuse_foreign("factorize", foreign)
-        raise TypeError(f"factorize() got an unexpected keyword argument {name!r}")
+        raise TypeError(f"factorize() got an unexpected keyword argument {next(iter(foreign))!r}")
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
     count = check_integer(n_starts, "n_starts", 1)
     rng = check_random_state(random_state)

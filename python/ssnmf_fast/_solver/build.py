@@ -20,7 +20,7 @@ from .losses import loss_named
 from .relations import Relation, mode_names, unreached, value
 from .result import Factorization
 from .terms import Loss, Term, on_disk
-from .weights import TWO_WAYS, Entrywise, Outer, Weights, WeightsLike, by_mode
+from .weights import TWO_WAYS, ByMode, Entrywise, Outer, Weights, WeightsLike
 
 _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
 
@@ -33,6 +33,17 @@ def as_weights(given: object, name: str) -> Weights:
         return Outer(None, None)
     if sp.issparse(given):
         raise TypeError(TWO_WAYS.format(f"{name} is a sparse matrix"))
+    return Entrywise(given)
+
+
+def as_tensor_weights(given: object, n_modes: int) -> Weights:
+    """Return what a user gave as weights of a tensor: None stands for ones, a list for vectors."""
+    if isinstance(given, Weights):
+        return given.of_tensor()
+    if given is None:
+        return ByMode(vectors=(None,) * n_modes)
+    if isinstance(given, (list, tuple)) and coordinate_parts(given, "X_weights") is None:
+        return ByMode(vectors=tuple(given))
     return Entrywise(given)
 
 
@@ -50,14 +61,8 @@ def build_term(Z: Matrix, given: object, loss: Loss, name: str, threads: int) ->
 
 
 def build_tensor_term(X: Tensor, given: object, loss: Loss, threads: int) -> Term:
-    """Check the weights of a clean tensor, perhaps vectors by mode, and return its term."""
-    vectors = given if given is not None else [None] * len(X.shape)
-    if isinstance(given, Weights):
-        term = given.tensor_term(X, loss, threads)
-    elif isinstance(vectors, (list, tuple)) and coordinate_parts(vectors, "X_weights") is None:
-        term = by_mode(X, vectors, loss, threads)
-    else:
-        term = Entrywise(given).tensor_term(X, loss, threads)
+    """Check the weights of a clean tensor, and return its term."""
+    term = as_tensor_weights(given, len(X.shape)).tensor_term(X, loss, threads)
     loss.check(term, "X")
     return term
 

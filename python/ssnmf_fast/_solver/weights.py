@@ -55,6 +55,10 @@ class Weights(ABC):
     def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
         """Check the weights of a clean matrix in memory, and return its term."""
 
+    def of_tensor(self) -> Weights:
+        """Return the same weights by modes."""
+        return self
+
     @abstractmethod
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
         """Check the weights of a tensor (of :func:`check_tensor`), and return its term."""
@@ -141,6 +145,9 @@ class Outer(Weights):
     def by_modes(self) -> Sequence[Array | None]:
         """A vector, or None, for each mode."""
         return self.rows, self.columns
+
+    def of_tensor(self) -> Weights:
+        return ByMode(vectors=tuple(self.by_modes))
 
     def values_at(self, X: Tensor, at: Coordinates) -> Array:
         vectors = [None if v is None else np.asarray(v) for v in self.by_modes]

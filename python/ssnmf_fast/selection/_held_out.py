@@ -24,16 +24,15 @@ from .._data.tensors import (
     Tensor,
     TensorLike,
     check_tensor,
-    coordinate_parts,
 )
 from .._data.threads import Stop
 from .._labels import ClassLabels, RealTargets, label_vector, labels_of
 from .._models.factorize import factorize, factorize_tensor
 from .._models.represent import objective
-from .._solver.build import as_weights, build_tensor_term, build_term
+from .._solver.build import as_tensor_weights, as_weights, build_tensor_term, build_term
 from .._solver.losses import FROBENIUS, KULLBACK_LEIBLER, loss_named
 from .._solver.result import FitState
-from .._solver.weights import ByMode, Weights, WeightsLike, entries_at
+from .._solver.weights import Weights, WeightsLike, entries_at
 
 # Places held out at most: fits to sparse data go over them in every iteration, zeros among them.
 MOST_PLACES = 1 << 22
@@ -222,15 +221,7 @@ class Data:
     def of_tensor(cls, X: TensorLike, X_weights: WeightsLike, threads: int) -> Data:
         entries = check_tensor(X, "X")
         build_tensor_term(entries, X_weights, FROBENIUS, threads)  # checks the weights
-        by_modes = getattr(X_weights, "by_modes", None)
-        if by_modes is not None:
-            weights: Weights = ByMode(vectors=tuple(by_modes))
-        elif X_weights is None:
-            weights = ByMode(vectors=(None,) * len(entries.shape))
-        elif isinstance(X_weights, (list, tuple)) and coordinate_parts(X_weights, "X") is None:
-            weights = ByMode(vectors=tuple(X_weights))
-        else:
-            weights = as_weights(X_weights, "X_weights")
+        weights = as_tensor_weights(X_weights, len(entries.shape))
         if isinstance(entries, SparseTensor):
             X = entries.at.places, entries.values, entries.shape
         else:
