@@ -57,7 +57,7 @@ def group_of(name: str) -> str:
 
 
 def top_down(X: Any, X_test: Any, y: Array, top: Any, draw: int, n_classes: int) -> Array:
-    """Return probabilities of classes beside the others of their group, (n, k)."""
+    """Return probabilities of classes within their group, (n, k)."""
     of_class, guessed = top
     chances = np.zeros((X_test.shape[0], n_classes))
     for group in np.unique(of_class):

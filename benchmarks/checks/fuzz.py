@@ -138,7 +138,7 @@ OPTIONS = {
     "seconds": (float("inf"), "when to begin no more"),
     "workers": (2, "default: %(default)s"),
     "seed": 0,
-    "case": (int, "only this one, with what it says"),
+    "case": (int, "only this one, with its messages"),
     "child": ([int], None),
 }
 

@@ -277,7 +277,7 @@ OF_LABELS = ("SSNMFClassifier", "TopicSupervisedNMF", "ConstrainedNMF", "MarginN
 
 
 def label_forms(rng: Any) -> Call:
-    """Return a fit to labels in some form, beside one to the plain form."""
+    """Return a fit to labels in some form, and one to the plain form."""
     shape, dtype = (int(rng.integers(8, 40)), int(rng.integers(2, 15))), floats(rng)
     X, _ = matrix(rng, shape, dtype)
     name = OF_LABELS[max(0, int(rng.integers(-3, 4)))]

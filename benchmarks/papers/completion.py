@@ -129,7 +129,7 @@ def measure(
         observed[rng.choice(among, size=round(rate * len(among)), replace=False)] = True
     observed = observed.reshape(M.shape)
     target = M
-    if noise:  # whose norm at the observed entries is so many times theirs
+    if noise:  # ratio of its norm at the observed entries to theirs
         N = rng.standard_normal(M.shape)
         target = M + noise * np.linalg.norm(M[observed]) / np.linalg.norm(N[observed]) * N
     holes = np.where(observed, target, np.nan)

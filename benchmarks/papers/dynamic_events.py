@@ -35,7 +35,7 @@ FIRST, LAST, A_MONTH = 20030201, 20151231, 500
 
 
 class Event(NamedTuple):
-    """Words, of which a topic must have so many, and the first and last slice of the peak."""
+    """Words, how many of them a topic must have, and the first and last slice of the peak."""
 
     words: Sequence[str]
     least: int

@@ -165,7 +165,7 @@ def report(records: list[Record], options: Options) -> str:
     parts = []
     for name, own in grouped(records, "data").items():
         ranks = sorted({r["rank"] for r in own} - {0}) or [0]
-        # Raw inputs stand beside every rank.
+        # Raw inputs are compared with every rank.
         listed = [
             {**r, "rank": rank, "labeled": f"{r['rate']:.0%}"}
             for rank in ranks

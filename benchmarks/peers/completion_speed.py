@@ -131,7 +131,7 @@ HUGE: list[tuple[str, tuple[int, int] | None, Record]] = [
 
 
 def distinct_places(n: int, count: int, rng: np.random.Generator) -> Array:
-    """Return so many distinct places of an n x n matrix, in order."""
+    """Return a number of distinct places of an n x n matrix, in order."""
     found = np.unique(rng.integers(n * n, size=int(1.001 * count) + 1000))
     while len(found) < count:
         found = np.unique(np.concatenate([found, rng.integers(n * n, size=count)]))
@@ -158,7 +158,7 @@ def problem(n: int, rank: int, observed: int, seed: int = 0) -> Any:
 
 
 def fit_large(job: dict[str, Any]) -> dict[str, Any]:
-    """Fit as the job tells, and return seconds, memory and the error at unobserved places.
+    """Run a job, and return seconds, memory and the error at unobserved places.
 
     With "iterations" fits of few and of more are timed: the difference is that of the iterations.
     Else fits get smaller and smaller tolerances until the error is below the goal; one that has

@@ -191,7 +191,7 @@ OPTIONS = {
     "ranks": ([int], "default: 13 50; dense 20"),
     "losses": ([F, D], "", [F, D]),
     "threads": 2,
-    "rounds": (3, "the least of so many is taken"),
+    "rounds": (3, "rounds, of which the fastest counts"),
     "cap": (6.0, "seconds of the longest fit"),
     "starts": (0, "of a small matrix, as a last table"),
     "restart": (RESTARTS, "iterations of each of them"),

@@ -228,7 +228,7 @@ OPTIONS = {
     "rounds": 3,
     "peer_iterations": 6,
     "rate": (0.2, "of labeled stories, for tsnmf"),
-    "synthetic": (int, "so many random texts instead"),
+    "synthetic": (int, "number of random texts to use instead"),
     "memory": (str, None, list(FREED_MEMORY)),
 }
 QUICK = {"rounds": 1, "peer_iterations": 2}

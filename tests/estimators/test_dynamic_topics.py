@@ -248,7 +248,7 @@ def test_every_document_is_in_its_slice(drawn):
     model = sf.DynamicTopics(1, method="tensor", documents_per_slice=per_slice, **options)
     model.fit(X, TIMES)
     sums = np.array([X[month == MONTHS].sum() for month in range(len(sizes))])
-    whole = sizes <= per_slice  # of others so many are drawn
+    whole = sizes <= per_slice  # of others `per_slice` documents are drawn
     found = model.prevalence_[:, 0] * model.slice_sizes_
     np.testing.assert_allclose(found[whole], sums[whole], rtol=1e-4)
     np.testing.assert_allclose(found, sums, rtol=1e-4 if drawn is None else 0.2)

@@ -26,5 +26,5 @@ def bits_of(mask: Array) -> Array:
 
 
 def mask_of(bits: Array, n_columns: int) -> Array:
-    """Return the mask of bits, bool, with so many columns."""
+    """Return the boolean mask of packed bits, with `n_columns` columns."""
     return np.unpackbits(bits, axis=1, count=n_columns, bitorder="little").view(bool)

@@ -105,7 +105,7 @@ _INDEX = np.dtype(np.int32)
 
 
 def bytes_of(n_entries: int, dtype: npt.DTypeLike) -> int:
-    """Return how many bytes so many entries take, with their columns."""
+    """Return the number of bytes of entries and their column indices."""
     return n_entries * int(_INDEX.itemsize + np.dtype(dtype).itemsize)
 
 
@@ -134,7 +134,7 @@ class RowCollector:
             array[first : first + block.nnz] = part
 
     def finish(self, block_memory: int) -> sp.csr_array | CsrFile:
-        """Return all rows; of those on disk, blocks may take so many bytes in memory."""
+        """Return all rows; of those on disk, a block takes a limited number of bytes in memory."""
         indptr = np.concatenate(self._ends)
         if self._spilled:
             files = [

@@ -78,7 +78,7 @@ class Times(NamedTuple):
 
 
 class Length(NamedTuple):
-    """Length of slices: so many units, some times; slices begin `shift` units before 1970."""
+    """Length of slices: a multiple of a unit; slices begin `shift` units before 1970."""
 
     unit: str
     units: int

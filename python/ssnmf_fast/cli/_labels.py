@@ -160,7 +160,7 @@ def _split_labels(value: Any, separator: str | None, absent: Collection[str] = (
 def warn_of_labels(labels: SampleLabels, option: str, separator: str | None) -> None:
     """Warn of a wrong column, a missing separator, and texts that mean no label.
 
-    A column that is surely wrong raises UsageError: a fit of so many classes takes minutes.
+    A column that is surely wrong raises UsageError: a fit of that many classes takes minutes.
     `option` is the value of --labels.
     """
     messages = []

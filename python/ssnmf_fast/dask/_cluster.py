@@ -381,7 +381,7 @@ class _Watch:
         self._warned = False
 
     def look(self) -> None:
-        """Raise an error if waiting is of no use."""
+        """Raise an error if waiting longer cannot help."""
         keys = [future.key for future in self._futures]
         now: _State = ask(self._client, self._client.run_on_scheduler, _look_at_tasks, keys)
         workers = set(now.workers)

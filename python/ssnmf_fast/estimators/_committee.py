@@ -21,7 +21,7 @@ from ._readout import LogisticReadout
 from ._training_data import TrainingLabels
 
 LEAST_PER_CLASS = 3  # labeled samples of a class on average, for validation
-_FOUR_FOLDS, _ONE_FOLD = 60, 400  # four folds below so many labels, one from so many on
+_FOUR_FOLDS, _ONE_FOLD = 60, 400  # four folds below 60 labels, one from 400 on
 _MOST_VALIDATED = 1000
 
 

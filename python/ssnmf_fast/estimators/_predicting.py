@@ -33,7 +33,7 @@ from ._views import Tables, View, directions_of, filled, row_sums, tables_to_pre
 _LOOKED_AT = 10_000  # samples of a larger X, at least `n`
 _CANDIDATES = 2000  # the most uncertain of these, at least `n`
 _DIGITS = 9
-_SHARPNESS = 4  # power of a similarity: a label tells of what is near
+_SHARPNESS = 4  # power of a similarity: only near samples count
 
 
 def suggest(model: Any, X: Matrix, X_weights: WeightsLike, n: int, tables: Tables) -> Array:

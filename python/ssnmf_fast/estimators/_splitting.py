@@ -143,7 +143,7 @@ def divided(
     X_weights: WeightsLike = None,
     level: int = 0,
 ) -> NMF:
-    """Return a model of checked topics, of which each is divided into so many."""
+    """Return a model in which each checked topic is divided into its number of parts."""
     X = model._checked(X, reset=False)
     refuse_on_disk(X, "the splitting of topics")
     given = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}

@@ -215,7 +215,7 @@ def _approximate(points: Array, asked: Array, k: int, threads: int) -> tuple[Arr
 
 
 def why_missing(n_samples: int) -> str:
-    """Return why there is no graph of so many samples, or "" if there may be one."""
+    """Return why there is no graph of this number of samples, or "" if there may be one."""
     if n_samples <= EXACT or find_spec("faiss") is not None:
         return ""
     return f"more than {EXACT} samples need faiss: {NEIGHBORS_HINT}"
@@ -229,7 +229,7 @@ _BLOCK_ENTRIES = 1 << 22  # of X at a time, where they are filled
 
 
 def visible(X: Matrix, X_weights: WeightsLike) -> Any:
-    """Return X with 0 where an entry has no weight, as far as the form of the weights tells it."""
+    """Return X with 0 where an entry has no weight, as far as the form of the weights shows it."""
     if X_weights is None or sp.issparse(X_weights):  # the fit refuses the latter
         return X
     return as_weights(X_weights, "X_weights").hide(X)

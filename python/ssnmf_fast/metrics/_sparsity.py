@@ -119,7 +119,7 @@ def read_memberships(truth: MatrixLike, n_samples: int, unlabeled: object) -> Me
     """Read labels (n,), or memberships (n, k), dense or sparse."""
     if not sp.issparse(truth) and np.ndim(as_array(truth)) != 2:
         array = as_array(truth)
-        text = array.dtype.kind == "U"  # perhaps only since numbers or None stand beside text
+        text = array.dtype.kind == "U"  # perhaps only as numbers or None are mixed with text
         labels = read_classes(truth if text else array, "truth", n_samples, unlabeled)
         samples = None if labels.labeled.all() else np.flatnonzero(labels.labeled)
         return Memberships(samples, labels.matrix(np.float64)[labels.labeled], labels.classes)

@@ -124,7 +124,7 @@ def term_bars(
 
 
 def _heading(topic: Topic, width: float) -> str:
-    """Return the number of a topic, and its name or else its largest class, in so many inches."""
+    """Return the number of a topic, and its name or largest class, within a width in inches."""
     text = f"topic {topic.topic}"
     if topic.name:
         return fitted(f"{text}: {topic.name}", width, 9)

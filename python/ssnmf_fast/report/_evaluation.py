@@ -79,7 +79,7 @@ def format_score(value: float) -> str:
 def _score_accuracy(truth: Array, predicted: Array, weights: Array | None = None) -> Score:
     """Return the share of right predictions, or of their weights, with Wilson's interval.
 
-    Unequal weights count as so many equal ones as have the same variance.
+    Unequal weights count as the number of equal ones with the same variance.
     """
     from scipy.stats import binomtest
 

@@ -79,8 +79,7 @@ def consensus(
         same result.  It may hold several ranks, for the same data in the same form (dense, sparse
         or on disk), settings and level of the kernels.
     n_jobs : int, optional
-        How many starts are fitted at a time; None takes as many as there are threads, and at least
-        four for data on disk, which these read together.
+        How many starts are fitted at a time; None takes as many as there are threads.
     n_threads : int, optional
         Number of threads of all of them together.  Neither changes the result.
     random_state : None, int, Generator or RandomState

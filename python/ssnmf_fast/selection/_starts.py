@@ -200,7 +200,7 @@ def _form(X: Any) -> str:
 
 
 def _start(header: Mapping[str, Any], parts: dict[str, Array]) -> Start:
-    """Return the start of a file, whose seal tells whether anything has changed."""
+    """Return the start of a file; its seal shows whether anything has changed."""
     told = {"key": header["key"], "objective": header["objective"]}
     if parts.keys() != {*_PARTS} or header["seal"] != _seal(told, parts):
         raise ValueError("its contents are not those that were written")

@@ -80,7 +80,7 @@ def _of_parts(receipt: Receipt, parts: Mapping[str, str]) -> list[str]:
 
 
 def _of_history(check: Check) -> list[str]:
-    """Return what is wrong about the way that the fit says it went."""
+    """Return what is inconsistent in the history of the fit."""
     receipt, own = check.receipt, check.attributes
     found = []
     recorded = {**vars(receipt), **receipt.settings}
