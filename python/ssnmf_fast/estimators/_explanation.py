@@ -334,6 +334,7 @@ def _of_logits(
         along = (slopes * linear.scores) @ readout.directions
         stack = sp.vstack if _is_sparse(X) else np.vstack
         seen = blocks[0] if len(blocks) == 1 else stack(blocks)
+        seen = sp.csr_array(seen) if sp.issparse(seen) else seen
         if empty.any():
             seen = seen * ~empty[:, None]
             seen = sp.csr_array(seen) if sp.issparse(seen) else seen
