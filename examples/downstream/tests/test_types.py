@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 def test_wrong_types_are_errors_when_checked_and_when_run() -> None:
     X = np.eye(4)
     with pytest.raises(TypeError, match="n_component"):
-        sf.factorize(X, n_component=2)  # type: ignore[arg-type]
+        sf.factorize(X, n_component=2)  # type: ignore[arg-type, call-arg]
     with pytest.raises(TypeError, match="n_components"):
         sf.NMF(n_components=[2]).fit(X)  # type: ignore[arg-type]
     with pytest.raises(AttributeError, match="factorise"):
