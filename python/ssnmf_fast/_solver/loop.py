@@ -191,7 +191,8 @@ class Run:
         for view in views.values():
             if view is not None:
                 view.flags.writeable = False
-        state = FitState(iteration, value, views, _optimality=self.optimality)
+        residuals = None if self.optimality is None else self.optimality.residuals
+        state = FitState(iteration, value, views, _residuals=residuals)
         answers = [observer(state) for observer in observers]  # of all, before any stops
         return any(answers)
 

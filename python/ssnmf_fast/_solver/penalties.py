@@ -142,8 +142,39 @@ class Orthogonal(Penalty):
         return Bound(gram=self.coefficient * (1 - np.eye(F.shape[1])))
 
 
+_EDGES_AT_ONCE = 1 << 16
+
+
+class _Differences(Penalty):
+    """The squared differences between rows that are neighbors in a graph, times its weights."""
+
+    by_rows = False
+
+    @abstractmethod
+    def _graph(self, n_rows: int) -> sp.csr_array: ...
+
+    def value(self, F: Array) -> float:
+        W, F = self._graph(len(F)), np.ascontiguousarray(F)
+        rows, total = entry_rows(W.indptr), 0.0
+        for begin in range(0, len(rows), _EDGES_AT_ONCE):
+            edges = slice(begin, begin + _EDGES_AT_ONCE)
+            apart = F[rows[edges]].astype(np.float64) - F[W.indices[edges]]
+            total += float(W.data[edges] @ np.square(apart).sum(axis=1))
+        return self.coefficient * (total / 2)
+
+    def bound(self, F: Array) -> Bound:
+        """``2 f D f - 2 f (W + D) f'`` bounds f L f, D with the sums of the rows of W.
+
+        L = D - W, and W + D has no negative eigenvalue: -f (W + D) f is below its tangent at f'.
+        """
+        W, F = self._graph(len(F)), np.ascontiguousarray(F)
+        degrees = self.coefficient * np.asarray(W.sum(axis=1)).ravel()
+        up = self.coefficient * (W @ F) + degrees[:, None] * F
+        return Bound(gram=np.eye(F.shape[1]), rows=2 * degrees, up=up)
+
+
 @dataclass(frozen=True, eq=False)
-class Graph(Penalty):
+class Graph(_Differences):
     """Differences between rows that are neighbors in a graph: neighbors are alike.
 
     It is ``sum_(i < j) w_ij |f_i - f_j|^2``, the trace of F^T L F for the Laplacian L of the graph
@@ -168,7 +199,6 @@ class Graph(Penalty):
     """
 
     weights: Any
-    by_rows = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -196,15 +226,12 @@ class Graph(Penalty):
                 f"{n_rows}, one for each row of the factor."
             )
 
-    def value(self, F: Array) -> float:
-        return self.coefficient * _differences(self.weights, F)
-
-    def bound(self, F: Array) -> Bound:
-        return _bound_of_differences(self.coefficient, self.weights, F)
+    def _graph(self, n_rows: int) -> sp.csr_array:
+        return self.weights
 
 
 @dataclass(frozen=True)
-class Temporal(Penalty):
+class Temporal(_Differences):
     """Differences between a row and the next one: what follows in time is alike.
 
     It is ``sum_t |f_t - f_(t + 1)|^2``.  It does not bound the scale: add L1 or L2.
@@ -215,16 +242,10 @@ class Temporal(Penalty):
         At least 0.
     """
 
-    by_rows = False
-
-    def value(self, F: Array) -> float:
-        return self.coefficient * _differences(_chain(len(F)), F)
-
-    def bound(self, F: Array) -> Bound:
-        return _bound_of_differences(self.coefficient, _chain(len(F)), F)
-
-
-_EDGES_AT_ONCE = 1 << 16
+    def _graph(self, n_rows: int) -> sp.csr_array:
+        first = np.arange(max(n_rows - 1, 0))
+        ends = np.concatenate([first, first + 1]), np.concatenate([first + 1, first])
+        return sp.csr_array((np.ones(2 * len(first)), ends), shape=(n_rows, n_rows))
 
 
 def _stored(part: Array, n_rows: int, F: Array) -> Array:
@@ -232,34 +253,6 @@ def _stored(part: Array, n_rows: int, F: Array) -> Array:
     found = np.zeros((n_rows, F.shape[1]), dtype=F.dtype)
     found[: len(part), : part.shape[1]] = part
     return found
-
-
-def _chain(n_rows: int) -> sp.csr_array:
-    """Return the weights of a graph in which every row is a neighbor of the next one."""
-    first = np.arange(max(n_rows - 1, 0))
-    ends = np.concatenate([first, first + 1]), np.concatenate([first + 1, first])
-    return sp.csr_array((np.ones(2 * len(first)), ends), shape=(n_rows, n_rows))
-
-
-def _differences(W: sp.csr_array, F: Array) -> float:
-    """Return the sum over edges of their weight times the squared difference of their rows."""
-    rows, F = entry_rows(W.indptr), np.ascontiguousarray(F)
-    total = 0.0
-    for begin in range(0, len(rows), _EDGES_AT_ONCE):
-        edges = slice(begin, begin + _EDGES_AT_ONCE)
-        apart = F[rows[edges]].astype(np.float64) - F[W.indices[edges]]
-        total += float(W.data[edges] @ np.square(apart).sum(axis=1))
-    return total / 2
-
-
-def _bound_of_differences(coefficient: float, W: sp.csr_array, F: Array) -> Bound:
-    """Return the bound ``2 f D f - 2 f (W + D) f'`` of f L f, D with the sums of the rows of W.
-
-    L = D - W, and W + D has no negative eigenvalue: -f (W + D) f is below its tangent at f'.
-    """
-    degrees, F = coefficient * np.asarray(W.sum(axis=1)).ravel(), np.ascontiguousarray(F)
-    up = coefficient * (W @ F) + degrees[:, None] * F
-    return Bound(gram=np.eye(F.shape[1]), rows=2 * degrees, up=up)
 
 
 @dataclass(frozen=True)

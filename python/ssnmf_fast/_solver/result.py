@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import prod
-from typing import Annotated, Any, Protocol, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -130,13 +130,6 @@ _LARGEST = 1 << 27  # places of a dense tensor that is made of a model
 _AT_ONCE = 1 << 16
 
 
-class HasResiduals(Protocol):
-    """An object with the residuals of the optimality conditions."""
-
-    def residuals(self) -> Mapping[str, float]:
-        """Return the residual of every factor, as it is now."""
-
-
 @dataclass(frozen=True)
 class FitState:
     """What a callback sees; the factors are attributes, too.
@@ -159,11 +152,13 @@ class FitState:
     iteration: int
     objective: float
     factors: Mapping[str, Array | None] = field(default_factory=dict)
-    _optimality: HasResiduals | None = field(default=None, repr=False, compare=False)
+    _residuals: Callable[[], Mapping[str, float]] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     @property
     def residual(self) -> float | None:
-        return None if self._optimality is None else max(self._optimality.residuals().values())
+        return None if self._residuals is None else max(self._residuals().values())
 
     def __getattr__(self, name: str) -> Any:
         factors = self.__dict__.get("factors", {})
