@@ -32,10 +32,10 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
     frobenius, divergence = "frobenius", "kullback-leibler"
     fixed = {"tol": 0, "n_threads": 1}
 
-    def fit(data: Any, iterations: int, **more: Any) -> Callable[[], Any]:
-        begin = (S[: data.shape[0]], A, B) if "Y" in more else (S[: data.shape[0]], A)
+    def fit(data: Any, iterations: int, *targets: Any, **more: Any) -> Callable[[], Any]:
+        begin = (S[: data.shape[0]], A, B) if targets else (S[: data.shape[0]], A)
         settings = {"n_components": 10, "init": begin, "max_iter": iterations, **fixed, **more}
-        return lambda: sf.factorize(data, **settings)
+        return lambda: sf.factorize(data, *targets, **settings)
 
     def model(estimator: Any, y: Any = None) -> Callable[[], Any]:
         return lambda: estimator.fit(X, y)
@@ -47,7 +47,7 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
     pairs = [(a, b) for a in (frobenius, divergence) for b in (frobenius, divergence)]
     return {
         **{
-            f"factorize, {a}, labels {b}": fit(X, 10, Y=Y, loss=a, supervision_loss=b)
+            f"factorize, {a}, labels {b}": fit(X, 10, Y, loss=a, supervision_loss=b)
             for a, b in pairs
         },
         **{f"factorize, {loss}": fit(X, 10, loss=loss) for loss in (frobenius, divergence)},

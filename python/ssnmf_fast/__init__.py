@@ -13,7 +13,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import completion, penalties, weights
-from ._common.foreign import answer_foreign
 from ._common.optional import MissingPackageError
 from ._config import show_config
 from ._models.factorize import factorize, factorize_tensor
@@ -21,8 +20,6 @@ from ._models.represent import represent
 from ._persist.io import load, save
 from ._version import __version__
 from .completion._complete import complete
-
-factorize = answer_foreign(factorize)
 
 if TYPE_CHECKING:
     from . import extend, io, linalg, metrics, papers, plotting, results, trees

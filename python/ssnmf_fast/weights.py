@@ -1,7 +1,7 @@
 """Weights of the entries of a data matrix, without an n x m array where none is needed.
 
 A weight multiplies the loss of its entry: the models minimize ``sum w_ij d(x_ij, z_ij)``.
-Pass one of these, a dense array, or None (all ones) as `X_weights` or `Y_weights`.
+Pass one of these, a dense array, or None (all ones) as `X_weights` or `y_weights`.
 """
 
 from __future__ import annotations

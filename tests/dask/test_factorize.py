@@ -92,9 +92,9 @@ def test_weights_are_cut_with_the_rows(client, kind, loss):
         init="random",
     )
     X, Y = counts(), labels()
-    Y_weights = sf.weights.outer(rows=(np.arange(N) % 3 == 0).astype(float))
-    fit = sfd.factorize(pieces(X), Y, Y_weights=Y_weights, **further)
-    check_equal(fit, sf.factorize(X, Y, Y_weights=Y_weights, **further))
+    y_weights = sf.weights.outer(rows=(np.arange(N) % 3 == 0).astype(float))
+    fit = sfd.factorize(pieces(X), Y, y_weights=y_weights, **further)
+    check_equal(fit, sf.factorize(X, Y, y_weights=y_weights, **further))
 
 
 @pytest.mark.parametrize("init", ["random", "random-acol", "least-squares"])
@@ -191,7 +191,7 @@ def test_any_number_of_workers_gives_the_same_bits():
                 given: tuple = ()
                 if losses[1] is not None:
                     given = (Y,)
-                    further |= {"supervision_loss": losses[1], "Y_weights": weights}
+                    further |= {"supervision_loss": losses[1], "y_weights": weights}
                 fit = sfd.factorize(pieces(X), *given, **further)
                 fits.append((np.asarray(fit.S), fit.A, fit.B, fit.objective))
     for number, fit in enumerate(fits):
@@ -246,10 +246,10 @@ def test_clear_errors_for_bad_arguments(client):
         sfd.factorize(counts(), **arguments())
     with pytest.raises(ValueError, match="empty list"):
         sfd.factorize([], **arguments())
-    with pytest.raises(ValueError, match="Y must have the rows of X; got 299 rows, and X has 300"):
+    with pytest.raises(ValueError, match="y must have the rows of X; got 299 rows, and X has 300"):
         sfd.factorize(X, labels()[1:], **arguments())
-    with pytest.raises(ValueError, match="Y_weights are given without Y"):
-        sfd.factorize(X, Y_weights=np.ones((N, K)), **arguments())
+    with pytest.raises(ValueError, match="y_weights are given without y"):
+        sfd.factorize(X, y_weights=np.ones((N, K)), **arguments())
     with pytest.raises(ValueError, match=r"nndsvda.*not available"):
         sfd.factorize(X, **arguments(init="nndsvda"))
     with pytest.raises(TypeError, match="client must be"):

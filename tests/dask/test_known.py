@@ -31,7 +31,7 @@ KNOWN = {
     "support": {"A_support": RNG.random((R, M)) < 0.7},
     "features": {"feature_labels": SEEDS, "feature_weight": "balanced"},
     "all": {
-        "Y": Y, "supervision_weight": "balanced", "feature_labels": SEEDS,
+        "y": Y, "supervision_weight": "balanced", "feature_labels": SEEDS,
         "fixed_components": X[:1], "covariates": np.ones((N, 1)), "penalties": SMALL,
         "supervision_loss": "kullback-leibler",
     },
@@ -45,7 +45,7 @@ def test_a_cluster_knows_what_memory_knows(threads, what, loss):
     known = dict(KNOWN[what])
     options = {"n_components": R, "loss": loss, "random_state": 0, "init": "random", "max_iter": 10}
     options |= {"solver": "auto" if loss == "frobenius" else "mm"}
-    labels = known.pop("Y", None)
+    labels = known.pop("y", None)
     here = sf.factorize(X, labels, **options, **known)
     there = sfd.factorize(da.from_array(X, chunks=(25, M)), labels, **options, **known)
     np.testing.assert_allclose(there.A, here.A, rtol=1e-6, atol=1e-8)
@@ -83,15 +83,15 @@ def test_a_fit_begins_where_it_begins_in_memory(threads, init):
     }
     others = {"penalties": SMALL, "feature_labels": SEEDS, "feature_weight": "balanced"}
     settings = (
-        ("S_support covariates", np.float64, {"Y": Y}),
-        ("A_support fixed_components", np.float32, {"supervision_weight": "balanced", "Y": Y}),
+        ("S_support covariates", np.float64, {"y": Y}),
+        ("A_support fixed_components", np.float32, {"supervision_weight": "balanced", "y": Y}),
         ("S_support fixed_components", np.float64, {"X_weights": sf.weights.observed(X > 0)}),
-        (" ".join(given), np.float32, others if isinstance(init, str) else {"Y": Y}),
+        (" ".join(given), np.float32, others if isinstance(init, str) else {"y": Y}),
     )
     for names, dtype, further in settings[:: 3 if init == "least-squares" else 1]:
         known = {name: given[name] for name in names.split()} | further
         known |= {"n_components": R, "random_state": 0, "max_iter": 0, "init": init}
-        Z, labels = X.astype(dtype), known.pop("Y", None)
+        Z, labels = X.astype(dtype), known.pop("y", None)
         here = sf.factorize(Z, labels, **known)
         there = sfd.factorize(da.from_array(Z, chunks=(25, M)), labels, **known)
         exact = 1e-9 if dtype == np.float64 else 1e-4
@@ -118,7 +118,7 @@ def test_no_step_reaches_the_padding_of_blocks(threads, solver):
 
 def test_a_cluster_refuses_what_has_no_minimum(client):
     blocks = da.from_array(X, chunks=(25, M))
-    labels = {"Y": da.from_array(Y, chunks=(25, 3)), "n_components": R, "max_iter": 1}
+    labels = {"y": da.from_array(Y, chunks=(25, 3)), "n_components": R, "max_iter": 1}
     for free in (
         {"S": penalties.Orthogonal(1.0), "A": SMALL, "B": SMALL},
         {"S": SMALL, "A": SMALL},

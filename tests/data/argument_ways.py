@@ -21,7 +21,7 @@ NAMES = """
     class_names class_weight clip columns_ common_scale consensus consensuses consider_weights
     count_scale coverage criterion darkest distance_threshold documents_per_slice dtype entry_names
     estimator feature_names feature_weight features fill_value fit_parameters fit_params fits folder
-    forbidden forget_factor freq gamma_min given history_or_completion input_features inputs
+    forbidden foreign forget_factor freq gamma_min given history_or_completion input_features inputs
     interval keep_empty_features keep_observed kind kinds label label_names labeled_weight level
     levels limits log_x loss mask_zeros max_components max_iter max_rows measure membership memory
     method missing_norm missing_values mode mode_names model n n_components n_features n_fits
@@ -52,7 +52,7 @@ class Way(NamedTuple):
 
 def weighings(base, name="X_weights"):
     row, column = (np.linspace(1, 2, n) for n in base.shape)
-    beside = {"Y": Y} if name == "Y_weights" else {}
+    beside = {"y": Y} if name == "y_weights" else {}
     ways = [
         Way(base),
         Way(base, weights.observed),
@@ -94,16 +94,16 @@ ANSWERS = [Way(y.astype(float)), Way(Y)]  # classes, and several labels
 WAYS = {
     "factorize": {
         "X": [Way(D)],
-        "Y": [Way(Y)],
+        "y": [Way(Y)],
         "X_weights": weighings(HALF),
-        "Y_weights": weighings(Y, "Y_weights"),
+        "y_weights": weighings(Y, "y_weights"),
         "S_support": [Way((Y > 0) * 1.0)],
         "A_support": [Way((A > 0.5) * 1.0)],
         "covariates": [Way(S[:, :1])],
         "fixed_components": [Way(A[:1])],
         "feature_labels": [Way(A.T.copy())],
         "penalties": PENALTIES,
-        "init": [*START, Way(S[:, :3].T.copy() @ Y, lambda Z: (S, A, Z), {"Y": Y})],
+        "init": [*START, Way(S[:, :3].T.copy() @ Y, lambda Z: (S, A, Z), {"y": Y})],
     },
     "objective": {
         "feature_labels": [Way(A.T.copy(), beside={"C": np.eye(3)})],
@@ -111,11 +111,11 @@ WAYS = {
         "X": [Way(D)],
         "S": [Way(S)],
         "A": [Way(A)],
-        "Y": [Way(Y, beside={"B": np.eye(3)})],
-        "B": [Way(np.eye(3), beside={"Y": Y})],
+        "y": [Way(Y, beside={"B": np.eye(3)})],
+        "B": [Way(np.eye(3), beside={"y": Y})],
         "X_weights": weighings(HALF),
-        "Y_weights": [
-            way._replace(beside={"Y": Y, "B": np.eye(3)}) for way in weighings(Y, "Y_weights")
+        "y_weights": [
+            way._replace(beside={"y": Y, "B": np.eye(3)}) for way in weighings(Y, "y_weights")
         ],
     },
     "represent": {
@@ -130,7 +130,7 @@ WAYS = {
         "X": [Way(T), Way(D)],
         "X_weights": [way._replace(beside={"X": T}) for way in tensor_weights(T)]
         + [way._replace(beside={"X": D}) for way in tensor_weights(HALF)],
-        "labels": [Way(np.eye(6)[:, :2], lambda Z: {0: Z}), Way(np.eye(4), lambda Z: {-1: Z})],
+        "y": [Way(np.eye(6)[:, :2], lambda Z: {0: Z}), Way(np.eye(4), lambda Z: {-1: Z})],
         "init": TENSOR_START,
         "penalties": OF_TENSORS,
     },
@@ -206,10 +206,11 @@ WAYS = {
     "NonnegativeCP": {
         "X": [Way(T)],
         "X_weights": tensor_weights(T),
-        "labels": [Way(np.eye(6)[:, :2], lambda Z: {0: Z})],
+        "y": [Way(np.eye(6)[:, :2], lambda Z: {0: Z})],
         "init": TENSOR_START,
-        "y": [],
     },
+    "NonnegativeCP.partial_fit": {"y": []},
+    "NonnegativeCP.score": {"y": []},
     "NonnegativeCP.inverse_transform": {"X": [Way(F[0])]},
     "DynamicTopics": {
         "init": [

@@ -149,7 +149,7 @@ def functions():
     observed, missing = sf.weights.observed, sf.weights.missing
     masked = [(D, "X_weights", w) for w in (observed, missing)]
     yield D, "X", lambda Z: sf.factorize(Z, **few)
-    yield Y, "Y", lambda Z: sf.factorize(D, Z, **few)
+    yield Y, "y", lambda Z: sf.factorize(D, Z, **few)
     yield HALF, "X_weights", lambda Z: sf.factorize(D, X_weights=Z, **few)
     yield (Y > 0) * 1.0, "S_support", lambda Z: sf.factorize(D, S_support=Z, **few)
     yield S, "init", lambda Z: sf.factorize(D, init=(Z, A), **{**few, "n_components": 3})
@@ -157,7 +157,7 @@ def functions():
         yield base, name, lambda Z, w=form: sf.factorize(D, X_weights=w(Z), **few)
         yield base, name, lambda Z, w=form: sf.factorize(sp.csr_array(D), X_weights=w(Z), **few)
         yield base, name, lambda Z, w=form: sf.represent(D, A, X_weights=w(Z))
-        yield Y, "Y_weights", lambda Z, w=form: sf.factorize(D, Y, Y_weights=w(Z), **few)
+        yield Y, "y_weights", lambda Z, w=form: sf.factorize(D, Y, y_weights=w(Z), **few)
     yield D, "X", lambda Z: sf.extend.objective(Z, S, A)
     yield S, "S", lambda Z: sf.extend.objective(D, Z, A)
     yield D, "X", lambda Z: sf.represent(Z, A)

@@ -113,9 +113,9 @@ def changed(position, value):
         ({"random_state": "seed"}, ValueError, "random_state must be"),
         ({"n_threads": 0}, ValueError, "n_threads must be at least 1"),
         ({"n_threads": "two"}, TypeError, "n_threads must be an integer"),
-        ({"Y": np.ones((4, 2))}, ValueError, r"Y has shape \(4, 2\) and X has shape \(5, 4\)"),
-        ({"Y": -np.ones((5, 2))}, ValueError, r"Y\[0, 0\] = -1"),
-        ({"Y_weights": np.ones((5, 2))}, ValueError, "Y_weights are given without Y"),
+        ({"y": np.ones((4, 2))}, ValueError, r"y has shape \(4, 2\) and X has shape \(5, 4\)"),
+        ({"y": -np.ones((5, 2))}, ValueError, r"y\[0, 0\] = -1"),
+        ({"y_weights": np.ones((5, 2))}, ValueError, "y_weights are given without y"),
         ({"X_weights": np.ones((5, 3))}, ValueError, r"X_weights has shape \(5, 3\)"),
         ({"X_weights": -np.ones((5, 4))}, ValueError, r"X_weights\[0, 0\] = -1"),
         ({"X_weights": changed((0, 0), np.nan)}, ValueError, "X_weights contains NaN"),
@@ -155,5 +155,5 @@ def test_represent_refuses(arguments, error, message):
 
 
 def test_objective_needs_both_label_arguments():
-    with pytest.raises(ValueError, match="Y and B belong together"):
-        sf.extend.objective(GOOD, np.ones((5, 2)), np.ones((2, 4)), Y=np.ones((5, 1)))
+    with pytest.raises(ValueError, match="y and B belong together"):
+        sf.extend.objective(GOOD, np.ones((5, 2)), np.ones((2, 4)), y=np.ones((5, 1)))

@@ -201,7 +201,7 @@ UNEVEN = [[1, 0, 2], [1, 0]] * 6
         ("X", lambda: sf.factorize(UNEVEN, **FEW)),
         ("X", lambda: sf.NMF(**FEW).fit(UNEVEN)),
         ("y", lambda: sf.SSNMFRegressor().fit(D, UNEVEN)),
-        ("Y_weights", lambda: sf.factorize(D, np.ones((12, 2)), Y_weights=UNEVEN, **FEW)),
+        ("y_weights", lambda: sf.factorize(D, np.ones((12, 2)), y_weights=UNEVEN, **FEW)),
         ("X_weights", lambda: sf.factorize(D, X_weights=UNEVEN, **FEW)),
         ("A", lambda: sf.represent(D, UNEVEN[:2])),
         ("M", lambda: sf.complete(UNEVEN, n_components=1)),

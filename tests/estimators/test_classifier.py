@@ -186,7 +186,7 @@ def test_single_missing_labels_weigh_nothing(small):
     given = model.get_params()
     names = "n_components loss supervision_loss supervision_weight tol max_iter random_state"
     options = {name: given[name] for name in names.split()}
-    fit = sf.factorize(X, Y, Y_weights=weights, init=start, **options)
+    fit = sf.factorize(X, Y, y_weights=weights, init=start, **options)
     np.testing.assert_allclose(model.components_, fit.A, rtol=1e-6, atol=1e-9)
 
 

@@ -104,7 +104,7 @@ class TestFit:
     def test_labels_guide_a_mode(self, counts):
         labels = np.eye(3)[np.arange(14) % 3]
         model = sf.NonnegativeCP(3, random_state=0, supervision_weight=10.0)
-        model.fit(counts, labels={0: labels})
+        model.fit(counts, {0: labels})
         assert model.label_components_[0].shape == (3, 3)
         plain = clone(model).fit(counts)
         assert plain.label_components_ == {}
@@ -458,7 +458,7 @@ class TestFiles:
     def test_results_come_back(self, counts, tmp_path):
         labels = {0: np.eye(2)[np.arange(14) % 2], 2: np.ones((12, 3))}
         for given in (None, labels):
-            result = sf.factorize_tensor(counts, n_components=3, labels=given, random_state=0)
+            result = sf.factorize_tensor(counts, n_components=3, y=given, random_state=0)
             sf.save(result, tmp_path / "result.npz")
             loaded = sf.load(tmp_path / "result.npz")
             assert repr(loaded) == repr(result)

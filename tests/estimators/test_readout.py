@@ -105,7 +105,7 @@ def test_the_papers_setting_is_a_plain_factorization(small):
     model = sf.SSNMFClassifier(readout="joint", **given).fit(X, y)
     Y = (y[:, None] == np.arange(10)).astype(float)
     rows = sf.weights.outer(rows=(y >= 0).astype(float))
-    result = sf.factorize(X, Y, Y_weights=rows, **given)
+    result = sf.factorize(X, Y, y_weights=rows, **given)
     np.testing.assert_allclose(model.components_, result.A, rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(model.label_components_, result.B, rtol=1e-6, atol=1e-12)
     assert model.objective_[-1][1] == pytest.approx(result.objective[-1][1])

@@ -127,11 +127,11 @@ def test_an_estimator_keeps_its_factorization():
 
 def test_tensors(tmp_path):
     labels = {0: np.eye(3)[KINDS]}
-    model = sf.NonnegativeCP(**KL).fit(TENSOR, labels=labels)
+    model = sf.NonnegativeCP(**KL).fit(TENSOR, labels)
     sf.save(model, tmp_path / "model.npz")
     loaded = sf.load(tmp_path / "model.npz")
     assert sf.verify(loaded, TENSOR, labels)
-    assert sf.verify(loaded, TENSOR, labels=labels)
+    assert sf.verify(loaded, TENSOR, y=labels)
     assert not sf.verify(loaded, TENSOR)
     assert not sf.verify(loaded, TENSOR + 1, labels)
 
@@ -159,5 +159,5 @@ def test_a_failed_fit_leaves_the_receipt():
 def test_what_cannot_be_verified_says_why():
     with pytest.raises(TypeError, match="verify is not available for BayesianNMF"):
         sf.verify(sf.BayesianNMF(n_components=2, max_iter=5, tol=0).fit(X), X)
-    with pytest.raises(TypeError, match=r"NMF\.fit has no argument 'Y_weights'"):
-        sf.verify(sf.NMF(**FITTED).fit(X), X, Y_weights=1)
+    with pytest.raises(TypeError, match=r"NMF\.fit has no argument 'y_weights'"):
+        sf.verify(sf.NMF(**FITTED).fit(X), X, y_weights=1)

@@ -49,7 +49,7 @@ def test_single_missing_targets(ink):
     hidden[::3, 0] = np.nan
     weights = np.where(np.isnan(hidden), 0.0, 1.0)
     above = y - np.nanmin(hidden, axis=0)
-    fit = sf.factorize(X, np.maximum(above, 0), Y_weights=weights, init="random", **FEW)
+    fit = sf.factorize(X, np.maximum(above, 0), y_weights=weights, init="random", **FEW)
     np.testing.assert_allclose(_model().fit(X, hidden).components_, fit.A, rtol=1e-6, atol=1e-9)
 
 
@@ -58,7 +58,7 @@ def test_label_weights_are_those_of_the_targets(ink):
     weights = np.random.default_rng(0).uniform(0, 2, len(X))
     outer = sf.weights.outer(rows=weights)
     above = y - y.min(axis=0)
-    fit = sf.factorize(X, above, Y_weights=outer, init="random", **FEW)
+    fit = sf.factorize(X, above, y_weights=outer, init="random", **FEW)
     model = _model().fit(X, y, label_weight=weights)
     np.testing.assert_array_equal(model.components_, fit.A)
     for wrong, message in (

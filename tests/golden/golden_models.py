@@ -71,7 +71,7 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
     yield "bayesian_supervised", sf.papers.SupervisedBayesianNMF(**FITTED).fit(X, names)
     yield "dynamic", sf.DynamicTopics(**KL, freq="week").fit(X, DAYS)
     cp = sf.NonnegativeCP(**KL)
-    yield "cp", cp.fit(tensor, labels={0: np.eye(3)[y]})
+    yield "cp", cp.fit(tensor, y={0: np.eye(3)[y]})
     yield "cp_batches", sf.NonnegativeCP(**FITTED, stream_mode=0).partial_fit(tensor)
     paths = [f"far/{name}" if kind else "near" for name, kind in zip(names, y, strict=True)]
     yield "hierarchical", sf.HierarchicalClassifier(clone(few_labels)).fit(X, paths)
@@ -84,7 +84,7 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
     yield "factorization_features", sf.factorize(X, feature_labels=features, **KL)
     yield "imputer", sf.LowRankImputer(n_components=2, random_state=0, gamma_min=0.1).fit(holes)
     yield "factorization", sf.factorize(sp.csr_array(X), np.eye(3)[y], **KL)
-    yield "tensor_factorization", sf.factorize_tensor(tensor, labels={0: np.eye(3)[y]}, **FITTED)
+    yield "tensor_factorization", sf.factorize_tensor(tensor, y={0: np.eye(3)[y]}, **FITTED)
     yield "consensus", sf.consensus(X, 3, n_starts=6, loss=KL["loss"], random_state=0)
     triplets = (*np.nonzero(~np.isnan(holes)), holes[~np.isnan(holes)])
     yield (

@@ -191,7 +191,7 @@ X = np.random.default_rng(0).random((8, 6))
 FITS = {
     "Factorization": lambda: (sf.factorize(X, np.eye(2)[np.arange(8) % 2], **parameters()), X),
     "TensorFactorization": lambda: (
-        sf.factorize_tensor(X.reshape(2, 4, 6), labels={0: np.eye(2)}, **parameters()),
+        sf.factorize_tensor(X.reshape(2, 4, 6), y={0: np.eye(2)}, **parameters()),
         X.reshape(2, 4, 6),
     ),
     "Consensus": lambda: (
@@ -243,7 +243,7 @@ def test_headers_of_results_are_checked_when_they_are_read(name, path):
         (("settings", "values", "max_iter"), None),
         (("residuals", "values", "S"), "x"),
         (("residuals", "values"), []),
-        (("inputs", "values", "Y"), 5),
+        (("inputs", "values", "y"), 5),
         (("parts", "values", "S"), 5),
         (("n_iter",), True),
         (("n_iter",), 2.5),
@@ -260,7 +260,7 @@ def test_receipts_are_checked_when_they_are_read(place, value, path):
         header, arrays = _contents(path)
         receipt = header["attributes"]["receipt"]["values"]
         header["attributes"]["receipt"]["values"] = _put(receipt, place, value)
-        if name == "TensorFactorization" and place[-1] in ("Y", "S"):
+        if name == "TensorFactorization" and place[-1] in ("y", "S"):
             continue
         _rewrite(path, header, arrays)
         with pytest.raises(ValueError, match=f"{path} is damaged"):

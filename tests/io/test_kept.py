@@ -50,7 +50,7 @@ MAKE = {
     "balanced": lambda: sf.factorize(X, Y, supervision_weight="balanced", **FEW),
     "TensorFactorization": lambda: sf.factorize_tensor(TENSOR, **STARTS),
     "tensor with labels": lambda: sf.factorize_tensor(
-        TENSOR, labels={np.int64(0): np.eye(3), 2: np.eye(8)}, **FEW
+        TENSOR, y={np.int64(0): np.eye(3), 2: np.eye(8)}, **FEW
     ),
     "Completion": _completed,
     "with biases": lambda: _completed(biases=True, gamma_min=0.1),

@@ -58,7 +58,7 @@ def test_fits_are_those_of_such_data(form: str, loss: str, dtype: Any) -> None:
 def test_labels_weights_and_known_parts(wide: bool, dtype: Any) -> None:
     Z = (X / 3).astype(np.float64 if wide else np.float32)
     given: dict[str, Any] = {
-        "Y": np.eye(2)[np.arange(N) % 2],
+        "y": np.eye(2)[np.arange(N) % 2],
         "X_weights": sf.weights.outer(rows=np.linspace(1, 2, N)),
         "feature_labels": np.eye(M)[:, :2],
         "covariates": np.ones((N, 1)),
@@ -67,7 +67,7 @@ def test_labels_weights_and_known_parts(wide: bool, dtype: Any) -> None:
     for F in (found.S, found.A, found.B, found.C):
         assert F is not None
         assert F.dtype == dtype
-    assert sf.verify(found, Z, given.pop("Y"), **given)
+    assert sf.verify(found, Z, given.pop("y"), **given)
     S = sf.represent(Z, A, covariates=np.ones((N, 1)), dtype=dtype)
     assert S.dtype == dtype
 

@@ -38,13 +38,13 @@ def test_objective_is_the_formula(losses, form, storage):
         "supervision_loss": supervision_loss,
         "supervision_weight": 0.7,
         "X_weights": W,
-        "Y_weights": L,
+        "y_weights": L,
     }
     fit = sf.factorize(X, Y, n_components=5, random_state=0, max_iter=20, tol=0, **arguments)
     expected = dense_objective(filled(X), dense_W, fit.S, fit.A, loss)
     expected += 0.7 * dense_objective(filled(Y), dense_L, fit.S, fit.B, supervision_loss)
     assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-9)
-    value = sf.extend.objective(X, fit.S, fit.A, Y=Y, B=fit.B, **arguments)
+    value = sf.extend.objective(X, fit.S, fit.A, y=Y, B=fit.B, **arguments)
     assert value == pytest.approx(expected, rel=1e-9)
 
 
@@ -66,7 +66,7 @@ def assert_monotone(dtype, losses, form, storage, solver, seed, restarts=False):
             supervision_loss=losses[1],
             supervision_weight=weight,
             X_weights=W,
-            Y_weights=L,
+            y_weights=L,
             solver=solver,
             init=init,
             random_state=seed,
@@ -150,7 +150,7 @@ def test_gradient_vanishes_at_convergence(losses):
                     moved = [f.copy() for f in factors]
                     moved[which][i, j] += change
                     S, A, B = moved
-                    return sf.extend.objective(X, S, A, Y=Y, B=B, **options)
+                    return sf.extend.objective(X, S, A, y=Y, B=B, **options)
 
                 slope = (value(step) - value(-min(step, factor[i, j]))) / (
                     step + min(step, factor[i, j])

@@ -86,7 +86,7 @@ def test_objective_out_of_range() -> None:
     X, Y = data("float64")
     fit = sf.factorize(X, Y, n_components=3, random_state=0)
     with pytest.raises(ValueError, match=f"the objective {REFUSED}"):
-        sf.extend.objective(X, fit.S, fit.A, Y=Y * 1e14, B=fit.B, supervision_weight=1e300)
+        sf.extend.objective(X, fit.S, fit.A, y=Y * 1e14, B=fit.B, supervision_weight=1e300)
 
 
 def test_a_start_of_subnormal_numbers() -> None:

@@ -173,7 +173,7 @@ def test_components_of_labels_that_die_out_of_the_data_stay_in_the_range():
             T,
             n_components=4,
             loss="kullback-leibler",
-            labels=labels,
+            y=labels,
             supervision_weight=1e3,
             **given,
         )
@@ -287,7 +287,7 @@ def test_a_huge_weight_of_labels_leaves_the_other_weights_as_they_are():
     given = {"feature_labels": seeds(), "feature_weight": 2.0, "penalties": penalties.L2(0.1)}
     fit = sf.factorize(X, Y, supervision_weight=1e12, **given, **OPTIONS)
     assert fit.feature_weight == 2.0
-    options = {"Y": Y, "B": fit.B, "C": fit.C, "supervision_weight": 1e12}
+    options = {"y": Y, "B": fit.B, "C": fit.C, "supervision_weight": 1e12}
     whole = sf.extend.objective(X, fit.S, fit.A, **options, **given)
     # The weight magnifies rounding of the labels' loss, whose terms add up to the norm of Y.
     close = {"rtol": 1e-9, "atol": 1e12 * np.finfo(float).eps * np.sum(Y**2)}

@@ -21,7 +21,7 @@ GIVEN = {
     "sparse": (COUNTS, {}),
     "counts": (COUNTS, {"loss": "kullback-leibler"}),
     "weights": (DENSE, {"X_weights": sf.weights.outer(rows=np.arange(40.0))}),
-    "labels": (DENSE, {"Y": Y, "supervision_weight": "balanced"}),
+    "labels": (DENSE, {"y": Y, "supervision_weight": "balanced"}),
     "penalties": (DENSE, {"penalties": sf.penalties.L1(0.1)}),
     "single": (DENSE.astype(np.float32), {"solver": "mm"}),
 }

@@ -35,8 +35,7 @@ class Fit(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, Any]:
-        named = {"Y": "y"}
-        return {named.get(k, k): one for k, one in self.given.items() if k not in TOLD}
+        return {k: one for k, one in self.given.items() if k not in TOLD}
 
 
 def counts(rng: np.random.Generator) -> np.ndarray:
@@ -73,11 +72,11 @@ def honest_fits(folder: Path) -> dict[str, Fit]:
         small = PENALTY.L2(1e-3)
         smooth = {"S": [PENALTY.Temporal(0.01), small], "A": [PENALTY.Orthogonal(0.01), small]}
         given: dict[str, dict[str, Any]] = {
-            "labels": {"Y": Y},
-            "labels by mu": {"Y": Y, "supervision_loss": "frobenius", "solver": "mu"},
-            "some labels": {"Y": some, "supervision_weight": "balanced"},
-            "labels without weight": {"Y": Y, "supervision_weight": 0.0},
-            "weights of labels": {"Y": Y, "Y_weights": sf.weights.outer(rows=rng.random(N))},
+            "labels": {"y": Y},
+            "labels by mu": {"y": Y, "supervision_loss": "frobenius", "solver": "mu"},
+            "some labels": {"y": some, "supervision_weight": "balanced"},
+            "labels without weight": {"y": Y, "supervision_weight": 0.0},
+            "weights of labels": {"y": Y, "y_weights": sf.weights.outer(rows=rng.random(N))},
             "observed": {"X_weights": sf.weights.observed(pattern)},
             "missing pattern": {"X_weights": sf.weights.missing(pattern)},
             "outer": {"X_weights": sf.weights.outer(rng.random(N), rng.random(M))},

@@ -188,7 +188,7 @@ OTHERS = {
 
 
 def guided(dtype):
-    given = {"Y": LABELS, "n_components": 4, "random_state": 0, "tol": 0, "max_iter": 20}
+    given = {"y": LABELS, "n_components": 4, "random_state": 0, "tol": 0, "max_iter": 20}
     return sf.factorize(X.astype(dtype), **given)
 
 
@@ -262,17 +262,17 @@ def test_tensors(dtype):
     T = X.reshape(N, 5, 6).astype(dtype)
     given = {"n_components": 3, "random_state": 0, "loss": "kullback-leibler"}
     labels = {0: LABELS, -1: np.eye(6)[:, :2]}
-    result = sf.factorize_tensor(T, labels=labels, **given)
+    result = sf.factorize_tensor(T, y=labels, **given)
     places = np.array(np.nonzero(T))
-    assert sf.verify(result, T, labels=labels)
-    assert sf.verify(result, (places, T[tuple(places)], T.shape), labels=labels)
+    assert sf.verify(result, T, y=labels)
+    assert sf.verify(result, (places, T[tuple(places)], T.shape), y=labels)
     other = T.copy()
     other[0, 0, 0] += 1
-    assert not sf.verify(result, other, labels=labels)
+    assert not sf.verify(result, other, y=labels)
     assert not sf.verify(result, T)
     for factor in range(3):
         factors = [changed(F, RNG) if k == factor else F for k, F in enumerate(result.factors)]
-        assert not sf.verify(replace(result, factors=factors), T, labels=labels)
+        assert not sf.verify(replace(result, factors=factors), T, y=labels)
     penalized = sf.factorize_tensor(T, penalties=sf.penalties.L2(0.1), **given)
     with pytest.raises(TypeError, match="penalties"):
         sf.verify(penalized, T, penalties=sf.penalties.L2(0.1))
@@ -291,9 +291,9 @@ def test_tensors_whose_components_died():
         losses = rng.choice(["frobenius", "kullback-leibler"], 2)
         given = {"loss": losses[0], "supervision_loss": losses[1], "supervision_weight": 1000.0}
         given |= {"solver": rng.choice(["auto", "hals", "mm", "mu"]), "random_state": seed}
-        given |= {"labels": labels, "n_components": 7, "init": "random", "max_iter": 60, "tol": 0}
+        given |= {"y": labels, "n_components": 7, "init": "random", "max_iter": 60, "tol": 0}
         result = sf.factorize_tensor(T, **given)
-        found = sf.verify(result, T, labels=labels)
+        found = sf.verify(result, T, y=labels)
         assert found, (seed, found)
         died += (result.weights < 1e-30).any()
         again = sf.factorize_tensor(T, **{**given, "init": result, "max_iter": 0})
@@ -302,7 +302,7 @@ def test_tensors_whose_components_died():
         for k, B in result.label_components.items():
             if B.any():
                 other = {**result.label_components, k: 1.001 * B}
-                assert not sf.verify(replace(result, label_components=other), T, labels=labels)
+                assert not sf.verify(replace(result, label_components=other), T, y=labels)
     assert died > 3
 
 

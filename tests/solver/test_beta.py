@@ -150,8 +150,8 @@ def test_zeros_are_refused_where_the_loss_is_infinite(zeros):
     elif zeros == "weights":
         arguments["X_weights"] = sf.weights.outer(np.ones(6))
     elif zeros == "labels":
-        arguments |= {"X": X + 1, "Y": np.eye(6)[:, :2], "supervision_loss": 0}
-        name = "Y"
+        arguments |= {"X": X + 1, "y": np.eye(6)[:, :2], "supervision_loss": 0}
+        name = "y"
     with pytest.raises(ValueError, match=f"{name} has zeros, for which the loss 'itakura-saito'"):
         sf.factorize(**arguments)
     X[2, 3] = np.nan

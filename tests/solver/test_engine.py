@@ -125,11 +125,11 @@ def test_missing_rows_join_a_missing_pattern(storage):
     Y = data(rng, (20, 3), np.float64, storage)
     pattern = sp.csr_array((rng.random((20, 3)) < 0.2) * 1.0)
     rows = (np.arange(20) % 3 > 0) * 1.0
-    joined = sf.weights.missing(pattern).with_rows(rows, "Y_weights")
+    joined = sf.weights.missing(pattern).with_rows(rows, "y_weights")
     expected = np.where((1 - pattern.toarray()) * rows[:, None] > 0, filled(Y), 0)
     np.testing.assert_array_equal(filled(joined.hide(Y)), expected)
     with pytest.raises(ValueError, match="weights of samples cannot be combined with"):
-        sf.weights.missing(pattern).with_rows(2 * rows, "Y_weights")
+        sf.weights.missing(pattern).with_rows(2 * rows, "y_weights")
 
 
 @pytest.mark.slow

@@ -128,7 +128,7 @@ def test_least_squares_start(matrix, dtype, form):
     elif form == "support":
         more["S_support"] = rng.random((300, 5)) < 0.5
     Y = np.eye(3)[np.arange(300) % 3]
-    fits = [the_start(X, Y=Y, n_threads=n, **more) for n in (1, 2, 3)]
+    fits = [the_start(X, y=Y, n_threads=n, **more) for n in (1, 2, 3)]
     fit = fits[0]
     assert len({f.S.tobytes() + f.A.tobytes() + f.B.tobytes() for f in fits}) == 1
     assert fit.S.dtype == fit.A.dtype == fit.B.dtype == dtype
@@ -138,7 +138,7 @@ def test_least_squares_start(matrix, dtype, form):
     assert fit.B.min() > 0
     if form in ("dense", "sparse", "support"):
         assert (fit.S @ fit.A).mean() == pytest.approx(X.mean(), rel=1e-4)
-    large = the_start(64 * X, Y=Y, **more)  # a power of four: roots are exact
+    large = the_start(64 * X, y=Y, **more)  # a power of four: roots are exact
     np.testing.assert_allclose(large.S @ large.A, 64 * (fit.S @ fit.A), rtol=1e-3)
 
 

@@ -50,7 +50,7 @@ def test_no_step_reaches_the_padding(kind, known):
             fit = sf.factorize(X, Y, **options, **KNOWN[known])
         for name in ("solver", "n_components", "random_state", "tol", "max_iter"):
             del options[name]
-        found = sf.extend.objective(X, fit.S, fit.A, Y=Y, B=fit.B, **options)
+        found = sf.extend.objective(X, fit.S, fit.A, y=Y, B=fit.B, **options)
         np.testing.assert_allclose(
             fit.objective[-1][1], found, rtol=1e-9 if dtype is np.float64 else 1e-4
         )
@@ -67,7 +67,7 @@ def test_no_step_reaches_the_padding_of_tensors_and_files(kind, tmp_path):
             sf.factorize_tensor(T, penalties=given, random_state=0, **options)
             labeled = given | {"B0": [made(kind, 1.0, rng, 2), small]}
             Y = {0: np.eye(7, 2)}
-            sf.factorize_tensor(T, labels=Y, penalties=labeled, random_state=0, **options)
+            sf.factorize_tensor(T, y=Y, penalties=labeled, random_state=0, **options)
     X, _, _ = sparse_problem(4, np.float64, storage="sparse")
     sp.save_npz(tmp_path / "X.npz", sp.csr_matrix(X), compressed=False)
     file = sf.io.open_csr(tmp_path / "X.npz", memory=1000)

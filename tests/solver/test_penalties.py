@@ -96,7 +96,7 @@ def test_no_update_raises_the_penalized_objective(seed, loss, solver, form, stor
     rises = np.diff(values)
     assert np.all(rises <= 1e-9 * np.abs(values[0]))
     del options["solver"]
-    found = sf.extend.objective(X, fit.S, fit.A, Y=Y, B=fit.B, **options)
+    found = sf.extend.objective(X, fit.S, fit.A, y=Y, B=fit.B, **options)
     np.testing.assert_allclose(found, values[-1], rtol=1e-8, atol=1e-10)
 
 
@@ -287,9 +287,9 @@ SMALL = penalties.L2(0.1)
 def test_a_penalty_of_one_side_has_no_minimum(free, dtype):
     """A factor may shrink while another one grows, unless all of them are bound."""
     X, Y, Z = np.ones((4, 4), dtype), np.ones((4, 4)), np.ones((4, 4))
-    labeled = {"Y": Y, "feature_labels": Z}
+    labeled = {"y": Y, "feature_labels": Z}
     bound = dict.fromkeys("SABC", SMALL)
-    models = [("SA", {}), ("SAB", {"Y": Y}), ("SAC", {"feature_labels": Z}), ("SABC", labeled)]
+    models = [("SA", {}), ("SAB", {"y": Y}), ("SAC", {"feature_labels": Z}), ("SABC", labeled)]
     for (names, more), solver in itertools.product(models, ("auto", "hals", "mm", "mu")):
         options = {"n_components": 2, "max_iter": 2, "solver": solver, "random_state": 0, **more}
         for name in names:
@@ -310,7 +310,7 @@ def test_a_penalty_of_one_side_has_no_minimum(free, dtype):
         given |= {} if free is None else {key: free}
         name = key if key == "B0" else f"mode {key}"
         with pytest.raises(ValueError, match=rf"can shrink while {name} grows"):
-            sf.factorize_tensor(T, n_components=2, labels={0: Y}, penalties=given)
+            sf.factorize_tensor(T, n_components=2, y={0: Y}, penalties=given)
     model = [extend.relation("rows", "columns", X), extend.relation("others", "more", X)]
     given = {"rows": SMALL} | ({} if free is None else {"columns": free})
     with pytest.raises(ValueError, match="rows can shrink while columns grows"):
@@ -331,7 +331,7 @@ def test_a_component_that_is_given_has_a_scale():
             sf.factorize(X, **sides, fixed_components=ones[:1])
     nothing = {"S": penalties.Orthogonal(0.0), "A": penalties.L2(0.0)}
     assert np.isfinite(sf.factorize(X, n_components=2, penalties=nothing).S).all()
-    labels = {"Y": np.ones((4, 2)), "supervision_weight": 0.0}  # whose factor is of no effect
+    labels = {"y": np.ones((4, 2)), "supervision_weight": 0.0}  # whose factor is of no effect
     sf.factorize(X, n_components=2, penalties={"S": SMALL, "A": SMALL}, **labels)
 
 

@@ -100,7 +100,7 @@ def test_the_bar_of_the_command_shows_nothing_without_a_terminal(capsys):
 
 def test_a_callback_that_asks_for_residuals_changes_nothing():
     seen = []
-    for given in ({}, {"loss": "kullback-leibler"}, {"solver": "mm"}, {"Y": X[:, :2]}):
+    for given in ({}, {"loss": "kullback-leibler"}, {"solver": "mm"}, {"y": X[:, :2]}):
         asked = fit(**given, callback=lambda state: seen.append(state.residual))
         plain = fit(**given)
         for one, other in ((asked.S, plain.S), (asked.A, plain.A)):

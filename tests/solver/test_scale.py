@@ -53,7 +53,7 @@ def test_data_far_from_1_are_refused(form, dtype, size):
 
 def test_labels_far_from_1_are_refused():
     X, Y = np.ones((20, 15)), np.eye(4)[np.arange(20) % 4]
-    with pytest.raises(ValueError, match=r"Y has a largest entry of 1e\+20.*multiply Y by 1e-20\."):
+    with pytest.raises(ValueError, match=r"y has a largest entry of 1e\+20.*multiply y by 1e-20\."):
         sf.factorize(X, 1e20 * Y, n_components=2)
 
 

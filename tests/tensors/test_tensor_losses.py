@@ -148,7 +148,7 @@ def test_labels_take_every_loss(loss, supervision_loss):
         X,
         n_components=3,
         loss=loss,
-        labels={0: Y},
+        y={0: Y},
         supervision_loss=supervision_loss,
         supervision_weight=3,
         random_state=0,

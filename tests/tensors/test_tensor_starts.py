@@ -45,7 +45,7 @@ def test_auto_is_the_better_of_two_after_three_iterations(loss, seed):
 
 def test_labels_are_drawn_as_after_the_start_that_is_taken():
     X, _ = planted(0)
-    options = {"n_components": 4, "labels": {0: np.eye(40)[:, :3]}, "random_state": 0}
+    options = {"n_components": 4, "y": {0: np.eye(40)[:, :3]}, "random_state": 0}
     fits = [
         sf.factorize_tensor(X, init=init, **options) for init in ("auto", "least-squares", "svd")
     ]
@@ -174,7 +174,7 @@ def test_a_result_with_labels_continues_with_its_labels(loss):
     X = sparse_counts((9, 8, 7))
     rng = np.random.default_rng(0)
     labels = {0: np.eye(3)[rng.integers(3, size=9)], 2: np.eye(2)[rng.integers(2, size=7)]}
-    options = {"n_components": 3, "loss": loss, "labels": labels, "supervision_loss": loss}
+    options = {"n_components": 3, "loss": loss, "y": labels, "supervision_loss": loss}
     options["supervision_weight"] = 5.0
     fit = sf.factorize_tensor(X, max_iter=50, tol=0, random_state=0, **options)
     begun = sf.factorize_tensor(X, init=fit, max_iter=0, random_state=0, **options)
@@ -183,8 +183,8 @@ def test_a_result_with_labels_continues_with_its_labels(loss):
         np.testing.assert_allclose(begun.label_components[mode], B, rtol=1e-9, atol=1e-12)
     model_ = sf.NonnegativeCP(
         3, loss=loss, supervision_loss=loss, supervision_weight=5.0, init=fit, max_iter=1, tol=0
-    ).fit(X, labels=labels)
+    ).fit(X, labels)
     assert model_.objective_[0][1] == pytest.approx(fit.objective[-1][1])
-    others = options | {"labels": {0: np.eye(4)[rng.integers(4, size=9)]}}
+    others = options | {"y": {0: np.eye(4)[rng.integers(4, size=9)]}}
     begun = sf.factorize_tensor(X, init=fit, max_iter=0, random_state=0, **others)
     assert begun.label_components[0].shape == (3, 4)  # of other labels, which are drawn

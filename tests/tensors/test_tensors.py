@@ -374,7 +374,7 @@ def test_labels_guide_a_mode(supervision_loss, solver):
         fit = sf.factorize_tensor(
             data,
             n_components=3,
-            labels={mode: Y},
+            y={mode: Y},
             supervision_loss=supervision_loss,
             supervision_weight=10.0,
             solver=solver,
@@ -496,11 +496,11 @@ def test_data_that_are_no_tensor(X, error, message):
         ({"X_weights": np.full((2, 2, 3), np.nan)}, ValueError, "NaN"),
         ({"X_weights": GOOD}, TypeError, "can be read in two ways"),
         ({"X_weights": sf.weights.observed(np.ones((2, 2)))}, ValueError, "that of X"),
-        ({"labels": np.ones((2, 1))}, TypeError, "labels must be a mapping"),
-        ({"labels": {3: np.ones((2, 1))}}, ValueError, "a mode of labels must be at most 2"),
-        ({"labels": {0: np.ones((3, 1))}}, ValueError, "expected 2 rows"),
-        ({"labels": {0: -np.ones((2, 1))}}, ValueError, r"Negative values .* labels\[0\]"),
-        ({"labels": {0: np.ones((2, 1))}, "supervision_weight": -1}, ValueError, "at least 0"),
+        ({"y": np.ones((2, 1))}, TypeError, "y must be a mapping"),
+        ({"y": {3: np.ones((2, 1))}}, ValueError, "a mode of y must be at most 2"),
+        ({"y": {0: np.ones((3, 1))}}, ValueError, "expected 2 rows"),
+        ({"y": {0: -np.ones((2, 1))}}, ValueError, r"Negative values .* y\[0\]"),
+        ({"y": {0: np.ones((2, 1))}, "supervision_weight": -1}, ValueError, "at least 0"),
     ],
 )
 def test_options_that_are_refused(options, error, message):
@@ -593,11 +593,11 @@ def test_svd_starts_of_sparse_and_dense_tensors_are_alike():
 def test_modes_of_labels_count_from_the_last_too():
     X, Y = sparse_counts((5, 4, 3)), np.eye(3)
     options = {"n_components": 2, "random_state": 0}
-    fit = sf.factorize_tensor(X, labels={-1: Y}, **options)
-    expected = sf.factorize_tensor(X, labels={2: Y}, **options)
+    fit = sf.factorize_tensor(X, y={-1: Y}, **options)
+    expected = sf.factorize_tensor(X, y={2: Y}, **options)
     np.testing.assert_array_equal(fit.label_components[2], expected.label_components[2])
-    with pytest.raises(ValueError, match="labels has mode 2 twice"):
-        sf.factorize_tensor(X, labels={-1: Y, 2: Y}, **options)
+    with pytest.raises(ValueError, match="y has mode 2 twice"):
+        sf.factorize_tensor(X, y={-1: Y, 2: Y}, **options)
 
 
 def test_sparse_tensors_of_pyttb():

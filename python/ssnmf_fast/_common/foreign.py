@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import wraps
-from typing import Any, TypeVar
-
-Function = TypeVar("Function", bound=Callable[..., Any])
+from collections.abc import Iterable
 
 _PENALTIES = "penalties here, such as penalties={'S': ssnmf_fast.penalties.L1(0.1)}"
 _ANSWERS = {
@@ -29,14 +25,3 @@ def refuse_foreign(name: str, arguments: Iterable[str]) -> None:
             raise TypeError(
                 f"{name} has no argument {argument!r}: {argument} {_ANSWERS[argument]}."
             )
-
-
-def answer_foreign(function: Function) -> Function:
-    """Let a public function answer arguments of scikit-learn's NMF."""
-
-    @wraps(function)
-    def answering(*args: Any, **kwargs: Any) -> Any:
-        refuse_foreign(function.__name__, kwargs)
-        return function(*args, **kwargs)
-
-    return answering  # type: ignore[return-value]

@@ -60,38 +60,21 @@ _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 @dataclass(frozen=True, eq=False)
 class Slices:
-    """Slices of time without gaps.
+    """Slices of time without gaps."""
 
-    Attributes
-    ----------
-    starts : ndarray of datetime64, shape (T,)
-        When they begin, in the unit of the slices: years, months, days, hours or seconds.
-    of : ndarray of int, shape (n,)
-        The slice of every document.
-    """
-
-    starts: Array
-    of: Array
+    starts: Array  # (T,) datetime64, in the unit of the slices
+    of: Array  # (n,) the slice of every document
 
     @property
     def sizes(self) -> Array:
-        """Numbers of documents."""
         return np.bincount(self.of, minlength=len(self.starts))
-
-    @property
-    def members(self) -> list[Array]:
-        """The documents of every slice, in their order."""
-        return np.split(np.argsort(self.of, kind="stable"), np.cumsum(self.sizes)[:-1])
 
 
 class Times(NamedTuple):
-    """Times in seconds, and what stands first in their dates: "month", "day" or "year".
-
-    It is "any" where that makes no difference.
-    """
+    """Times in seconds, and what stands first in their dates."""
 
     values: Array
-    first: str
+    first: str  # "month", "day" or "year"; "any" where it makes no difference
 
 
 class Length(NamedTuple):
@@ -110,15 +93,10 @@ class Length(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of units in a slice."""
         return self.times * self.units
 
     def number(self, times: Array, after: np.datetime64 | None) -> tuple[Array, int]:
-        """Return the numbers of the slices of times, and how many units before 1970 they begin.
-
-        Slices that divide no day or year have no border in the calendar: they begin with the day,
-        the Monday, the month or the quarter of the first time, or continue those of `after`.
-        """
+        """Return the numbers of the slices of times, and how many units before 1970 they begin."""
         counts = times.astype(f"datetime64[{self.unit}]").astype(np.int64)
         shift = self.shift
         if not (self.times == 1 or self.unit == "Y" or _WHOLE[self.unit] % self.size == 0):
@@ -150,21 +128,17 @@ def cut(
     after: np.datetime64 | None = None,
     least: int = 2,
 ) -> Slices:
-    """Cut the time between the first and the last document into slices of one length.
-
-    Slices without documents are slices too.  Weeks begin on Mondays.  With `after`, the beginning
-    of a slice, the slices continue those that it is one of.
-    """
+    """Cut the time of documents into slices of one length, which continue those of `after`."""
     length = Length.of(freq)
     if length is not None:
         number, shift = length.number(times, after)
         first, last = int(number.min()), int(number.max())
         if last - first >= _MOST_SLICES:
             early, late = int(times.argmin()), int(times.argmax())
+            span = f"{name}[{early}] is {times[early]}, {name}[{late}] is {times[late]}"
             raise ValueError(
-                f"{name} span {last - first + 1} slices ({name}[{early}] is {times[early]}, "
-                f"{name}[{late}] is {times[late]}); at most {_MOST_SLICES} are allowed. Is a year "
-                "wrong? Else choose a longer freq."
+                f"{name} span {last - first + 1} slices ({span}); at most {_MOST_SLICES} are "
+                "allowed. Is a year wrong? Else choose a longer freq."
             )
         starts = np.arange(first, last + 1) * length.size - shift
         slices = Slices(starts.astype(f"datetime64[{length.unit}]"), number - first)
@@ -172,16 +146,13 @@ def cut(
         count = check_integer(freq, "freq", 2, _MOST_SLICES)
         if after is not None:
             raise ValueError(
-                f"freq={freq} cuts the time of a fit into parts, which other times do not "
-                "continue. Fit with a length of slices, such as freq='month' or freq='2 weeks'."
+                f"freq={freq} cuts the time of a fit into parts, which others do not continue. Fit "
+                "with a length of slices, such as freq='month' or freq='2 weeks'."
             )
         seconds = times.astype(np.int64)
         first, length_of_all = int(seconds.min()), int(seconds.max()) - int(seconds.min()) + 1
         if length_of_all < count:
-            raise ValueError(
-                f"{name} lie within {length_of_all} seconds, which cannot be cut into freq={count} "
-                "slices."
-            )
+            raise ValueError(f"{name} lie within {length_of_all} seconds; {freq=} is too many.")
         # Python's integers: the products may lie outside of int64.
         starts = np.array([first + k * length_of_all // count for k in range(count)], np.int64)
         of = np.searchsorted(starts, seconds, side="right") - 1
@@ -202,27 +173,32 @@ def cut(
 def read_times(
     times: npt.ArrayLike | Times | None, name: str = "times", first: str = "any"
 ) -> Times:
-    """Return times; of those with a zone the local ones, as they are written.
-
-    All dates of text together decide what stands first in them, unless it is known.
-    """
+    """Return times, the local ones if they have zones; all together decide what stands first."""
     if isinstance(times, Times):
         return times
     if isinstance(times, (str, bytes, Set, Mapping)) or not hasattr(times, "__iter__"):
-        raise TypeError(
-            f"{name} must be a sequence of times, one for each document in their order; got "
-            f"{times!r:.80}."
-        )
+        raise TypeError(f"{name} must be a sequence of times, one per document; got {times!r:.80}.")
     given: Any = unmask(times, name, allow_nan=False)
     # A list of dates and texts would become an array of texts.
-    is_array = hasattr(given, "__array__")
-    values = np.asarray(given) if is_array else np.asarray(list(given), dtype=object)
+    kind = None if hasattr(given, "__array__") else object
+    values = np.asarray(given if kind is None else list(given), dtype=kind)
     if values.ndim != 1:
         raise ValueError(f"{name} has shape {values.shape}; expected one for each document, (n,).")
     if values.dtype.kind == "M":
         read = values.astype("datetime64[s]")
     elif values.dtype.kind in "OUTiuf":
-        read, first = _read_texts([_as_text(value) for value in values.tolist()], name, first)
+        texts = [_as_text(value) for value in values.tolist()]
+        known: dict[str, Any] = {text: _read_iso(text) for text in set(texts)}
+        others = [text for text in dict.fromkeys(texts) if text and known[text] is None]
+        if others:
+            which = (
+                f"{name}[{texts.index(others[0])}] is {short(others[0])}, which is not an ISO date"
+            )
+            with require_package(f"{which} such as 2004-12-26; pandas, for others,", TABLES_HINT):
+                import pandas  # noqa: F401
+            dates, first = _decide(others, name, first)
+            known.update(zip(others, dates, strict=True))
+        read = np.array([known[text] for text in texts], dtype="datetime64[s]")
     else:
         raise TypeError(f"{name} are of dtype {values.dtype}; expected {_DATES}.")
     for place in np.flatnonzero(np.isnat(read))[:1]:
@@ -248,19 +224,6 @@ def _as_text(value: object) -> str:
     if hasattr(value, "to_timestamp"):  # a period of pandas
         value = value.to_timestamp()
     return str(value).strip()
-
-
-def _read_texts(texts: list[str], name: str, first: str) -> Times:
-    """Return the times in texts, each different one read once; NaT for what is none."""
-    known: dict[str, Any] = {text: _read_iso(text) for text in set(texts)}
-    others = [text for text in dict.fromkeys(texts) if text and known[text] is None]
-    if others:
-        which = f"{name}[{texts.index(others[0])}] is {short(others[0])}, which is not an ISO date"
-        with require_package(f"{which} such as 2004-12-26; pandas, for others,", TABLES_HINT):
-            import pandas  # noqa: F401
-        read, first = _decide(others, name, first)
-        known.update(zip(others, read, strict=True))
-    return Times(np.array([known[text] for text in texts], dtype="datetime64[s]"), first)
 
 
 def _read_iso(text: str) -> np.datetime64 | None:
@@ -305,22 +268,18 @@ def _decide(texts: list[str], name: str, known: str) -> Times:
             "them.",
             UserWarning,
         )
-    for k in np.flatnonzero(times > np.datetime64("now")).tolist():
-        if not re.search(r"\d{4}", texts[k]):
-            warn_user(
-                f"Years of two digits are read as 1969 to 2068: {short(texts[k])} in {name} as "
-                f"{days[k]}. Give years of four digits.",
-                UserWarning,
-            )
-            break
+    late = np.flatnonzero(times > np.datetime64("now")).tolist()
+    for k in [k for k in late if not re.search(r"\d{4}", texts[k])][:1]:
+        warn_user(
+            f"Years of two digits are read as 1969 to 2068: {short(texts[k])} in {name} as "
+            f"{days[k]}. Give years of four digits.",
+            UserWarning,
+        )
     return Times(times, fitting[0] if differing or len(fitting) == 1 else "any")
 
 
 def _read_in(order: str, texts: Array) -> Array:
-    """Return the times in texts that have an order, up to the first that has not; NaT from there.
-
-    Each form that occurs is read at once, wherever it occurs.
-    """
+    """Return the times in texts that have an order, up to the first that has not; then NaT."""
     import pandas
 
     read = np.full(len(texts), "NaT", dtype="datetime64[s]")

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import Generator
 
 from .._common.arrays import Array, Matrix
 from .._data.times import Slices
@@ -14,8 +15,7 @@ from .._solver.penalties import L2, Graph
 from .._solver.result import Factorization, TensorFactorization
 from .factorize import factorize
 
-# Prevalence is smooth but for events, and the noise of a slice is not.  The two are equal, as
-# components share their size between the factors; chosen on planted events.
+# Prevalence is smooth but for events, and the noise of a slice is not.
 _SMOOTHING = 1e-4
 _SCALE = 1e-8  # of squares: a prevalence that is the same at all times has a scale, too
 
@@ -28,33 +28,25 @@ class DatedTopics(NamedTuple):
     fit: Factorization | TensorFactorization
 
 
-def counted_documents(sizes: Array, most: int | None) -> Array:
-    """Return how many documents each slice counts for; None: at most the median of those in use."""
-    used = sizes[sizes > 0]
-    return np.minimum(sizes, np.median(used) if most is None else most)
-
-
 def factorize_tied(
     X: Matrix,
     slices: Slices,
     rank: int,
-    rng: np.random.Generator,
+    rng: Generator,
     most: int | None,
     arguments: dict[str, Any],
 ) -> DatedTopics:
-    """Minimize the loss of documents whose coefficients are those of their slice.
-
-    ``sum over slices t, documents d in t of w_t / n_t d(x_d, p_t A)``, where w_t is n_t, the number
-    of documents, or `most` if that is less.  Up to a constant that is the loss of the mean
-    documents: for squared errors ``w_t ||mean_t - p_t A||^2``, else ``d(w_t mean_t, w_t p_t A)``.
-    """
+    """Minimize the loss of documents whose coefficients are those of their slice."""
     words = np.bincount(slices.of, np.asarray(X.sum(axis=1)).ravel(), len(slices.starts))
     used = words > 0 if words.any() else slices.sizes > 0
     at = np.flatnonzero(used)
-    counted = counted_documents(slices.sizes, most)[used][:, None].astype(X.dtype)
+    if most is None:
+        most = np.median(slices.sizes[slices.sizes > 0])
+    counted = np.minimum(slices.sizes, most)[used][:, None].astype(X.dtype)
     arguments = arguments | {"n_components": rank, "random_state": rng}
-    if _is_quadratic(arguments["loss"]):
-        length = _mean_length(X)
+    if loss_named(arguments["loss"], "loss").quadratic:
+        mean_square = float((X * X).sum(dtype=np.float64)) / X.shape[0]
+        length = float(np.sqrt(mean_square)) or 1.0
         weights = np.sqrt(counted)
         rows = _product(weights / length, means_of_slices(X, slices)[used])
         fit = _fit_squares(rows, at, rng, arguments)
@@ -67,7 +59,12 @@ def factorize_tied(
             rows_of_start = _product(weights, means_of_slices(_tfidf_rows(X, shares), slices)[used])
             squares = {"loss": "frobenius", "callback": None, "verbose": 0}
             S = _fit_squares(rows_of_start, at, rng, arguments | squares).S * weights
-            arguments["init"] = _topics_of(S, rows, counted)
+            # To start from: of each topic the mean of slices by its share in these.
+            S = without_zeros(S)
+            S *= counted / S.sum(axis=1, keepdims=True)
+            A: Any = (S / counted).T @ rows
+            A = np.asarray(A.toarray() if sp.issparse(A) else A)
+            arguments["init"] = S, without_zeros(A / S.sum(axis=0)[:, None])
         fit = factorize(rows, **arguments)
         P = fit.S / counted
     prevalence = np.zeros((len(used), rank), dtype=fit.S.dtype)
@@ -76,12 +73,7 @@ def factorize_tied(
 
 
 def normalize_documents(X: Matrix, loss: str | float) -> Matrix:
-    """Return documents as they are for squared errors, else with sum 1."""
-    return X if _is_quadratic(loss) else _shares(X)
-
-
-def _is_quadratic(loss: str | float) -> bool:
-    return bool(loss_named(loss, "loss").quadratic)
+    return X if loss_named(loss, "loss").quadratic else _shares(X)
 
 
 def _shares(X: Matrix) -> Matrix:
@@ -95,7 +87,7 @@ def _is_default(init: object) -> bool:
 
 
 def _fit_squares(
-    rows: Matrix, at: Array, rng: np.random.Generator, arguments: dict[str, Any]
+    rows: Matrix, at: Array, rng: Generator, arguments: dict[str, Any]
 ) -> Factorization:
     """Fit mean documents of the slices `at` by squares, with prevalences smooth but across gaps."""
     after = (np.diff(at) == 1).astype(float)
@@ -103,8 +95,8 @@ def _fit_squares(
     smooth = {"S": [Graph(_SMOOTHING, chain), L2(_SCALE)], "A": L2(_SMOOTHING)}
     init = arguments["init"]
     if _is_default(init):
-        settings = rng, arguments["n_threads"], smooth
-        init = best_short_fit(rows, arguments["n_components"], *settings)
+        rank = arguments["n_components"]
+        init = best_short_fit(rows, rank, rng, arguments["n_threads"], penalties=smooth)
     return factorize(rows, **arguments | {"init": init, "penalties": smooth})
 
 
@@ -118,21 +110,6 @@ def _tfidf_rows(X: Matrix, shares: Matrix) -> Matrix:
     return _product((1 / np.where(length > 0, length, 1)).astype(X.dtype), documents)
 
 
-def _topics_of(S: Array, rows: Matrix, counted: Array) -> tuple[Array, Array]:
-    """Return S and A to start from: of each topic the mean of slices by its share in these."""
-    S = without_zeros(S)
-    S *= counted / S.sum(axis=1, keepdims=True)
-    A = (S / counted).T @ rows
-    A = np.asarray(A.toarray() if sp.issparse(A) else A)
-    return S, without_zeros(A / S.sum(axis=0)[:, None])
-
-
-def _mean_length(X: Matrix) -> float:
-    """Return the root of the mean square of the lengths of documents; 1 for zeros."""
-    squares = float((X * X).sum(dtype=np.float64))
-    return float(np.sqrt(squares / X.shape[0])) or 1.0
-
-
 def _product(weights: Array, X: Any) -> Matrix:
     """Return X times weights of its rows, (n, 1), or columns, (1, m)."""
     return sp.csr_array(X.multiply(weights)) if sp.issparse(X) else X * weights
@@ -144,29 +121,25 @@ _FILLER = 0.01  # of the mean of a factor
 Tensor = tuple[Array, Array, tuple[int, int, int]]
 
 
-def drawn_places(slices: Slices, per_slice: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Draw up to `per_slice` documents of each slice; return them and their places, spread out."""
-    documents, places = [], []
-    for some in slices.members:
-        count = min(len(some), per_slice)
-        documents.append(rng.permutation(some)[:count])
-        places.append(rng.permutation(per_slice)[:count])
-    return np.concatenate(documents), np.concatenate(places)
-
-
-def folded(X: Matrix, slices: Slices, per_slice: int, rng: np.random.Generator) -> Tensor:
+def folded(X: Matrix, slices: Slices, per_slice: int, rng: Generator) -> Tensor:
     """Return coordinates, values and shape of the tensor of a CSR matrix (documents x terms)."""
-    documents, places = drawn_places(slices, per_slice, rng)
-    some = sp.csr_array(X)[documents]
-    counts = np.diff(some.indptr)
+    documents_of, places_of = [], []
+    order = np.argsort(slices.of, kind="stable")
+    for some in np.split(order, np.cumsum(slices.sizes)[:-1]):
+        count = min(len(some), per_slice)
+        documents_of.append(rng.permutation(some)[:count])
+        places_of.append(rng.permutation(per_slice)[:count])
+    documents, places = np.concatenate(documents_of), np.concatenate(places_of)
+    drawn = sp.csr_array(X)[documents]
+    counts = np.diff(drawn.indptr)
     coords = np.stack(
-        [some.indices, np.repeat(places, counts), np.repeat(slices.of[documents], counts)]
+        [drawn.indices, np.repeat(places, counts), np.repeat(slices.of[documents], counts)]
     )
-    return coords, some.data, (X.shape[1], per_slice, len(slices.starts))
+    return coords, drawn.data, (X.shape[1], per_slice, len(slices.starts))
 
 
 def start_from_slices(
-    tensor: Tensor, rank: int, rng: np.random.Generator, n_threads: int | None
+    tensor: Tensor, rank: int, rng: Generator, n_threads: int | None
 ) -> tuple[Array, list[Array]]:
     """Return weights and factors to start from: topics of the sums of the documents of slices."""
     (terms, _, slices), values, (n_terms, per_slice, n_slices) = tensor
@@ -177,25 +150,10 @@ def start_from_slices(
 
 
 def best_short_fit(
-    sums: Matrix,
-    rank: int,
-    rng: np.random.Generator,
-    n_threads: int | None,
-    penalties: dict[str, Any] | None = None,
+    sums: Matrix, rank: int, rng: Generator, n_threads: int | None, **penalties: Any
 ) -> tuple[Array, Array]:
-    """Return S and A of the best of several short least-squares fits, without zeros."""
-    fits = (
-        factorize(
-            sums,
-            n_components=rank,
-            max_iter=_STEPS,
-            init="random",
-            random_state=rng,
-            n_threads=n_threads,
-            penalties=penalties,
-        )
-        for _ in range(_FITS)
-    )
+    settings = {"max_iter": _STEPS, "init": "random", "n_threads": n_threads, **penalties}
+    fits = (factorize(sums, n_components=rank, random_state=rng, **settings) for _ in range(_FITS))
     best = min(fits, key=lambda fit: fit.objective[-1][1])
     return without_zeros(best.S), without_zeros(best.A)
 
@@ -206,7 +164,6 @@ def without_zeros(F: Array) -> Array:
 
 
 def sums_of_slices(values: Matrix, slices: Slices) -> Matrix:
-    """Return the sum of the rows of every slice, sparse where they are."""
     n = len(slices.of)
     ones = np.ones(n, dtype=values.dtype)
     return sp.csr_array((ones, (slices.of, np.arange(n))), (len(slices.starts), n)) @ values
@@ -219,7 +176,7 @@ def means_of_slices(values: Matrix, slices: Slices) -> Matrix:
     return sp.csr_array(sums.multiply(share)) if sp.issparse(sums) else sums * share
 
 
-def resampled(X: Matrix, slices: Slices, rng: np.random.Generator) -> tuple[Matrix, Slices]:
+def resampled(X: Matrix, slices: Slices, rng: Generator) -> tuple[Matrix, Slices]:
     """Draw as many documents of every slice as it has, with replacement, and give their slices."""
     order = np.argsort(slices.of, kind="stable")
     of = slices.of[order]

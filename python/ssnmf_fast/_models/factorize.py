@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import numpy.typing as npt
 
 from .._common.arrays import LossName, MatrixLike, Seed, Solver
+from .._common.foreign import refuse_foreign
 from .._data.arrays import DataLike
 from .._data.border import check_data, check_integer, check_random_state
 from .._data.tensors import TensorLike, check_tensor
@@ -32,14 +33,14 @@ __all__ = ["Factorization", "TensorFactorization", "factorize", "factorize_tenso
 
 def factorize(
     X: DataLike,
-    Y: MatrixLike | None = None,
+    y: MatrixLike | None = None,
     *,
     n_components: int,
     loss: LossName | float = "frobenius",
     supervision_loss: LossName | float = "frobenius",
     supervision_weight: float | Literal["balanced"] = 1.0,
     X_weights: WeightsLike = None,
-    Y_weights: WeightsLike = None,
+    y_weights: WeightsLike = None,
     solver: Solver = "auto",
     init: Start = "auto",
     max_iter: int = 200,
@@ -57,6 +58,7 @@ def factorize(
     feature_weight: float | Literal["balanced"] = 1.0,
     penalties: PenaltiesLike = None,
     dtype: npt.DTypeLike | None = None,
+    **foreign: NoReturn,
 ) -> Factorization:
     """Factorize X ~ S A and, jointly, Y ~ S B with nonnegative factors.
 
@@ -68,8 +70,9 @@ def factorize(
     ----------
     X : array_like or scipy.sparse, shape (n, m)
         Samples by features, nonnegative.  NaN in a dense X means missing.
-    Y : array_like or scipy.sparse, shape (n, k), optional
-        Supervision: one-hot or multi-label indicators, or nonnegative targets.  NaN = missing.
+    y : array_like or scipy.sparse, shape (n, k), optional
+        Supervision, the matrix Y: one-hot or multi-label indicators, or nonnegative targets.  NaN =
+        missing.
     n_components : int
         Rank r, at least 1.
     loss, supervision_loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
@@ -79,7 +82,7 @@ def factorize(
     supervision_weight : float or "balanced"
         Weight (lambda) of the loss of Y, at least 0.  "balanced" takes the ratio of the two losses
         at the start.
-    X_weights, Y_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
+    X_weights, y_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
         Nonnegative weights (W and L) of the loss of every entry.
     solver : {"auto", "mm", "mu", "hals"}
         Rule of the updates; see docs/guide/solvers.md.
@@ -95,7 +98,7 @@ def factorize(
         - "mu": the rule of the papers, the same as "mm" unless the two losses differ.
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r), A (r, m) and, optionally, B (r, k) and C (r, g), of which B
-        is None without Y.  Entries that are zero in a given start stay zero.  "least-squares" has
+        is None without y.  Entries that are zero in a given start stay zero.  "least-squares" has
         the squares of factors that 10 iterations of the Frobenius loss, from a random start, fit to
         the square roots of X; "random-acol" takes means of a few random rows of X for A, "nndsvda"
         the singular vectors of X.  "auto" is "least-squares" where `loss` is "kullback-leibler",
@@ -169,6 +172,9 @@ def factorize(
     >>> fit.S.shape, fit.A.shape
     ((20, 3), (3, 8))
     """
+    for name in foreign:
+        refuse_foreign("factorize", foreign)
+        raise TypeError(f"factorize() got an unexpected keyword argument {name!r}")
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
     count = check_integer(n_starts, "n_starts", 1)
     rng = check_random_state(random_state)
@@ -177,13 +183,13 @@ def factorize(
     jobs, threads = resolve_jobs(None, n_threads, count)
     fits = MatrixFits(
         check_data(X, resolve_threads(n_threads), dtype),
-        Y,
+        y,
         n_components=n_components,
         loss=loss,
         supervision_loss=supervision_loss,
         supervision_weight=supervision_weight,
         X_weights=X_weights,
-        Y_weights=Y_weights,
+        y_weights=y_weights,
         init=init,
         S_support=S_support,
         A_support=A_support,
@@ -205,7 +211,7 @@ def factorize_tensor(
     n_components: int,
     loss: LossName | float = "frobenius",
     X_weights: WeightsLike = None,
-    labels: Mapping[int, MatrixLike] | None = None,
+    y: Mapping[int, MatrixLike] | None = None,
     supervision_loss: LossName | float = "frobenius",
     supervision_weight: float = 1.0,
     solver: Solver = "auto",
@@ -245,7 +251,7 @@ def factorize_tensor(
         Nonnegative weights of the loss of every entry: ``weights.observed(pattern)`` or
         ``weights.missing(pattern)`` with a tensor (in any of the forms of X), a sequence with a
         vector for each mode whose product is the weight (None stands for ones), or a dense tensor.
-    labels : mapping of int to array_like, optional
+    y : mapping of int to array_like, optional
         Supervision: for some modes a nonnegative matrix Y (n_k x number of labels), which is
         approximated by the factor of the mode, ``Y ~ F_k B_k``.  For example classes of documents
         or seed terms of topics.  NaN = unlabeled.
@@ -322,7 +328,7 @@ def factorize_tensor(
         n_components=n_components,
         loss=loss,
         X_weights=X_weights,
-        labels=labels,
+        y=y,
         supervision_loss=supervision_loss,
         supervision_weight=supervision_weight,
         init=init,

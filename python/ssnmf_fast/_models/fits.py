@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any, ClassVar, Generic, TypeVar
@@ -43,13 +42,17 @@ from .receipts import WEIGHTS, parts_of_result, receipt_of
 Result = TypeVar("Result", Factorization, TensorFactorization)
 
 
-class Fits(ABC, Generic[Result]):
+class Fits(Generic[Result]):
     """Fits of the same clean data with the same settings, which may run at the same time."""
 
     known = Known()
     penalties: Mapping[str, Penalties]
     starts: ClassVar[tuple[str, ...]]  # those that differ by their seeds
     _refuses_zeros = False  # whether zeros of a start may not stay where the data are positive
+    _start: Callable[[np.random.Generator], dict[str, Array]]  # factors as the kernels hold them
+    _relations: Callable[[dict[str, Array]], list[Relation]]  # "balanced" depends on the start
+    _views: Callable[[dict[str, Array]], Current]  # which gives the factors as a user knows them
+    _result: Callable[[Run, Current, list[Relation]], Result]  # without a receipt
 
     def __init__(
         self,
@@ -103,22 +106,6 @@ class Fits(ABC, Generic[Result]):
         )
         return replace(result, receipt=receipt)
 
-    @abstractmethod
-    def _start(self, rng: np.random.Generator) -> dict[str, Array]:
-        """Return the factors to start from, as the kernels hold them."""
-
-    @abstractmethod
-    def _relations(self, factors: dict[str, Array]) -> list[Relation]:
-        """Return the relations; "balanced" weights depend on the start."""
-
-    @abstractmethod
-    def _views(self, factors: dict[str, Array]) -> Current:
-        """Return a function that gives the factors as a user knows them."""
-
-    @abstractmethod
-    def _result(self, run: Run, current: Current, related: list[Relation]) -> Result:
-        """Return the result, without a receipt."""
-
 
 class MatrixFits(Fits[Factorization]):
     """Fits of a matrix; the arguments are those of `factorize`, checked here but for X."""
@@ -128,7 +115,7 @@ class MatrixFits(Fits[Factorization]):
     def __init__(
         self,
         X: Matrix,
-        Y: MatrixLike | None = None,
+        y: MatrixLike | None = None,
         *,
         n_components: int,
         threads: int,
@@ -136,7 +123,7 @@ class MatrixFits(Fits[Factorization]):
         supervision_loss: str | float = "frobenius",
         supervision_weight: Any = 1.0,
         X_weights: WeightsLike = None,
-        Y_weights: WeightsLike = None,
+        y_weights: WeightsLike = None,
         init: object = "auto",
         S_support: npt.ArrayLike | None = None,
         A_support: npt.ArrayLike | None = None,
@@ -147,7 +134,7 @@ class MatrixFits(Fits[Factorization]):
         penalties: PenaltiesLike = None,
     ) -> None:
         rank = check_integer(n_components, "n_components", 1)
-        self.data, self.labels = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
+        self.data, self.labels = terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
         self.weight = check_weight(supervision_weight)
         self.of_features = check_weight(feature_weight, "feature_weight")
         require_weight(self.weight, X.dtype, "supervision_weight")
@@ -176,7 +163,7 @@ class MatrixFits(Fits[Factorization]):
         if self.known.n_given < rank:
             require_scale(self.penalties, pairs)
         settings = {"loss": loss, "supervision_loss": supervision_loss, "init": init}
-        inputs = {"Y": Y, "X_weights": X_weights, "Y_weights": Y_weights, **given}
+        inputs = {"y": y, "X_weights": X_weights, "y_weights": y_weights, **given}
         inputs |= {"feature_labels": feature_labels, "penalties": penalties}
         super().__init__(X, rank, init, threads, settings, inputs)
 
@@ -232,7 +219,7 @@ class TensorFits(Fits[TensorFactorization]):
         threads: int,
         loss: str | float,
         X_weights: WeightsLike,
-        labels: Mapping[int, Any] | None,
+        y: Mapping[int, Any] | None,
         supervision_loss: str | float,
         supervision_weight: float,
         init: object,
@@ -242,7 +229,7 @@ class TensorFits(Fits[TensorFactorization]):
         losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
         weight = check_real(supervision_weight, "supervision_weight")
         require_weight(weight, X.dtype, "supervision_weight")
-        self.related, self.labels = tensor_relations(X, X_weights, labels, losses, weight, threads)
+        self.related, self.labels = tensor_relations(X, X_weights, y, losses, weight, threads)
         self.X_weights = X_weights
         require_memory(rank, X.shape, X.dtype)
         modes = dict(zip(self.related[0].names, range(len(X.shape)), strict=True))
@@ -254,7 +241,7 @@ class TensorFits(Fits[TensorFactorization]):
             "supervision_weight": supervision_weight,
             "init": init,
         }
-        inputs = {"X_weights": X_weights, "labels": labels, "penalties": penalties}
+        inputs = {"X_weights": X_weights, "y": y, "penalties": penalties}
         super().__init__(X, rank, init, threads, settings, inputs)
 
     def _start(self, rng: np.random.Generator) -> dict[str, Array]:
@@ -270,8 +257,7 @@ class TensorFits(Fits[TensorFactorization]):
         return self.related
 
     def _views(self, factors: dict[str, Array]) -> Current:
-        views = {name: F[:, : self.rank] for name, F in factors.items()}
-        return lambda: views
+        return lambda: {name: F[:, : self.rank] for name, F in factors.items()}
 
     def _result(self, run: Run, current: Current, related: list[Relation]) -> TensorFactorization:
         views: Any = current()

@@ -32,7 +32,7 @@ Result = TypeVar("Result", bound=_Fit)
 def fit_starts(
     X: DataLike | CleanMatrix,
     seeds: Sequence[int],
-    Y: MatrixLike | None = None,
+    y: MatrixLike | None = None,
     *,
     n_jobs: int | None = None,
     n_threads: int | None = None,
@@ -46,7 +46,7 @@ def fit_starts(
     loop = FitLoop(solver, max_iter, tol, None, 0)
     X = check_data(X, resolve_threads(n_threads), dtype)
     jobs, threads = resolve_jobs(n_jobs, n_threads, len(seeds))
-    yield from run_starts(MatrixFits(X, Y, threads=threads, **arguments), seeds, loop, jobs)
+    yield from run_starts(MatrixFits(X, y, threads=threads, **arguments), seeds, loop, jobs)
 
 
 def run_starts(

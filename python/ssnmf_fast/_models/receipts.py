@@ -24,7 +24,7 @@ from .represent import problem_at
 
 WEIGHTS = ("supervision_weight", "feature_weight")
 _LOSSES = ("loss", "supervision_loss")
-_OF_DATA = ("Y", "X_weights", "Y_weights", "feature_labels", "penalties")
+_OF_DATA = ("y", "X_weights", "y_weights", "feature_labels", "penalties")
 _KNOWN = ("S_support", "A_support", "covariates", "fixed_components")
 _SHAKEN = 4  # units in the last place
 _LOST = 1e-15  # of the largest pull
@@ -173,7 +173,7 @@ def plain(one: object) -> Any:
     return float(one) if isinstance(one, Real) else "given"
 
 
-TENSOR_INPUTS = ("X_weights", "labels", "penalties")
+TENSOR_INPUTS = ("X_weights", "y", "penalties")
 
 
 def tensor_check(
@@ -207,7 +207,7 @@ def _at_tensor_factors(
     assert receipt is not None
     settings = receipt.settings
     of_X, of_Y = (loss_named(settings[name], name) for name in ("loss", "supervision_loss"))
-    given = inputs.get("X_weights"), inputs.get("labels")
+    given = inputs.get("X_weights"), inputs.get("y")
     weight = settings["supervision_weight"]
     related, labeled = tensor_relations(X, *given, (of_X, of_Y), weight, threads)
     lengths = tuple(len(F) for F in result.factors)

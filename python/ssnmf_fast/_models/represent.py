@@ -40,13 +40,13 @@ def objective(
     S: npt.ArrayLike,
     A: npt.ArrayLike,
     *,
-    Y: MatrixLike | None = None,
+    y: MatrixLike | None = None,
     B: npt.ArrayLike | None = None,
     loss: LossName | float = "frobenius",
     supervision_loss: LossName | float = "frobenius",
     supervision_weight: float = 1.0,
     X_weights: WeightsLike = None,
-    Y_weights: WeightsLike = None,
+    y_weights: WeightsLike = None,
     feature_labels: MatrixLike | None = None,
     C: npt.ArrayLike | None = None,
     feature_weight: float = 1.0,
@@ -57,11 +57,11 @@ def objective(
 
     Parameters
     ----------
-    X, Y, loss, supervision_loss, supervision_weight, X_weights, Y_weights, feature_labels, \
+    X, y, loss, supervision_loss, supervision_weight, X_weights, y_weights, feature_labels, \
 feature_weight, penalties, n_threads
         As in :func:`factorize`.
     S, A, B, C : array_like, shapes (n, r), (r, m), (r, k) and (r, g)
-        Nonnegative factors; B is needed where Y is given, and C where feature_labels are.
+        Nonnegative factors; B is needed where y is given, and C where feature_labels are.
 
     Returns
     -------
@@ -73,18 +73,18 @@ feature_weight, penalties, n_threads
     >>> sf.extend.objective([[1, 2], [2, 5]], S=[[1], [2]], A=[[1, 2]])
     1.0
     """
-    for name, data_of, factor in (("Y", Y, "B"), ("feature_labels", feature_labels, "C")):
+    for name, data_of, factor in (("y", y, "B"), ("feature_labels", feature_labels, "C")):
         if (data_of is None) != ({"B": B, "C": C}[factor] is None):
             raise ValueError(f"{name} and {factor} belong together: give both or neither.")
     threads = resolve_threads(n_threads)
     problem, _ = problem_at(
         *(check_data(X, threads), {"S": S, "A": A, "B": B, "C": C}),
-        Y=Y,
+        y=y,
         loss=loss,
         supervision_loss=supervision_loss,
         supervision_weight=supervision_weight,
         X_weights=X_weights,
-        Y_weights=Y_weights,
+        y_weights=y_weights,
         feature_labels=feature_labels,
         feature_weight=feature_weight,
         penalties=penalties,
@@ -107,12 +107,12 @@ def problem_at(
     X: Matrix,
     given: Mapping[str, Any],
     *,
-    Y: MatrixLike | None,
+    y: MatrixLike | None,
     loss: str | float,
     supervision_loss: str | float,
     supervision_weight: float,
     X_weights: WeightsLike,
-    Y_weights: WeightsLike,
+    y_weights: WeightsLike,
     feature_labels: MatrixLike | None,
     feature_weight: float,
     penalties: PenaltiesLike,
@@ -122,7 +122,7 @@ def problem_at(
     """Return the problem of clean data at given factors, and where they may move."""
     weight = check_real(supervision_weight, "supervision_weight")
     of_features = check_real(feature_weight, "feature_weight")
-    data, labels = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
+    data, labels = terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
     features = features_term(feature_labels, X, supervision_loss, threads)
     rank, (n, m) = len(check_matrix(given["A"], "A", allow_nan=False, limited=False)), X.shape
     shapes = {"S": (n, rank), "A": (rank, m)}

@@ -37,7 +37,7 @@ def as_weights(given: object, name: str) -> Weights:
 
 
 def build_term(Z: Matrix, given: object, loss: Loss, name: str, threads: int) -> Term:
-    """Check the weights of clean data, "X" or "Y", and return their term."""
+    """Check the weights of clean data, "X" or "y", and return their term."""
     title = f"{name}_weights"
     if not isinstance(Z, CsrFile):
         term = as_weights(given, title).term(Z, loss, title, threads)
@@ -65,12 +65,7 @@ def build_tensor_term(X: Tensor, given: object, loss: Loss, threads: int) -> Ter
 def collapse(
     X: Matrix, X_weights: WeightsLike, groups: Array, n_groups: int, loss: Loss
 ) -> tuple[Any, Weights, float]:
-    """Merge the rows of a clean X by groups, 0 ... n_groups - 1, which all occur.
-
-    Return their weighted means, the weights of these, and what of the loss they do not have: a
-    constant, since ``sum w_i d(x_i, z)`` over a group is ``w d(x, z)`` plus a constant, with w the
-    sum of the weights and x the weighted mean.
-    """
+    """Merge the rows of a clean X by groups, 0 ... n_groups - 1, which all occur."""
     n = X.shape[0]
     G = sp.csr_array((np.ones(n, dtype=X.dtype), (groups, np.arange(n))), shape=(n_groups, n))
     return as_weights(X_weights, "X_weights").grouped(X, G, loss, "X_weights")
@@ -78,58 +73,57 @@ def collapse(
 
 def terms(
     X: Any,
-    Y: Any,
+    y: Any,
     loss: str | float,
     supervision_loss: str | float,
     X_weights: WeightsLike,
-    Y_weights: WeightsLike,
+    y_weights: WeightsLike,
     threads: int,
 ) -> tuple[Term, Term | None]:
-    """Return the term of clean data and, where there is a Y, which is checked, that of Y."""
+    """Return the term of clean data and, where there is a y, which is checked, that of y."""
     losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}; expected at least one sample and one feature.")
     data = build_term(X, X_weights, losses[0], "X", threads)
-    if Y is None:
-        if Y_weights is not None:
-            raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
+    if y is None:
+        if y_weights is not None:
+            raise ValueError("y_weights are given without y; give y, or leave them out.")
         return data, None
-    Y = check_matrix(Y, "Y", dtype=X.dtype, ordinary=True)
-    if Y.shape[0] != X.shape[0] or Y.shape[1] == 0:
+    y = check_matrix(y, "y", dtype=X.dtype, ordinary=True)
+    if y.shape[0] != X.shape[0] or y.shape[1] == 0:
         raise ValueError(
-            f"Y has shape {Y.shape} and X has shape {X.shape}; expected one row of Y for each "
+            f"y has shape {y.shape} and X has shape {X.shape}; expected one row of y for each "
             "sample of X, and at least one column."
         )
-    return data, build_term(sparse_labels(Y), Y_weights, losses[1], "Y", threads)
+    return data, build_term(sparse_labels(y), y_weights, losses[1], "y", threads)
 
 
 def tensor_relations(
     X: Tensor,
     X_weights: WeightsLike,
-    labels: Mapping[int, Any] | None,
+    y: Mapping[int, Any] | None,
     losses: tuple[Loss, Loss],
     weight: float,
     threads: int,
 ) -> tuple[list[Relation], dict[int, Term]]:
     """Return the relations of a clean tensor (F0, ..) and its labels (B0, ..), and their terms."""
     names, labeled = mode_names(len(X.shape)), {}
-    if labels is not None and not isinstance(labels, Mapping):
+    if y is not None and not isinstance(y, Mapping):
         raise TypeError(
-            f"labels must be a mapping of modes to matrices, such as {{0: Y}}; got "
-            f"{type(labels).__name__}."
+            f"y must be a mapping of modes to matrices, such as {{0: Y}}; got {type(y).__name__}."
         )
     related = [Relation(names, build_tensor_term(X, X_weights, losses[0], threads))]
-    for key, given in (labels or {}).items():
-        mode = check_mode(key, "a mode of labels", len(names))
+    for key, given in (y or {}).items():
+        mode = check_mode(key, "a mode of y", len(names))
         if mode in labeled:
-            raise ValueError(f"labels has mode {mode} twice, counted from the first and the last.")
-        Y = check_matrix(given, f"labels[{mode}]", dtype=X.dtype)
+            raise ValueError(f"y has mode {mode} twice, counted from the first and the last.")
+        Y = check_matrix(given, f"y[{mode}]", dtype=X.dtype)
         if Y.shape[0] != X.shape[mode] or Y.shape[1] == 0:
             raise ValueError(
-                f"labels[{mode}] has shape {Y.shape}; expected {X.shape[mode]} rows, one for each "
+                f"y[{mode}] has shape {Y.shape}; expected {X.shape[mode]} rows, one for each "
                 f"index of mode {mode}, and at least one column."
             )
-        labeled[mode] = build_term(Y, None, losses[1], "Y", threads)
+        labeled[mode] = build_term(Y, None, losses[1], "y", threads)
         related.append(Relation((names[mode], f"B{mode}"), labeled[mode], weight))
     return related, labeled
 
@@ -163,7 +157,6 @@ def sparse_labels(Y: Any) -> Any:
 
 
 def check_weight(weight: Any, name: str = "supervision_weight") -> float | None:
-    """Return lambda, or None for "balanced"."""
     if isinstance(weight, str):
         check_option(weight, name, ("balanced",))
         return None
@@ -202,7 +195,6 @@ def view_factors(factors: Mapping[str, Array], rank: int) -> Current:
 def factorization(
     run: Run, current: Current, weight: float | None = None, feature_weight: float | None = None
 ) -> Factorization:
-    """Return the result of a fit of S, A and, where there are some, B and C."""
     views = current().items()
     factors = {name: None if F is None else np.ascontiguousarray(F) for name, F in views}
     return Factorization(
@@ -216,12 +208,8 @@ def factorization(
 
 
 def relations(
-    data: Term,
-    labels: Term | None,
-    weight: float | None,
-    factors: dict[str, Array],
+    data: Term, labels: Term | None, weight: float | None, factors: dict[str, Array]
 ) -> list[Relation]:
-    """Return the relations of X and, where there are labels, of Y."""
     related = [Relation(("S", "A"), data)]
     if labels is None:
         return related

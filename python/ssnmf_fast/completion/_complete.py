@@ -55,8 +55,7 @@ def complete(
 ) -> Completion:
     """Complete a matrix of low rank from some of its entries.
 
-    Whether an entry is observed may depend on its value: in structured problems, missing entries
-    tend to be zero (or `fill_value`).
+    In structured problems, missing entries tend to be zero (or `fill_value`).
 
     Parameters
     ----------
@@ -132,18 +131,14 @@ def complete(
     Warns
     -----
     UserWarning
-        If a row or a column has no observed entry: its values are then `fill_value`, with biases
-        the mean plus the biases of the other side.  If all observed entries are equal: these may
-        be implicit feedback (clicks, purchases), which has no missing entries; see :class:`NMF`.
-        If no entry is missing, or M looks like a table of row, column and value, which is given as
-        a tuple.
+        If a row or a column has no observed entry (its values are `fill_value`, or by the biases);
+        if all observed entries are equal, as of implicit feedback (see :class:`NMF`); if no entry
+        is missing; if M looks like a table of row, column and value, which is given as a tuple.
 
     Raises
     ------
     ValueError, TypeError
-        For bad input: no observed entry, repeated entries, infinities, a mask of another shape, a
-        n_components above min(n, m), an option that the method does not use; the message names the
-        argument.
+        For bad input, such as repeated entries or an option that the method does not use.
 
     Notes
     -----
@@ -193,9 +188,7 @@ def complete(
             f"{entries.dtype}; got {short(fill_value)}."
         )
     if rank is not None and rank > min(entries.shape):
-        raise ValueError(
-            f"n_components must be at most min(n, m) = {min(entries.shape)} of M; got {rank}."
-        )
+        raise ValueError(f"n_components must be at most min{entries.shape}, of M; got {rank}.")
     if nonnegative is None:
         nonnegative = chosen.nonnegative and not noisy and bool(entries.data.min() >= 0)
     problem = Problem(
@@ -218,7 +211,6 @@ def complete(
 def solve(
     method: Method, problem: Problem, callback: Callable[..., Any] | None, verbose: int
 ) -> Completion:
-    """Complete by a method what is checked."""
     with verbose_progress(verbose, problem.max_iter, "complete", "change") as progress:
         observers = [one for one in (callback, progress) if one is not None]
         found = _solved(method, problem, observers).completion(problem)
@@ -229,9 +221,12 @@ def solve(
 
 def _solved(method: Method, problem: Problem, observers: list[Any]) -> Fit:
     """The last fit of a method, or the first at which an observer returns True."""
-    noisy = problem.gamma_min is not None and method.by_levels
-    if not noisy and problem.observations.norm == 0:
-        return method._all_zero(problem)
+    noisy, observations = problem.gamma_min is not None and method.by_levels, problem.observations
+    if not noisy and observations.norm == 0:  # all entries are equal to `fill_value`
+        (n, m), dtype = observations.shape, observations.dtype
+        F, G = np.zeros((n, 1), dtype), np.zeros((m, 1), dtype)
+        iterate = np.zeros((n, m), dtype) if method.dense else None
+        return Fit(observations, F, G, np.zeros(1), [], True, iterate=iterate)
     for fit in method._fits(problem):
         if not observers:
             continue
@@ -248,15 +243,12 @@ def _solved(method: Method, problem: Problem, observers: list[Any]) -> Fit:
 def _check_together(method: Method, noisy: bool, given: dict[str, Any]) -> None:
     """Raise ValueError for n_components, gamma_min or init where the method does not use them."""
     kind = type(method).__name__
-    for name, value in given.items():
-        if value is not None and not method.takes_rank:
-            raise ValueError(
-                f"method {kind} determines the rank itself and does not use {name}; leave it out."
-            )
+    unused = [name for name, value in given.items() if value is not None]
+    if unused and not method.takes_rank:
+        raise ValueError(f"method {kind} determines the rank itself and does not use {unused[0]}.")
     if given["gamma_min"] is not None and isinstance(method, MatrixIRLS):
         raise ValueError(
-            "method MatrixIRLS is for exact data and does not use gamma_min; use method='auto', "
-            "IRLS or SIRLS, or leave gamma_min out."
+            "method MatrixIRLS is for exact data and does not use gamma_min; 'auto' and IRLS do."
         )
     if given["gamma_min"] == "validate" and not noisy:
         raise ValueError(
@@ -273,12 +265,11 @@ def _check_flag(value: object, name: str) -> bool:
 
 
 def check_gamma_min(value: object) -> float | Literal["validate"] | None:
-    """Return a smallest gamma, checked."""
     if value is None:
         return None
-    if isinstance(value, str) and value == "validate":
-        return "validate"
     if isinstance(value, str):
+        if value == "validate":
+            return "validate"
         raise ValueError(f"gamma_min must be a number, 'validate' or None; got {short(value)}.")
     number = check_real(value, "gamma_min")
     if number == 0:
@@ -306,9 +297,7 @@ def _start(
     if left.shape[1] != right.shape[0]:
         raise ValueError(f"init has factors of shapes {left.shape} and {right.shape}.")
     if (len(left), right.shape[1]) != shape:
-        raise ValueError(
-            f"init is a {len(left)} x {right.shape[1]} matrix; expected {n} x {m}, that of M."
-        )
+        raise ValueError(f"init is a {len(left)} x {right.shape[1]} matrix, and M {n} x {m}.")
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         raise ValueError("init contains NaN or infinity.")
     Q, R = np.linalg.qr(right.T)

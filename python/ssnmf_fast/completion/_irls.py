@@ -43,19 +43,13 @@ class Schedule:
     max_iter: int = 1000
 
     def gamma_at(self, iteration: int) -> float:
-        """Gamma of iteration 1, 2, ..."""
         return max(self.gamma * self.gamma_decay ** (iteration - 1), self.gamma_floor)
 
     def eps_at(self, iteration: int) -> float:
-        """Epsilon of the weights of missing entries in iteration 1, 2, ..."""
         return max(_EPS_DECAY ** (iteration - 1), self.eps_floor)
 
     def map_at(self, iteration: int, largest: float) -> tuple[float, Shrink]:
-        """Return the step towards sparsity of iteration 1, 2, ... as (scale, elementwise map).
-
-        While no missing entry exceeds `largest`, and largest^2 is far below eps, the map multiplies
-        all of them by one factor: then it is a scale, which needs no pass over all entries.
-        """
+        """Return the step towards sparsity, of entries up to `largest`, as (scale, map)."""
         step, eps = self.sparsity * self.sparsity_decay ** (iteration - 1), self.eps_at(iteration)
         if self.floor == -np.inf:
             pull = step * eps ** (self.q / 2 - 1)
@@ -117,7 +111,6 @@ class Iteration:
         self.X: Array | None = None  # the iterate, where it is stored
 
     def reweight(self, schedule: Schedule, iteration: int) -> None:
-        """Sparsity step, SVD, and the steps that lower the rank, all with one gamma."""
         observations = self.observations
         gamma = schedule.gamma_at(iteration)
         scale, shrink = schedule.map_at(iteration, self._largest)
@@ -182,7 +175,6 @@ class StructuredIteration(Iteration):
     """Algorithm 1 of the thesis; X (n x m) is dense, since missing entries are weighted too."""
 
     def reweight(self, schedule: Schedule, iteration: int) -> None:
-        """Solve every row exactly with the weights of the last iterate."""
         observations = self.observations
         gamma = schedule.gamma_at(iteration)
         if self.X is None:
@@ -233,7 +225,6 @@ def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Fit
 
 
 def estimated_rank(problem: Problem, schedule: Schedule) -> int:
-    """The rank that sIRLS with a falling rank comes to by a schedule."""
     state = Iteration(problem.observations, None, problem.start, problem.rng)
     for _ in iterations(state, schedule, 1e-4):
         pass

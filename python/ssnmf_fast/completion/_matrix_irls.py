@@ -50,9 +50,6 @@ class Tangent(NamedTuple):
     def dot(self, other: Tangent) -> float:
         return float(sum(inner(x, y) for x, y in zip(self, other, strict=True)))
 
-    def times(self, diagonal: Tangent) -> Tangent:
-        return Tangent(*(x * d for x, d in zip(self, diagonal, strict=True)))
-
     def divided(self, diagonal: Tangent, shift: float) -> Tangent:
         return Tangent(*(x / (d + shift) for x, d in zip(self, diagonal, strict=True)))
 
@@ -101,12 +98,10 @@ class TangentSpace:
         return Tangent(core, right, left)
 
     def project(self, X: Operator) -> Tangent:
-        """The tangent part of an operator."""
         U, V = (padded(factor, factor.dtype) for factor in (self.U, self.V))
         return self._part(X.times(V)[:, : self.rank], X.transposed_times(U)[:, : self.rank])
 
     def weigh(self, x: Tangent, entries: Sequence[Weighted]) -> Tangent:
-        """The tangent part of W .* x, summed over several sets of entries."""
         r = self.rank
         left, right = self.factors(x)
         # One pass gives (W .* x) [., V], the other (W .* x)^T [U, .]
@@ -119,10 +114,7 @@ class TangentSpace:
 
 
 def curvature(singular: Array, eps: float, dtype: npt.DTypeLike) -> Tangent:
-    """Return the weights of log-determinant IRLS, relative to that of the complement, 1 / eps^2.
-
-    They are a diagonal: (r, r) for the core, and (r,) for the columns of the other blocks.
-    """
+    """Return the weights of log-determinant IRLS, relative to that of the complement, 1 / eps^2."""
     s = np.maximum(np.asarray(singular, dtype=np.float64), eps * (1 + 1e-9))
     core = eps**2 / np.maximum(np.outer(s, s) - eps**2, 1e-300)
     sides = np.minimum(eps / np.maximum(s - eps, 1e-300), 1e12).astype(dtype)
@@ -141,7 +133,8 @@ def solve(
     """Minimize x^T D x + sum of w (x - y)^2 by preconditioned conjugate gradients."""
 
     def apply(x: Tangent) -> Tangent:
-        return space.weigh(x, entries).plus(1.0, x.times(curvature))
+        bent = Tangent(*(block * d for block, d in zip(x, curvature, strict=True)))
+        return space.weigh(x, entries).plus(1.0, bent)
 
     x = start
     residual = target.plus(-1.0, apply(x))
@@ -216,11 +209,7 @@ class MatrixIRLS(Method):
 
 
 class MissingEntries:
-    """Draws patterns of entries that are not observed, for work by so many threads.
-
-    `share` is the number of entries of a draw for every observed one; a draw takes all missing
-    entries if there are fewer.
-    """
+    """Draws patterns of missing entries, `share` for every observed one, or all of them."""
 
     def __init__(self, observed: Pattern, share: float, n_threads: int) -> None:
         n, m = self._shape = observed.shape
@@ -256,10 +245,7 @@ class MissingEntries:
 
 
 class _Iteration:
-    """Factors of the low-rank part (rank 2 r, padded) and the row space for the next SVD.
-
-    Lengths are in units of the scaled entries.
-    """
+    """Factors of the low-rank part (rank 2 r, padded) and the row space for the next SVD."""
 
     def __init__(self, problem: Problem, rank: int, sparsity: float, least: float) -> None:
         observations = self.observations = problem.observations
@@ -313,7 +299,14 @@ class _Iteration:
         begin = space.project(X)
         tol = max(self._cg_tol, min(self._cg_share * before, 1e-2))
         bend = curvature(singular, self.eps, observations.dtype)
-        return self._advance(space, solve(space, bend, weighted, mean, target, begin, tol))
+        x = solve(space, bend, weighted, mean, target, begin, tol)
+        F, G, self.singular = _orthonormal(*space.factors(x), n_threads)
+        length = moved = square(F) ** 0.5
+        if not self._is_zero:
+            moved = distance_squared(F, G, self.F, self.G, n_threads) ** 0.5
+        self.F, self.G, self._is_zero = F, G, False
+        self.residuals = observations.residuals(F, G)
+        return moved / length if length > 0 else 0.0
 
     def _missing_weights(self, largest: float) -> tuple[Weighted | None, Array | None]:
         """Weights of sampled missing entries, rescaled to stand for all, and their targets."""
@@ -337,17 +330,6 @@ class _Iteration:
             if self._floor != 0.0:
                 pull = (scale * np.where(below, _NEGATIVITY * self._floor, 0.0)).astype(dtype)
         return Weighted(pattern, (scale * weights).astype(dtype), dtype, n_threads), pull
-
-    def _advance(self, space: TangentSpace, x: Tangent) -> float:
-        """Move to x; return the relative change of the low-rank part."""
-        n_threads = self.observations.n_threads
-        F, G, self.singular = _orthonormal(*space.factors(x), n_threads)
-        length = moved = square(F) ** 0.5
-        if not self._is_zero:
-            moved = distance_squared(F, G, self.F, self.G, n_threads) ** 0.5
-        self.F, self.G, self._is_zero = F, G, False
-        self.residuals = self.observations.residuals(F, G)
-        return moved / length if length > 0 else 0.0
 
 
 def _orthonormal(F: Array, G: Array, n_threads: int) -> tuple[Array, Array, Array]:

@@ -38,11 +38,7 @@ _RANKS_WITHOUT_GAIN = 2
 
 
 class _Means:
-    """Means of what is left of the entries of every row, or of every column, drawn to zero.
-
-    Each is drawn by the weight of `most` entries, and by less where it, or half of all means, is
-    farther from zero than the entries are from them: means far apart are hardly drawn at all.
-    """
+    """Means of what is left of every row, or column, drawn to zero, less where they are far."""
 
     def __init__(self, places: Array, length: int, most: float) -> None:
         self._places, self._counts = places, np.bincount(places, minlength=length)
@@ -55,11 +51,7 @@ class _Means:
         squares = self.values**2
         distance = np.maximum(squares, np.median(squares[self._counts > 0])) / max(variance, _LEAST)
         self._weights = np.maximum(self._counts + self._most / np.maximum(distance, 1.0), _LEAST)
-
-    @property
-    def freedom(self) -> float:
-        """Number of means that are not drawn to zero."""
-        return float((self._counts / self._weights).sum())
+        self.freedom = float((self._counts / self._weights).sum())  # number that are not drawn
 
     def refit(self, left: Array) -> Array:
         """Fit them to what is left of the entries with them; return what is left without them."""
@@ -69,10 +61,7 @@ class _Means:
 
 
 class Biases:
-    """Means of rows and of columns of what the low-rank part leaves.
-
-    They are shrunk to zero by the weight of at most `most` entries each; infinity leaves them out.
-    """
+    """Means of rows and columns of what the low-rank part leaves, drawn by at most `most` zeros."""
 
     def __init__(self, matrix: sp.csr_array, most: tuple[float, float] = BIAS_WEIGHTS) -> None:
         self._raw = matrix.data.astype(np.float64)
@@ -145,10 +134,9 @@ class _NoisyFit:
             if self._biases is not None:
                 biases = self._biases.rows, self._biases.columns
                 observations = replace(observations, offset=self._biases.mean)
-            ends = gamma <= last
-            converged = ends and not self._exhausted
+            converged = gamma <= last and not self._exhausted
             yield Fit(observations, state.F, state.G, state.singular, history, converged, biases)
-            if ends or self._exhausted:
+            if gamma <= last or self._exhausted:
                 return
             gamma = max(min(gamma * _LEVEL, FIRST_GAMMA), last)
 
@@ -193,21 +181,16 @@ class _NoisyFit:
 
 
 def ranks(given: int | None, shape: tuple[int, ...]) -> list[int]:
-    """Return the ranks to choose from."""
     return [given] if given is not None else [rank for rank in _RANKS if rank <= min(shape)]
 
 
 @dataclass(frozen=True)
 class _Best:
-    """The best level of one rank: its error, its gamma, and the factors reached there.
-
-    `near` is the largest gamma that is hardly worse: where the rank shrinks enough, gamma has no
-    effect, and the best level may lie far below what a larger rank needs.
-    """
+    """The best level of one rank: its error, its gamma, and the factors reached there."""
 
     error: float
     gamma: float
-    near: float = FIRST_GAMMA
+    near: float = FIRST_GAMMA  # the largest gamma that is hardly worse
     factors: tuple[Array, Array] | None = None
     is_first: bool = False  # of those tried, so that one above it may be better
 
@@ -230,9 +213,7 @@ def _search(
 ) -> Generator[Fit, None, tuple[int, float]]:
     """Choose rank and gamma by the error at a tenth of the observed entries.
 
-    A rank starts from what the one before reached, a little above the gamma that it needed: going
-    through all levels anew takes up to three times as long, and chooses no better.  Only where the
-    first level is the best one, all are gone through.
+    A rank starts from what the one before reached, a little above the gamma that it needed.
     """
     if problem.entries.nnz == 1:
         return problem.rank or 1, gamma_min or FIRST_GAMMA
@@ -285,11 +266,7 @@ def _best_level(
 
 
 def _validated(problem: Problem, schedule: Schedule, rank: int) -> Generator[Fit, None, float]:
-    """Choose gamma by the losses at several hidden tenths, all of which have to reach it.
-
-    They are squared errors, linear beyond three of those of the means: a few entries far off would
-    decide.  The means alone stay, unless the gain over them is well above its standard error.
-    """
+    """Choose gamma by the Huber losses at several hidden tenths, all of which have to reach it."""
     if problem.entries.nnz == 1:
         return MEANS_ONLY
     sums: dict[float, Array] = {}
@@ -316,7 +293,6 @@ def _validated(problem: Problem, schedule: Schedule, rank: int) -> Generator[Fit
 
 
 def noisy_fits(problem: Problem, p: float, exact: bool) -> Iterator[Fit]:
-    """Fit at the given or chosen rank and gamma."""
     schedule = Schedule(FIRST_GAMMA, 1.0, 0.0, p=p, inner_steps=10, exact=exact)
     rank, gamma = problem.rank, problem.gamma_min
     if problem.tenths and rank is not None and isinstance(gamma, str):

@@ -29,10 +29,7 @@ _NORM_SKETCH, _NORM_STEPS = 5, 8
 
 @dataclass(frozen=True)
 class Observations:
-    """P_O(M - offset) / scale, of spectral norm 1: values on a pattern, zero elsewhere.
-
-    An iterate of completion is ``P_O(M) + P_c(phi(F G^T))`` = sparse + phi(low rank).
-    """
+    """P_O(M - offset) / scale, of spectral norm 1: values on a pattern, zero elsewhere."""
 
     pattern: Pattern
     values: Array
@@ -42,7 +39,6 @@ class Observations:
 
     @classmethod
     def of(cls, matrix: sp.csr_array, offset: float, n_threads: int) -> Observations:
-        """Scale the entries of a CSR array with sorted rows."""
         pattern = Pattern.of(matrix, n_threads)
         values = matrix.data - matrix.dtype.type(offset)
         largest = float(np.abs(values).max())
@@ -72,16 +68,13 @@ class Observations:
 
     @cached_property
     def norm(self) -> float:
-        """Frobenius norm of the observed entries."""
         return float(square(self.values) ** 0.5)
 
     def relative(self, residuals: Array) -> float:
-        """Length of residuals, relative to that of the observed entries."""
         return float(square(residuals) ** 0.5 / self.norm) if self.norm > 0 else 0.0
 
     @property
     def root_mean_square(self) -> float:
-        """Of an observed entry."""
         return float(self.norm / self.count**0.5)
 
     def freedom(self, rank: int) -> float:
@@ -178,7 +171,6 @@ class Fit(NamedTuple):
     iterate: Array | None = None  # where a method stores it, n x m
 
     def completion(self, problem: Problem) -> Completion:
-        """The result, in the units of the data."""
         observations, rank = self.observations, len(self.singular)
         dtype, scale = observations.dtype, observations.dtype.type(observations.scale)
         left, right = self.F[:, :rank] * scale, np.ascontiguousarray(self.G[:, :rank].T)
@@ -186,6 +178,11 @@ class Fit(NamedTuple):
             rows, columns = self.biases
             left = np.column_stack([left, rows, np.ones(len(rows))]).astype(dtype)
             right = np.vstack([right, np.ones(len(columns)), columns]).astype(dtype)
+        X, entries = self.iterate, problem.entries
+        if X is not None:
+            X = X * scale + dtype.type(observations.offset)
+            np.maximum(X, dtype.type(problem.lower), out=X)
+            X[entry_rows(entries.indptr), entries.indices] = entries.data  # not rounded by scaling
         last = self.history[-1] if self.history else None
         return Completion(
             left=left,
@@ -199,16 +196,9 @@ class Fit(NamedTuple):
             n_iter=0 if last is None else last.iteration,
             converged=self.converged,
             lower=problem.lower,
-            observed=problem.entries,
-            iterate=None if self.iterate is None else self._dense_iterate(self.iterate, problem),
+            observed=entries,
+            iterate=X,
         )
-
-    def _dense_iterate(self, X: Array, problem: Problem) -> Array:
-        observations, entries = self.observations, problem.entries
-        X = X * X.dtype.type(observations.scale) + X.dtype.type(observations.offset)
-        np.maximum(X, X.dtype.type(problem.lower), out=X)
-        X[entry_rows(entries.indptr), entries.indices] = entries.data  # not rounded by scaling
-        return X
 
 
 class Method(ABC):
@@ -233,10 +223,3 @@ class Method(ABC):
     @abstractmethod
     def _fits(self, problem: Problem) -> Iterator[Fit]:
         """Yield what every look at the iterations has found; the last one is the result."""
-
-    def _all_zero(self, problem: Problem) -> Fit:
-        """The completion of entries that are all equal to `fill_value`."""
-        (n, m), dtype = problem.observations.shape, problem.observations.dtype
-        iterate = np.zeros((n, m), dtype) if self.dense else None
-        F, G = np.zeros((n, 1), dtype), np.zeros((m, 1), dtype)
-        return Fit(problem.observations, F, G, np.zeros(1), [], True, iterate=iterate)

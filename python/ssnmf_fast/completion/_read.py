@@ -1,7 +1,4 @@
-"""Observed entries from what a caller passes: an array with NaN, a sparse matrix, or triplets.
-
-Also warnings of data that leave some entries, or all, without information.
-"""
+"""Observed entries from what a caller passes: an array with NaN, a sparse matrix, or triplets."""
 
 from __future__ import annotations
 
@@ -40,19 +37,17 @@ def read_observed(
     n_threads: int,
     dtype: npt.DTypeLike | None = None,
 ) -> sp.csr_array:
-    """Return the observed entries as a CSR array with sorted rows; explicit zeros are kept.
-
-    Raises ValueError or TypeError for repeated entries, NaN or infinity among the observed ones,
-    shapes that disagree, or where nothing is observed.
-    """
+    """Return the observed entries as a CSR array with sorted rows; explicit zeros are kept."""
     if isinstance(M, tuple):
         if observed is not None:
             raise ValueError("observed must be None where M is (rows, columns, values).")
-        matrix = _from_triplets(M, shape)
+        matrix = _without_repeats(_triplets(M, shape))
     elif shape is not None:
         raise ValueError("shape belongs to M = (rows, columns, values); leave it out.")
     elif sp.issparse(M):
-        matrix = _from_sparse(M, observed, n_threads)
+        matrix = _sorted(M, n_threads)
+        if observed is not None:
+            matrix = sample(matrix, _pattern(observed, matrix.shape))
     else:
         matrix = _from_dense(M, observed)
     signs: dict[str, Any] = {"allow_nan": False, "allow_negative": True}
@@ -62,7 +57,7 @@ def read_observed(
     return matrix
 
 
-def _from_triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp.csr_array:
+def _triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp.coo_array:
     if len(M) != 3:
         raise ValueError(f"M must be (rows, columns, values); got a tuple of {len(M)}.")
     values = as_array(M[2], "values of M")
@@ -95,11 +90,10 @@ def _from_triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) 
         raise ValueError(f"M has entries beyond shape {shape}; expected at least {n, m}.")
     if values.dtype.kind not in "biuf":
         raise TypeError(f"values of M must be real numbers; got dtype {values.dtype}.")
-    return _without_repeats(sp.coo_array((values, (rows, columns)), shape=shape))
+    return sp.coo_array((values, (rows, columns)), shape=shape)
 
 
 def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
-    """CSR, after making sure that nothing would be summed."""
     matrix = read_sparse(matrix, "M")
     if matrix.data.dtype.kind != "f":
         matrix = matrix.astype(np.float64)
@@ -109,27 +103,19 @@ def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
         ordered = np.sort(places)
         repeated = int(ordered[1:][ordered[1:] == ordered[:-1]][0])
         raise ValueError(
-            f"M holds the entry {list(divmod(repeated, matrix.shape[1]))} more than once; every "
-            "entry must be observed at most once. Merge repeated entries first, for example by "
-            "their mean."
+            f"M holds the entry {list(divmod(repeated, matrix.shape[1]))} more than once; merge "
+            "repeated entries first, for example by their mean."
         )
     return result
 
 
-def _from_sparse(
-    M: sp.sparray | sp.spmatrix, observed: MatrixLike | None, n_threads: int
-) -> sp.csr_array:
-    if M.format in ("csr", "csc"):
-        matrix, state = inspect_csr(M, "M", n_threads)
-        if state == DUPLICATES:
-            return _without_repeats(matrix.tocoo())
-        if not matrix.has_sorted_indices:
-            matrix = matrix.sorted_indices()
-    else:
-        matrix = _without_repeats(read_sparse(M, "M").tocoo())
-    if observed is None:
-        return matrix
-    return sample(matrix, _pattern(observed, matrix.shape))
+def _sorted(M: sp.sparray | sp.spmatrix, n_threads: int) -> sp.csr_array:
+    if M.format not in ("csr", "csc"):
+        return _without_repeats(read_sparse(M, "M").tocoo())
+    matrix, state = inspect_csr(M, "M", n_threads)
+    if state == DUPLICATES:
+        return _without_repeats(matrix.tocoo())
+    return matrix if matrix.has_sorted_indices else matrix.sorted_indices()
 
 
 def _from_dense(M: MatrixLike, observed: MatrixLike | None) -> sp.csr_array:
@@ -146,14 +132,11 @@ def _from_dense(M: MatrixLike, observed: MatrixLike | None) -> sp.csr_array:
         pattern = _pattern(observed, array.shape).toarray()
         if np.isnan(array[pattern]).any():
             row, column = np.argwhere(pattern & np.isnan(array))[0]
-            raise ValueError(
-                f"M[{row}, {column}] is NaN, but `observed` counts it among the observed entries."
-            )
+            raise ValueError(f"M[{row}, {column}] is NaN, but `observed` is True there.")
     return list_entries(array, pattern)
 
 
 def _pattern(observed: MatrixLike, shape: tuple[int, int]) -> sp.csr_array:
-    """The mask as a CSR array of bool."""
     mask = read_pattern(observed, "observed")
     if not sp.issparse(observed) and np.any((mask.data != 0) & (mask.data != 1)):
         raise TypeError("observed must be a mask: True (1) where an entry is observed.")
@@ -166,7 +149,6 @@ def _pattern(observed: MatrixLike, shape: tuple[int, int]) -> sp.csr_array:
 
 
 def empty_lines(matrix: sp.csr_array) -> tuple[int, int]:
-    """Number of rows and of columns without an entry."""
     n, m = matrix.shape
     rows = int(np.count_nonzero(np.diff(matrix.indptr)))
     return n - rows, m - len(np.unique(matrix.indices))
@@ -199,10 +181,7 @@ def is_long(matrix: sp.csr_array) -> bool:
 def warn_of_uninformed(
     matrix: sp.csr_array, fill_value: float, *, biases: bool, listed: bool
 ) -> None:
-    """Warn of rows and columns without an entry, of entries that are all equal, or all there.
-
-    `listed`: whether M was (rows, columns, values).
-    """
+    """Warn of empty rows and columns, of equal entries, or of none missing; listed: triplets."""
     if is_quiet(UNINFORMED):
         return
     hint = "" if listed else f" {_LONG}"

@@ -87,10 +87,9 @@ class Completion:
     observed : scipy.sparse.csr_array or None
         The observed entries; None in a model of ``ssnmf-fast complete``.
     iterate : ndarray, shape (n, m), or None
-        With method "structured-irls" the iterate X of the thesis' Algorithm 1, with the observed
-        entries as they were.  Its missing entries have their own weights, so it is not of low rank;
-        ``offset + left @ right`` is its low-rank part, usually closer to the truth.  None with
-        other methods, whose iterate is ``to_dense(keep_observed=True)``.
+        With method "structured-irls" the iterate X of the thesis' Algorithm 1, which is not of low
+        rank; ``offset + left @ right`` is its low-rank part, usually closer to the truth.  None
+        with other methods, whose iterate is ``to_dense(keep_observed=True)``.
     """
 
     left: Array
@@ -112,9 +111,16 @@ class Completion:
 
     def __post_init__(self) -> None:
         for name, size in zip(("row_ids", "column_ids"), self.shape, strict=True):
-            ids = getattr(self, name)
-            if ids is not None:
-                object.__setattr__(self, name, _checked_ids(ids, name, size))
+            if getattr(self, name) is None:
+                continue
+            ids = _as_ids(getattr(self, name), name)
+            if ids.shape != (size,):
+                raise ValueError(f"{name} has shape {ids.shape}; expected ({size},), one for each.")
+            values, counts = np.unique(ids, return_counts=True)
+            if len(values) < size:
+                twice = short(values[counts > 1][0].item())
+                raise ValueError(f"{name} holds {twice} more than once; ids must be different.")
+            object.__setattr__(self, name, ids)
 
     def __repr__(self) -> str:
         n, m = self.shape
@@ -156,8 +162,7 @@ class Completion:
         TypeError
             If positions are not integers, or ids not of the kind of those of the completion.
         """
-        left = self._vectors(rows, 0)
-        right = self._vectors(columns, 1)
+        left, right = self._vectors(rows, 0), self._vectors(columns, 1)
         shapes = left.shape[:-1], right.shape[:-1]
         if shapes[0] != shapes[1] and 1 not in map(math.prod, shapes):
             raise ValueError(f"rows and columns must have one shape; got {shapes[0]}, {shapes[1]}.")
@@ -170,7 +175,6 @@ class Completion:
         return bool(self.left.shape[1] > self.n_components)
 
     def _vectors(self, given: npt.ArrayLike, side: int) -> Array:
-        """The vectors of rows (side 0) or columns (side 1)."""
         factor, name = ((self.left, "rows"), (self.right.T, "columns"))[side]
         places = _places(given, name, len(factor), (self.row_ids, self.column_ids)[side])
         vectors: Array = factor[places]
@@ -250,21 +254,6 @@ def _as_ids(given: npt.ArrayLike, name: str) -> Array:
         ids = ids.astype(np.int64)  # uint64 with int64 would be rounded
     if ids.dtype.kind not in "iU":
         raise TypeError(
-            f"{name} must be ids, all text or all integers; got dtype {ids.dtype}. Convert them, "
-            f"for example with [str(one) for one in {name}]."
+            f"{name} must be ids, all text or all integers; got dtype {ids.dtype}. Convert them."
         )
-    return ids
-
-
-def _checked_ids(given: npt.ArrayLike, name: str, size: int) -> Array:
-    """Return the ids of all rows or columns; raise unless there is one for each, all different."""
-    ids = _as_ids(given, name)
-    if ids.shape != (size,):
-        raise ValueError(
-            f"{name} has shape {ids.shape}; expected ({size},), an id for each of them."
-        )
-    values, counts = np.unique(ids, return_counts=True)
-    if len(values) < size:
-        twice = values[counts > 1][0].item()
-        raise ValueError(f"{name} holds {short(twice)} more than once; ids must be different.")
     return ids

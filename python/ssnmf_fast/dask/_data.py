@@ -60,9 +60,9 @@ class BlockInput(SinglePickle):
     """Checked data of a block of rows."""
 
     X: Any  # Matrix | CsrFile
-    Y: Matrix | None = None
+    y: Matrix | None = None
     X_weights: Weights | None = None
-    Y_weights: Weights | None = None
+    y_weights: Weights | None = None
     support: Matrix | None = None
     S: Matrix | None = None
     covariates: Matrix | None = None
@@ -76,7 +76,7 @@ class BlockInfo:
     n_labels: int | None
     dtype: np.dtype[Any]
     on_disk: bool
-    nonzeros: tuple[int, int]  # of X and Y
+    nonzeros: tuple[int, int]  # of X and y
     n_fixed: int  # fixed columns of S
 
 
@@ -111,26 +111,26 @@ def _check_block(
     threads: int,
     dtype: np.dtype[Any] | None,
     *,
-    Y: Matrix | None = None,
+    y: Matrix | None = None,
     X_weights: tuple[Weights, Matrix | None] | None = None,
-    Y_weights: tuple[Weights, Matrix | None] | None = None,
+    y_weights: tuple[Weights, Matrix | None] | None = None,
     **others: Matrix,
 ) -> BlockInput:
     """Return the data of a block, checked and converted."""
     clean = CleanMatrix(X.X) if isinstance(X, BlockInput) else as_matrix(X)
     checked = check_data(clean, threads, dtype)
-    if Y is not None:
-        Y = check_matrix(as_matrix(Y), "Y", dtype=checked.dtype, ordinary=True)
-        if Y.shape[0] != checked.shape[0]:
+    if y is not None:
+        y = check_matrix(as_matrix(y), "y", dtype=checked.dtype, ordinary=True)
+        if y.shape[0] != checked.shape[0]:
             raise ValueError(
-                f"Y must have the rows of X; got {Y.shape[0]} rows, and X has {checked.shape[0]}."
+                f"y must have the rows of X; got {y.shape[0]} rows, and X has {checked.shape[0]}."
             )
-        Y = sparse_labels(Y)
-    return BlockInput(checked, Y, weights_of(X_weights), weights_of(Y_weights), **others)
+        y = sparse_labels(y)
+    return BlockInput(checked, y, weights_of(X_weights), weights_of(y_weights), **others)
 
 
 def _info_of(block: BlockInput) -> BlockInfo:
-    X, Y, covariates = block.X, block.Y, block.covariates
+    X, Y, covariates = block.X, block.y, block.covariates
     on_disk = isinstance(X, CsrFile)
     return BlockInfo(
         n_columns=X.shape[1],
@@ -169,7 +169,7 @@ class Data(BlockInfo):
 
     @property
     def lengths(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Mean numbers of nonzeros to a row and a column, of X and of Y."""
+        """Mean numbers of nonzeros to a row and a column, of X and of y."""
         n, m = self.shape
         (of_X, of_Y), k = self.nonzeros, self.n_labels
         return (of_X // n, of_X // m), () if k is None else (of_Y // n, of_Y // k)
@@ -231,8 +231,8 @@ def load(
     Further parts are fields of `BlockInput`.
     """
     further = {name: part for name, part in further.items() if part is not None}
-    if "Y_weights" in further and "Y" not in further:
-        raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
+    if "y_weights" in further and "y" not in further:
+        raise ValueError("y_weights are given without y; give y, or leave them out.")
     of_type = None if dtype is None else check_dtype(dtype)
     if isinstance(X, Data):
         blocks, rows = dict(zip(X.positions, X.futures, strict=True)), X.rows
@@ -271,7 +271,7 @@ def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
     """Raise ValueError unless all blocks agree in what must be the same."""
     words = {
         "n_columns": "number of columns",
-        "n_labels": "number of columns of Y",
+        "n_labels": "number of columns of y",
         "dtype": "dtype",
         "n_fixed": "number of columns of covariates",
     }
@@ -284,7 +284,7 @@ def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
                     f"and {getattr(each, name)} in block {position}."
                 )
     if info[0].n_columns == 0 or info[0].n_labels == 0:
-        raise ValueError("X, and Y where it is given, must have at least one column.")
+        raise ValueError("X, and y where it is given, must have at least one column.")
 
 
 def _count_rows(X: object) -> int:

@@ -18,7 +18,7 @@ from distributed import Client, Future
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import estimators
-from .._common.arrays import Array, LossName, Matrix, VectorLike
+from .._common.arrays import Array, LossName, Matrix
 from .._common.docstrings import complete
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Indicators, LabelLists
@@ -173,9 +173,9 @@ class OnCluster(FactorizationBase):
             )
         return super()._checked(X, reset=reset)
 
-    def _factorize(self, X: Data, Y: Matrix | None = None, **arguments: Any) -> Factorization:
+    def _factorize(self, X: Data, y: Matrix | None = None, **arguments: Any) -> Factorization:
         arguments.pop("n_starts", None)
-        return factorize(X, Y, client=X.client, checkpoint=X.checkpoint, **arguments)
+        return factorize(X, y, client=X.client, checkpoint=X.checkpoint, **arguments)
 
     def _represent(self, X: Data | Matrix, X_weights: Any, **known: Array) -> Array:
         if not isinstance(X, Data):
@@ -350,12 +350,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
     _kind: ClassVar = estimators.SSNMFClassifier
 
     def _samples(
-        self,
-        X: Data,
-        X_weights: RowWeights,
-        targets: ClassLabels | Indicators,
-        label_weight: VectorLike,
-        sample_weight: VectorLike,
+        self, X: Data, X_weights: RowWeights, targets: ClassLabels | Indicators, **weights: Any
     ) -> LabeledBlocks:
         chosen = np.flatnonzero(targets.labeled)
         return LabeledBlocks.of(
@@ -363,9 +358,9 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
             self.init,
             X=X,
             X_weights=X_weights,
-            labels=labels_for_training(targets, label_weight, sample_weight, chosen),
+            labels=labels_for_training(targets, **weights, chosen=chosen),
             chosen=chosen,
-            sample_weight=checked_weight(sample_weight, X.shape[0]),
+            sample_weight=checked_weight(weights.get("sample_weight"), X.shape[0]),
         )
 
 
@@ -420,11 +415,11 @@ class LabeledBlocks(_class_topics.LabeledSamples):
         parts = self._data.parts(self.chosen, weights, everywhere=True)
         return Y, self._data.start(_spread, parts=parts)
 
-    def factorize(self, Y: Matrix | None = None, **arguments: Any) -> Factorization:
+    def factorize(self, y: Matrix | None = None, **arguments: Any) -> Factorization:
         arguments |= self.options
         arguments |= {"client": self.X.client, "checkpoint": self.X.checkpoint}
         X_weights = with_rows(self.X_weights, self.sample_weight)
-        return factorize(self.X, Y, X_weights=X_weights, **arguments)
+        return factorize(self.X, y, X_weights=X_weights, **arguments)
 
 
 def _spread(block: BlockInput, rows: Array | slice, values: Array) -> Array:

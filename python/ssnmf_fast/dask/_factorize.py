@@ -41,14 +41,14 @@ Callback: TypeAlias = Callable[[FitState], object]
 
 def factorize(
     X: Blocks,
-    Y: ByRows | None = None,
+    y: ByRows | None = None,
     *,
     n_components: int,
     loss: LossName | float = "frobenius",
     supervision_loss: LossName | float = "frobenius",
     supervision_weight: float | Literal["balanced"] = 1.0,
     X_weights: RowWeights = None,
-    Y_weights: RowWeights = None,
+    y_weights: RowWeights = None,
     solver: Solver = "auto",
     init: str | Sequence[ByRows | None] | Factorization = "auto",
     max_iter: int = 200,
@@ -83,11 +83,11 @@ def factorize(
         pydata/sparse arrays; or a list with a delayed object, a future or a path for each block.  A
         path is that of a file for :func:`ssnmf_fast.io.open_csr`, which all workers must be able to
         open, and read in every iteration.
-    Y : array_like, scipy.sparse, dask.array.Array, shape (n, k), or list, optional
+    y : array_like, scipy.sparse, dask.array.Array, shape (n, k), or list, optional
         Supervision.  Arrays of all rows are cut as X is.
     n_components, loss, supervision_loss, supervision_weight, max_iter, tol, random_state, verbose
         As in :func:`ssnmf_fast.factorize`.
-    X_weights, Y_weights : None, array, or from :mod:`ssnmf_fast.weights`
+    X_weights, y_weights : None, array, or from :mod:`ssnmf_fast.weights`
         Weights of the loss of every entry; they may contain dask arrays.  Not for data in files.
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`ssnmf_fast.factorize`.  Coordinate descent is used for Frobenius losses without
@@ -149,7 +149,7 @@ def factorize(
     losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
     weight = check_weight(supervision_weight)
     of_features = check_weight(feature_weight, "feature_weight")
-    start = _read_init(init, Y is not None)
+    start = _read_init(init, y is not None)
     observer = callback if checkpoint is None else _save_to(checkpoint, callback)
     loop = FitLoop(solver, max_iter, tol, observer, verbose)
     data = load(
@@ -158,9 +158,9 @@ def factorize(
         threads,
         memory,
         dtype,
-        Y=Y,
+        y=y,
         X_weights=X_weights,
-        Y_weights=Y_weights,
+        y_weights=y_weights,
         support=S_support,
         S=None if start is None else start[0],
         covariates=covariates,

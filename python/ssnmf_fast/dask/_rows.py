@@ -242,8 +242,8 @@ def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Blo
     loss = FROBENIUS if plan.of_roots else plan.losses[0]
     term = build_term(X, data.X_weights, loss, "X", plan.threads)
     relations = [Relation(("S", "A"), replace(term, row_lengths=plan.lengths[0]))]
-    if data.Y is not None and not plan.of_roots:
-        labels = build_term(data.Y, data.Y_weights, plan.losses[1], "Y", plan.threads)
+    if data.y is not None and not plan.of_roots:
+        labels = build_term(data.y, data.y_weights, plan.losses[1], "y", plan.threads)
         labels = replace(labels, row_lengths=plan.lengths[1])
         relations.append(Relation(("S", "B"), labels, plan.weight))
     support = S = fixed = None

@@ -9,11 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.utils.validation import (
-    check_array,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._common.arrays import Array
 from .._common.bases import ClassNamePrefixFeaturesOutMixin
@@ -128,7 +124,6 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return X if sparse else check_data(X, 1)
 
     def _refuse_nan(self, values: Any) -> None:
-        """Raise ValueError for NaN in an array where the model takes none."""
         numbers = isinstance(values, np.ndarray) and values.dtype.kind == "f"
         if not self._allow_nan and numbers and np.isnan(values).any():
             raise ValueError(
@@ -140,8 +135,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def _refuse_weights(self, X_weights: WeightsLike) -> None:
         if X_weights is not None:
             raise TypeError(
-                f"{type(self).__name__} takes no X_weights. Leave them out, or use NMF or "
-                "SSNMFClassifier."
+                f"{type(self).__name__} takes no X_weights; NMF and SSNMFClassifier take them."
             )
 
     def fit(
@@ -174,11 +168,8 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         """
         X = self._checked(X, reset=True)
         self._learn(X, y, **given)
-        return self._features(X, given.get("X_weights"), **self._of_samples(given))
-
-    def _of_samples(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Return what of the arguments of fit a representation needs, too."""
-        return {"covariates": given["covariates"]} if given.get("covariates") is not None else {}
+        known = {k: v for k, v in given.items() if k == "covariates" and v is not None}
+        return self._features(X, given.get("X_weights"), **known)
 
     def _keep(
         self, result: Factorization, inputs: Mapping[str, Any] | None = None, **attributes: Any
@@ -201,12 +192,11 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             self.receipt_ = result.receipt.with_inputs(**inputs or {})
         self._warn_unless_converged(result)
 
-    def _factorize(self, X: Any, Y: Any = None, **arguments: Any) -> Factorization:
+    def _factorize(self, X: Any, y: Any = None, **arguments: Any) -> Factorization:
         """Factorize checked data; estimators on a cluster do it there."""
-        return factorize(CleanMatrix(X), Y, **arguments)
+        return factorize(CleanMatrix(X), y, **arguments)
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
-        """Represent checked data."""
         return represent(
             CleanMatrix(X),
             self.components_,
@@ -218,7 +208,6 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         )
 
     def _features(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
-        """Represent checked data, as `transform` returns it."""
         return self._represent(X, X_weights, **known)
 
     def transform(self, X: DataLike, *, X_weights: WeightsLike = None) -> Array:
@@ -267,7 +256,6 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return self._explained(self._checked(X, reset=False), X_weights)
 
     def _explained(self, X: Any, X_weights: WeightsLike, **known: Any) -> float:
-        """Return the share of the deviance of checked data that the model explains."""
         S, A = self._represent(X, X_weights, **known), self.components_
         loss = getattr(self, "loss_", getattr(self, "loss", "kullback-leibler"))
         return explained_deviance(
@@ -290,7 +278,6 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return product(S, self.components_, "the data")
 
     def _checked_features(self, X: npt.ArrayLike) -> Array:
-        """Return what :meth:`transform` returned, checked."""
         check_is_fitted(self)
         S: Array = check_array(readable(X, "X"), dtype=check_dtype(self.dtype, DTYPES))
         if S.shape[1] != self._n_features_out:
@@ -303,8 +290,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def topics(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10) -> Topics:
         """Return the features with the largest weights of every component.
 
-        Components of a Bayesian model that explain nothing (see `active_components_`) have no
-        terms: all their weights are that of the prior.
+        Components of a Bayesian model that explain nothing (`active_components_`) have no terms.
 
         Returns
         -------
@@ -345,10 +331,8 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Notes
         -----
         The d documents are those with a word and with a topic.  Shares of 0 become 1e-12, as
-        pyLDAvis takes their logarithms; a topic without any term has all terms alike.
-
-        The sums are numbers of words where X has counts.  Of TF-IDF weights they are sums of these:
-        a document then counts by its weights, and the bars of the terms are no counts.
+        pyLDAvis takes their logarithms; a topic without any term has all terms alike.  The sums
+        are numbers of words where X has counts, else sums of weights such as TF-IDF.
         """
         check_is_fitted(self)
         if feature_names is None:

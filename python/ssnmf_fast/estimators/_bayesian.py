@@ -121,7 +121,6 @@ class BayesianBase(FactorizationBase):
         return self
 
     def _fit_variational(self, X: Any, groups: Array | None, **arguments: Any) -> VariationalFit:
-        """Fit to checked data; estimators on a cluster do it there."""
         return fit_variational(X, groups, **arguments)
 
     def _learn_posterior(
@@ -141,7 +140,18 @@ class BayesianBase(FactorizationBase):
         for name, value in result.hyperparameters.items():
             setattr(self, f"{name}_", value)
         self._warn_unless_converged(result)
-        self._warn_of_idle_components()
+        active = self.active_components_
+        r, idle = len(active), int(np.count_nonzero(~active))
+        copies = count_copies(self.components_[active], _ALIKE)
+        if 2 * (idle + copies) >= r > 1 and not is_quiet(IDLE):
+            problems = [(idle, "explain nothing"), (copies, "repeat others")]
+            text = " and ".join(f"{number} {what}" for number, what in problems if number)
+            warn_user(
+                f"Of the {r} components {text}: the priors outweigh the data, which are taken as "
+                f"counts of {self.count_scale_:.3g} * X. Give fewer components, or a larger "
+                "count_scale; see active_components_.",
+                UserWarning,
+            )
         return result
 
     @property
@@ -149,21 +159,6 @@ class BayesianBase(FactorizationBase):
         """Whether each component explains a count or more of some feature, (r,) bool."""
         shapes = self.components_.astype(np.float64) * self.components_rate_[:, None]
         return np.asarray((shapes - self.A_shape_).max(axis=1) >= _LEAST_EVIDENCE)
-
-    def _warn_of_idle_components(self) -> None:
-        active = self.active_components_
-        r, idle = len(active), int(np.count_nonzero(~active))
-        copies = count_copies(self.components_[active], _ALIKE)
-        if 2 * (idle + copies) < r or r == 1 or is_quiet(IDLE):
-            return
-        problems = [(idle, "explain nothing"), (copies, "repeat others")]
-        text = " and ".join(f"{number} {what}" for number, what in problems if number)
-        warn_user(
-            f"Of the {r} components {text}: the priors outweigh the data, which are taken as "
-            f"counts of {self.count_scale_:.3g} * X. Give fewer components, or a larger "
-            "count_scale; see active_components_.",
-            UserWarning,
-        )
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         self._refuse_weights(X_weights)
@@ -176,7 +171,7 @@ class BayesianBase(FactorizationBase):
         Returns
         -------
         S : ndarray, shape (n, r)
-            Posterior expectations after 100 iterations, of the dtype of X (float32 or float64).
+            Posterior expectations after 100 iterations, of the dtype of X.
         """
         check_is_fitted(self)
         return self._represent(self._checked(X, reset=False), None)
@@ -211,7 +206,6 @@ class BayesianBase(FactorizationBase):
 
 
 def interval_ends(expectations: Array, rates: Array, level: float) -> tuple[Array, Array]:
-    """Return credible intervals of entries with gamma posteriors."""
     level = check_real(level, "level")
     if not 0 < level < 1:
         raise ValueError(f"level must be above 0 and below 1, for example 0.9; got {level!r}.")

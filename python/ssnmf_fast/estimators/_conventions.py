@@ -11,9 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import (
-    check_consistent_length,
-)
+from sklearn.utils.validation import check_consistent_length
 
 from .._common.arrays import Array, Seed
 from .._common.bases import BaseEstimator, TransformerMixin
@@ -35,12 +33,7 @@ _LEARNING = ("fit", "fit_transform", "partial_fit")
 
 
 class Estimator(TransformerMixin, BaseEstimator):
-    """Base of all estimators.
-
-    Docstrings are completed.  If learning is refused, fails or is interrupted, the attributes are
-    put back; this is enough, as they are only ever replaced, not changed in place.  Attributes with
-    NaN or infinity are refused.
-    """
+    """Base of all estimators, whose attributes are put back if learning fails."""
 
     _allow_nan: ClassVar = True
     _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, besides inherited
@@ -49,7 +42,6 @@ class Estimator(TransformerMixin, BaseEstimator):
     _check_of: Callable[..., Check]  # for X and y, arguments of fit and a number of threads
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Answer arguments of scikit-learn's NMF."""
         refuse_foreign(cls.__name__, kwargs)
         return super().__new__(cls)
 
@@ -71,7 +63,6 @@ class Estimator(TransformerMixin, BaseEstimator):
         return tags
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
-        """Return the parameters that a function has too."""
         names = signature(function).parameters
         return {name: p for name, p in self.get_params(deep=False).items() if name in names}
 
@@ -112,7 +103,6 @@ class IterativeEstimator(Estimator):
         return tags
 
     def _warn_unless_converged(self, result: Result) -> None:
-        """Warn if a fit has met `max_iter` before its stopping rule."""
         if not result.converged and self.tol > 0 and 0 < self.max_iter <= result.n_iter:
             warn_user(
                 f"The stopping rule was not met within max_iter={self.max_iter} iterations. "

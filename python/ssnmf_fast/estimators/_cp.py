@@ -165,10 +165,9 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def fit(
         self,
         X: TensorLike,
-        y: npt.ArrayLike | None = None,
+        y: Mapping[int, Any] | None = None,
         *,
         X_weights: WeightsLike = None,
-        labels: Mapping[int, Any] | None = None,
     ) -> NonnegativeCP:
         """Decompose a tensor.
 
@@ -178,21 +177,23 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             Nonnegative tensor of two modes or more, in the forms of
             :func:`ssnmf_fast.factorize_tensor`: an array, in which NaN means missing, a tuple
             ``(coords, values, shape)``, or an object with `coords`, `data` and `shape`.
+        y : mapping of int to array_like, optional
+            For some modes a nonnegative matrix (n_k x number of labels), which the factor of the
+            mode is to approximate as well; NaN = unlabeled.  Targets in one list or array, which
+            pipelines pass to every step, are ignored.
         X_weights : optional
             Nonnegative weights of the loss of every entry, as in
             :func:`ssnmf_fast.factorize_tensor`.
-        labels : mapping of int to array_like, optional
-            For some modes a nonnegative matrix (n_k x number of labels), which the factor of the
-            mode is to approximate as well; NaN = unlabeled.
 
         Warns
         -----
         ConvergenceWarning
             If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         """
-        del y
         arguments = self._arguments(factorize_tensor)
-        result = factorize_tensor(X, X_weights=X_weights, labels=labels, **arguments)
+        if not isinstance(y, Mapping) and np.asarray(y).ndim < 2:
+            y = None
+        result = factorize_tensor(X, X_weights=X_weights, y=y, **arguments)
         check_mode(self.stream_mode, "stream_mode", len(result.factors))
         for name in ("stream_statistics_", "stream_mode_"):
             self.__dict__.pop(name, None)
@@ -217,7 +218,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt=receipt)
 
     def _check_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Check:
-        inputs = given if y is None else {"labels": y, **given}
+        inputs = given if y is None else {"y": y, **given}
         return tensor_check(self.factorization_, X, inputs, threads)
 
     def partial_fit(
@@ -249,14 +250,12 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
 
         Notes
         -----
-        New slices are coded first: their rows of the factor of `stream_mode` are found with the
-        other factors fixed, a convex problem.  Then the other factors move to the minimizer of a
-        sum over all slices, earlier ones with the weight that they have left, and both are repeated
-        a few times.  Of earlier slices only sums are kept: for each mode a matrix of the size of
-        its factor and, for squared errors, one of r x r, (sum n_k) r numbers in all.  What is added
-        up was computed with the factors of its time: the usual approximation of online learning
-        (Mairal et al. 2010).  Rows of earlier slices stay as they were found; :meth:`transform`
-        with ``mode=stream_mode`` gives them over the present factors.
+        New slices are coded first, with the other factors fixed, a convex problem.  Then the other
+        factors move to the minimizer of a sum over all slices, earlier ones with the weight that
+        they have left; both are repeated a few times.  Of earlier slices only sums are kept,
+        (sum n_k) r numbers in all, computed with the factors of their time, as usual in online
+        learning (Mairal et al. 2010).  Rows of earlier slices stay as they were found;
+        :meth:`transform` with ``mode=stream_mode`` gives them over the present factors.
 
         After :meth:`fit`, learning continues from its factors, from which the statistics of its
         slices follow.  Only the first call uses `solver`, `init`, `max_iter`, `tol`, `callback` and
@@ -269,7 +268,12 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         threads = resolve_threads(self.n_threads)
         resume = partial(Stream.resumed, loss=self.loss, keep=keep, threads=threads)
         if known is None:
-            result = self._decomposed(X, mode)
+            parameters, given = self._arguments(factorize_tensor), given_factors(self.init)
+            if given is not None and len(given[1]) == len(X.shape):
+                given[1].insert(0, given[1].pop(mode))
+                parameters["init"] = given
+            parts = (X.at.places, X.values, X.shape) if isinstance(X, SparseTensor) else X
+            result = factorize_tensor(parts, **parameters)
             rows = result.factors[0] * result.weights
             stream = resume(result.factors[1:], rows, total=result.objective[-1][1])
         else:
@@ -294,34 +298,21 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             self.__dict__.pop(name, None)
         return self
 
-    def _decomposed(self, X: Tensor, mode: int) -> TensorFactorization:
-        """Decompose the first slices, which are the first mode of X."""
-        parameters = self._arguments(factorize_tensor)
-        given = given_factors(self.init)
-        if given is not None and len(given[1]) == len(X.shape):
-            weights, factors = given
-            factors.insert(0, factors.pop(mode))
-            parameters["init"] = weights, factors
-        parts = (X.at.places, X.values, X.shape) if isinstance(X, SparseTensor) else X
-        return factorize_tensor(parts, **parameters)
-
     def _check_loaded(self) -> None:
-        """Raise ValueError for a model of a file whose statistics do not fit its factors."""
         if hasattr(self, "stream_statistics_"):
             others = self._others(getattr(self, "stream_mode_", 0))
             Stream.of_arrays(others, self.stream_statistics_)
 
     def _others(self, mode: int) -> list[Array]:
-        """Return the factors of all modes but one."""
         return [F for k, F in enumerate(self.factors_) if k != mode]
 
-    def fit_transform(self, X: TensorLike, y: npt.ArrayLike | None = None, **given: Any) -> Array:
+    def fit_transform(
+        self, X: TensorLike, y: Mapping[int, Any] | None = None, **given: Any
+    ) -> Array:
         """Fit, then transform the same tensor: the same as ``fit(X).transform(X)``.
 
-        That is the factor of the first mode, with the weights of the components folded in: the sum
-        over q of the products of column q of it and of each of `components_` is the model.  Labels
-        do not affect it; the last iterate of the fit, which they do affect, is
-        ``factors_[0] * weights_``.
+        That is the factor of the first mode, with the weights of the components folded in.  Labels
+        do not affect it, but the last iterate of the fit, ``factors_[0] * weights_``.
 
         Returns
         -------
@@ -341,17 +332,14 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         X : array_like, or sparse
             Nonnegative tensor with any length in `mode` and the fitted lengths in all others; NaN
             in a dense one means missing.
-        mode : int
-            The mode of the rows; negative from the last.
         X_weights : optional
             Nonnegative weights of the loss of every entry, as in :meth:`fit`.
 
         Returns
         -------
         ndarray, shape (length of X in the mode, r)
-            Nonnegative, of the dtype of X (float32 or float64), with the weights of the components
-            folded in: the sum over q of the products of its column q and of those of the other
-            factors approximates X.
+            Nonnegative, of the dtype of X, with the weights of the components folded in: with the
+            other factors it approximates X.
         """
         check_is_fitted(self)
         X = check_tensor(X, "X", self.dtype)
@@ -372,8 +360,6 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         ----------
         X : array_like, shape (n, r)
             Nonnegative representation, as from :meth:`transform` with the same `mode`.
-        mode : int
-            The mode of the rows; negative from the last.
 
         Returns
         -------
@@ -404,25 +390,19 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     ) -> float:
         """Return the share of the deviance of X that the model explains, with rows as fits best.
 
-        It is ``1 - loss(X, M) / loss(X, mean of X)``, where M is the model whose factor of `mode`
-        is ``transform(X, mode=mode)``: R^2 for squared errors, D^2 for other losses.
+        It is as :meth:`NMF.score`, for the model whose factor of `mode` is
+        ``transform(X, mode=mode)``.
 
         Parameters
         ----------
         X : array_like, or sparse
             Nonnegative tensor, as for :meth:`transform`: seen or new rows of `mode`.
-        y : None
-            Ignored.
-        mode : int
-            The mode of the rows; negative from the last.
         X_weights : optional
             Nonnegative weights of the loss of every entry, as in :meth:`fit`.
 
         Returns
         -------
         float
-            At most 1, larger is better; 0 for a model that is no better than the mean, and for a
-            constant X.
         """
         del y
         S = self.transform(X, mode=mode, X_weights=X_weights)
@@ -437,7 +417,6 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         )
 
     def _with_rows(self, S: Array, mode: int) -> list[Array]:
-        """Return the factors with another one for a mode."""
         return [S if k == mode else F for k, F in enumerate(self.factors_)]
 
     def topics(
@@ -483,8 +462,8 @@ def slices_first(
     if one_slice is None:
         if shape is None and n_modes == 2:
             raise ValueError(
-                f"X has two modes, shape {X.shape}: pass one_slice=True for one slice of a "
-                "three-mode tensor, one_slice=False for a matrix of slices."
+                f"X has two modes, shape {X.shape}: pass one_slice=True for one slice of three "
+                "modes, one_slice=False for a matrix of slices."
             )
         one_slice = shape is not None and n_modes == len(shape) - 1
     n_modes += one_slice

@@ -51,6 +51,8 @@ A_support : array_like of 0 and 1 or bool, shape (r, m), optional
     Where components may be positive.
 fixed_components : array_like, shape (number of fixed components, m), optional
     The first components, which stay as they are.
+covariates : array_like, shape (n, number of fixed components), optional
+    The given columns of S for these samples, where the fit had some.
 penalties : optional
     Penalties of the factors; see :mod:`ssnmf_fast.penalties`.  Representations of new samples have
     those of S, but for penalties between samples.
@@ -85,6 +87,10 @@ feature_names : array_like of str, shape (m,), optional
     the names seen in fit, or else "x0", "x1", ...
 n_terms : int
     Number of terms per topic, at least 1.
+mode : int
+    The mode of the rows; negative from the last.
+times : array_like, shape (n,)
+    When each document is from, as in :meth:`fit`.
 level : float
     Probability inside the interval, above 0 and below 1; both sides have equal parts of the
     rest.

@@ -13,13 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.arrays import Array, LossName, Matrix, MatrixLike, Solver
 from .._common.optional import TABLES_HINT, require_package
 from .._common.saved import LOSS, Saved
-from .._data.border import (
-    CleanMatrix,
-    check_integer,
-    check_option,
-    check_random_state,
-    check_real,
-)
+from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
 from .._data.times import Times, cut, period_of, read_times
 from .._models.dated import means_of_slices, resampled
 from .._models.factorize import Start, TensorStart
@@ -131,10 +125,8 @@ class DynamicTopics(FactorizationBase):
     is divided by its sum, so that each counts the same, and the start is of terms weighted by how
     few documents have them.
 
-    The tensor has a factor of the places of documents within slices.  Their order is arbitrary, and
-    a fit of it makes topics seem to be bound to time more than their words are.
-
-    Documents are represented over the factor of terms, as :meth:`transform` does.
+    The tensor has a factor of the arbitrary places of documents within slices, the fit of which
+    makes topics seem to be bound to time more than their words are.
 
     References
     ----------
@@ -216,11 +208,6 @@ class DynamicTopics(FactorizationBase):
     def fit_transform(self, X: MatrixLike, times: npt.ArrayLike | None = None) -> Array:  # type: ignore[override]
         """Fit, and return the coefficients of the documents over the topics.
 
-        Parameters
-        ----------
-        times : array_like, shape (n,)
-            When each document is from, as in :meth:`fit`.
-
         Returns
         -------
         ndarray, shape (n, r)
@@ -241,8 +228,7 @@ class DynamicTopics(FactorizationBase):
             check_integer(self.documents_per_slice, "documents_per_slice", 1)
             if self.method not in ("tied", "tensor"):
                 raise ValueError(
-                    "documents_per_slice is used by method='tied' and 'tensor'; the others take "
-                    "all documents. Leave it out."
+                    "documents_per_slice is used by method='tied' and 'tensor' only; leave it out."
                 )
         topics = find_topics(self, X, slices, rank, check_random_state(self.random_state))
         self.__dict__.pop("stream_statistics_", None)
@@ -260,10 +246,8 @@ class DynamicTopics(FactorizationBase):
     def _times(self, X: Matrix, times: npt.ArrayLike | None, first: str) -> Times:
         read = read_times(times, first=first)
         if len(read.values) != X.shape[0]:
-            raise ValueError(
-                f"times has {len(read.values)} entries and X has {X.shape[0]} documents; expected "
-                "one time for each document."
-            )
+            counts = f"{len(read.values)} entries and X has {X.shape[0]} documents"
+            raise ValueError(f"times has {counts}; expected one time for each document.")
         return read
 
     def _represent(self, X: Matrix, X_weights: WeightsLike, **known: Any) -> Array:
@@ -276,13 +260,6 @@ class DynamicTopics(FactorizationBase):
 
         The slices continue those of the fit, before or after them, and may be among them; the model
         stays as it is.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative documents, with the terms and the weighting of the fit.
-        times : array_like, shape (n,)
-            When each document is from, as in :meth:`fit`.
 
         Returns
         -------
@@ -304,13 +281,6 @@ class DynamicTopics(FactorizationBase):
     def partial_fit(self, X: MatrixLike, times: npt.ArrayLike) -> DynamicTopics:
         """Learn from new dated documents, in addition to earlier ones.
 
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative documents, with the terms and the weighting of earlier ones.
-        times : array_like, shape (n,)
-            When each document is from, as in :meth:`fit`.
-
         Returns
         -------
         self
@@ -320,18 +290,15 @@ class DynamicTopics(FactorizationBase):
         Raises
         ------
         ValueError
-            As :meth:`fit`; if `freq` is a number of slices; if `freq`, `method`, `loss` or
-            `n_components` has changed.
+            As :meth:`fit`; if `freq` is a number of slices; if parameters have changed.
 
         Notes
         -----
-        The first call, where there was no :meth:`fit`, is one: give it the documents of many
-        slices, if possible, as all topics start there.
+        Without :meth:`fit`, the first call is one: give it many slices, as all topics start there.
 
         The sums of the documents of every slice, or with "nmf" the documents, are learned from as
-        slices of a tensor are by :meth:`NonnegativeCP.partial_fit`.  All documents are used,
-        whatever `documents_per_slice` is.  Documents of a slice that was seen before add to it: its
-        prevalence becomes that of a mean document of all, and nothing is forgotten for them.  The
+        slices of a tensor are by :meth:`NonnegativeCP.partial_fit`.  All documents are used.  Those
+        of a slice that was seen before add to it, and nothing is forgotten for them.  The
         prevalence of other slices does not change.
 
         Only the first call uses `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`.
@@ -363,7 +330,6 @@ class DynamicTopics(FactorizationBase):
         refuse_changes({name: getattr(self, name) for name in learned}, learned)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for a model of a file whose statistics do not fit its topics."""
         if hasattr(self, "stream_statistics_"):
             stream_of(self, 1)
 
@@ -451,8 +417,6 @@ class DynamicTopics(FactorizationBase):
         ----------
         X : array_like or scipy.sparse, shape (n, m)
             The documents of the fit.
-        times : array_like, shape (n,)
-            When each document is from, as in :meth:`fit`.
         over : {"documents", "starts"}
             What differs between the fits.  "documents": as many documents of every slice are drawn
             with replacement (the bootstrap), and the start too.  "starts": the start, and for the

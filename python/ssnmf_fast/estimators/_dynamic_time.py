@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import Generator
 from scipy.optimize import linear_sum_assignment
 
 from .._common.arrays import Array, LossName, Matrix
@@ -132,7 +133,7 @@ class Dated(Protocol):
     def _arguments(self, function: Callable[..., Any] = ...) -> dict[str, Any]: ...
 
 
-Fit = Callable[[Dated, Matrix, Slices, int, np.random.Generator], DatedTopics]
+Fit = Callable[[Dated, Matrix, Slices, int, Generator], DatedTopics]
 
 
 @dataclass(frozen=True)
@@ -143,20 +144,16 @@ class SliceMethod:
     prepare: Callable[[Matrix, str | float], Matrix] = lambda X, loss: X
 
     def prevalence(self, model: Dated, X: Matrix, slices: Slices) -> Array:
-        """Return the prevalence of the topics of a model in slices, (slices, r)."""
         means = means_of_slices(self.prepare(X, model.loss_), slices)
         return represent(means, model.components_, loss=model.loss_, n_threads=model.n_threads)
 
     def rows(self, X: Matrix, slices: Slices, loss: LossName | float) -> Matrix:
-        """Return the rows that a model learns from."""
         return sums_of_slices(self.prepare(X, loss), slices)[slices.sizes > 0]
 
     def fitted_rows(self, model: Dated) -> Array:
-        """Return the coefficients of the rows of the fit."""
         return (model.prevalence_ * model.slice_sizes_[:, None])[model.slice_sizes_ > 0]
 
     def totals(self, explained: Array, slices: Slices) -> Array:
-        """Return what topics explain of all documents of a slice, of what they do of the rows."""
         totals = np.zeros((len(slices.starts), explained.shape[1]))
         totals[slices.sizes > 0] = explained
         return totals
@@ -166,9 +163,7 @@ class DocumentMethod:
     """A method without regard to time: prevalence is the mean of the documents."""
 
     @staticmethod
-    def fit(
-        model: Dated, X: Matrix, slices: Slices, rank: int, rng: np.random.Generator
-    ) -> DatedTopics:
+    def fit(model: Dated, X: Matrix, slices: Slices, rank: int, rng: Generator) -> DatedTopics:
         settings = model._arguments() | {"n_components": rank, "random_state": rng}
         result = factorize(CleanMatrix(X), **settings)
         return DatedTopics(result.A, None, result)
@@ -187,15 +182,7 @@ class DocumentMethod:
         return np.asarray(means_of_slices(explained, slices) * slices.sizes[:, None])
 
 
-def _fit_tied(
-    model: Dated, X: Matrix, slices: Slices, rank: int, rng: np.random.Generator
-) -> DatedTopics:
-    return factorize_tied(X, slices, rank, rng, model.documents_per_slice, model._arguments())
-
-
-def _fit_tensor(
-    model: Dated, X: Matrix, slices: Slices, rank: int, rng: np.random.Generator
-) -> DatedTopics:
+def _fit_tensor(model: Dated, X: Matrix, slices: Slices, rank: int, rng: Generator) -> DatedTopics:
     per_slice = model.documents_per_slice
     if per_slice is None:
         per_slice = int(np.median(slices.sizes[slices.sizes > 0]))
@@ -213,9 +200,7 @@ def _fit_tensor(
     return DatedTopics(terms.T, prevalence, result)
 
 
-def _fit_sums(
-    model: Dated, X: Matrix, slices: Slices, rank: int, rng: np.random.Generator
-) -> DatedTopics:
+def _fit_sums(model: Dated, X: Matrix, slices: Slices, rank: int, rng: Generator) -> DatedTopics:
     sums, init = sums_of_slices(X, slices), model.init
     if isinstance(init, str) and init in ("auto", "slices"):
         init = best_short_fit(sums, rank, rng, model.n_threads)
@@ -226,16 +211,19 @@ def _fit_sums(
 
 
 METHODS: dict[str, SliceMethod | DocumentMethod] = {
-    "tied": SliceMethod(_fit_tied, normalize_documents),
+    "tied": SliceMethod(
+        lambda model, X, slices, rank, rng: factorize_tied(
+            X, slices, rank, rng, model.documents_per_slice, model._arguments()
+        ),
+        normalize_documents,
+    ),
     "tensor": SliceMethod(_fit_tensor),
     "sums": SliceMethod(_fit_sums),
     "nmf": DocumentMethod(),
 }
 
 
-def find_topics(
-    model: Dated, X: Matrix, slices: Slices, rank: int, rng: np.random.Generator
-) -> DatedTopics:
+def find_topics(model: Dated, X: Matrix, slices: Slices, rank: int, rng: Generator) -> DatedTopics:
     """Find topics of clean documents with the method of a model; components have sum 1."""
     A, prevalence, fit = METHODS[model.method].fit(model, X, slices, rank, rng)
     sums = A.sum(axis=1)
@@ -268,24 +256,16 @@ def warn_if_degenerate(model: Dated) -> None:
 
 
 def peak_of(topic: int, values: Array, starts: Array, window: int, period: int | None) -> Peak:
-    """Return the peak of a topic, of its prevalence in all slices."""
     top, total = int(values.argmax()), float(values.sum())
     near = float(values[max(0, top - window) : top + window + 1].sum())
     concentration = near / total if total > 0 else 0.0
-    return Peak(topic, starts[top], float(values[top]), concentration, _periodicity(values, period))
-
-
-def _periodicity(values: Array, period: int | None) -> float:
-    """Return the autocovariance at one period, without the trend, over the variance."""
-    n = len(values)
-    if period is None or n < 2 * period:
-        return float("nan")
-    ones = np.ones(period + 1 - period % 2)
-    mean = np.convolve(values, ones, "same") / np.convolve(np.ones(n), ones, "same")
-    rest, variance = values - mean, float(values.var())
-    if not variance > 0:
-        return 0.0
-    return float(np.clip((rest[:-period] * rest[period:]).mean() / variance, 0.0, 1.0))
+    n, periodicity, variance = len(values), float("nan"), float(values.var())
+    if period is not None and n >= 2 * period:  # the autocovariance without trend, over variance
+        ones = np.ones(period + 1 - period % 2)
+        rest = values - np.convolve(values, ones, "same") / np.convolve(np.ones(n), ones, "same")
+        covariance = (rest[:-period] * rest[period:]).mean()
+        periodicity = float(np.clip(covariance / variance, 0.0, 1.0)) if variance > 0 else 0.0
+    return Peak(topic, starts[top], float(values[top]), concentration, periodicity)
 
 
 def lengths_of(prevalence: Array, share: float = 0.5) -> Array:
@@ -351,12 +331,7 @@ def learn_slices(model: Dated, X: Matrix, new: Slices, keep: float) -> Stream:
     (F,) = stream.factors
     sums = F.sum(axis=0)
     model.components_ = np.ascontiguousarray((F / np.where(sums > 0, sums, 1)).T)
-    _add_slices(model, new, S * sums)
-    return stream
-
-
-def _add_slices(model: Dated, new: Slices, explained: Array) -> None:
-    """Add slices to a model, and what the topics explain of their rows."""
+    explained = S * sums
     ends = np.concatenate([model.slices_[[0, -1]], new.starts[[0, -1]]]).astype("datetime64[s]")
     starts = cut(ends, model.freq, "earlier and new times", after=model.slices_[0]).starts
     sizes = np.zeros(len(starts), dtype=model.slice_sizes_.dtype)
@@ -371,3 +346,4 @@ def _add_slices(model: Dated, new: Slices, explained: Array) -> None:
     same = ~np.isin(model.slices_, new.starts[new.sizes > 0])
     prevalence[before[same]] = model.prevalence_[same]
     model.prevalence_, model.slices_, model.slice_sizes_ = prevalence, starts, sizes
+    return stream

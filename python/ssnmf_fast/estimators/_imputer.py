@@ -46,11 +46,10 @@ _TENTHS, _FEW_ENTRIES = 3, 100_000  # in larger tables one hidden tenth is enoug
 class LowRankImputer(OneToOneFeatureMixin, Estimator):
     """Fill missing entries by a low-rank model of the table.
 
-    Columns are standardized by the means and deviations of their entries.  The model is that of
-    :func:`ssnmf_fast.complete` with `gamma_min` and method ``IRLS(p=0)``; the means of the columns
-    are estimated again in every iteration, so that gaps may depend on other columns.
-    :meth:`transform` represents rows, new ones too, over the components found, by the exact least
-    squares of IRLS ([1]_ (2.6)), and fills their gaps.  Entries that are there are never changed.
+    The model of the standardized columns is that of :func:`ssnmf_fast.complete` with `gamma_min`
+    and method ``IRLS(p=0)``; the means of the columns are estimated again in every iteration.
+    :meth:`transform` represents rows, new ones too, over the components, by the exact least squares
+    of IRLS ([1]_ (2.6)), and fills their gaps.  Entries that are there are never changed.
 
     Parameters
     ----------
@@ -201,11 +200,8 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         )
         result = solve(IRLS(p=0.0), problem, None, self.verbose)
         self.components_ = result.right[: result.n_components]
-        self.n_components_, self.gamma_, self.n_iter_ = (
-            result.n_components,
-            result.gamma,
-            result.n_iter,
-        )
+        self.n_components_, self.gamma_ = result.n_components, result.gamma
+        self.n_iter_ = result.n_iter
         singular = result.singular_values / result.scale
         self.ridge_ = np.maximum(ridge(singular, result.gamma, 0.0), _LEAST_RIDGE)
         shift = np.where(self._empty, 0.0, result.right[-1] + np.float64(result.offset))
@@ -232,8 +228,11 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         rows = missing.any(axis=1)
         if rows.any():
             entries = self._entries(table[rows], ~missing[rows], "standardized X")
+            G, threads = padded(self.components_.T, entries.dtype), resolve_threads(self.n_threads)
+            known = Observations(Pattern.of(entries, threads), entries.data, 1.0, 0.0, threads)
             with np.errstate(over="ignore"):
-                filled = self._model(entries) * self.scales_ + self.means_
+                filled = np.asarray(known.exact_rows(G, self.ridge_) @ G.T)
+                filled = filled * self.scales_ + self.means_
             if self.clip:
                 low, high = (np.nan_to_num(bound) for bound in (self.lowest_, self.highest_))
                 filled = filled.clip(low, high)
@@ -261,22 +260,13 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
 
     @property
     def _empty(self) -> Array:
-        """Columns without an entry in the fit."""
         return np.asarray(np.isnan(self.lowest_))
 
     def _entries(self, X: Array, present: Array, name: str) -> sp.csr_array:
-        """The known entries, standardized."""
         with np.errstate(over="ignore"):
             standardized = ((X - self.means_) / self.scales_).astype(X.dtype)
         check_entries(standardized, name, allow_nan=True, allow_negative=True)
         return list_entries(standardized, present)
-
-    def _model(self, entries: sp.csr_array) -> Array:
-        """The model of standardized rows of which some entries are known, dense."""
-        G = padded(self.components_.T, entries.dtype)
-        threads = resolve_threads(self.n_threads)
-        known = Observations(Pattern.of(entries, threads), entries.data, 1.0, 0.0, threads)
-        return np.asarray(known.exact_rows(G, self.ridge_) @ G.T)
 
     def _checked(self, X: npt.ArrayLike, *, reset: bool) -> Array:
         """The table with NaN where an entry is missing."""
@@ -295,17 +285,13 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
 
 
 def _is_nan(value: object) -> bool:
-    """Whether this is NaN, None or pandas.NA."""
     if value is None or type(value).__name__ == "NAType":
         return True
     return isinstance(value, numbers.Real) and value != value
 
 
 def _standards(X: Array, divide: bool) -> tuple[Array, Array]:
-    """Means and deviations of the columns, float64; a constant column has a large deviation.
-
-    That of a column is its largest entry in size then, or 1.
-    """
+    """Means and deviations of the columns, float64; for constants their size, or 1."""
     present = ~np.isnan(X)
     count = np.maximum(present.sum(axis=0), 1)
     filled = np.where(present, X, 0.0).astype(np.float64)

@@ -49,10 +49,10 @@ class BatchLearner(FactorizationBase):
         **replaced: Any,
     ) -> None:
         """Learn from a checked batch, and set the attributes; some parameters may be replaced."""
-        Y, Y_weights = None, None
+        Y, y_weights = None, None
         if targets is not None:
             Y = targets.matrix(X.dtype)
-            Y_weights = as_outer(label_weights(label_weight, sample_weight, targets.labeled))
+            y_weights = as_outer(label_weights(targets.labeled, label_weight, sample_weight))
         sample_weight = checked_weight(sample_weight, X.shape[0])
         online = getattr(self, "_online", None)
         first = online is None
@@ -63,7 +63,7 @@ class BatchLearner(FactorizationBase):
             X,
             Y,
             X_weights=with_sample_weight(X, X_weights, sample_weight),
-            Y_weights=Y_weights,
+            y_weights=y_weights,
             sample_weight=sample_weight,
             **self._arguments(learn_batch) | replaced,
         )
@@ -79,7 +79,6 @@ class BatchLearner(FactorizationBase):
             self.__dict__.pop(name, None)
 
     def _batch(self, X: DataLike) -> Any:
-        """Return a batch, checked; the first one sets the number of features."""
         return self._checked(X, reset=not hasattr(self, "components_"))
 
 
@@ -154,11 +153,6 @@ class SupervisedBase(BatchLearner):
         self
             The attributes are set as by :meth:`NMF.partial_fit`; predictions are by "joint".
 
-        Raises
-        ------
-        ValueError, TypeError
-            As :meth:`fit`.
-
         Warns
         -----
         UserWarning
@@ -185,22 +179,16 @@ class SupervisedBase(BatchLearner):
 
 
 def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
-    """Return whether there are several labels per sample, and the classes."""
     if hasattr(model, "classes_"):
         known = model.classes_
         if classes is not None and not np.array_equal(_different(classes, known), known):
-            raise ValueError(
-                f"classes={short(classes)} differ from those of the first call, "
-                f"{short(known.tolist())}; leave them out, or start anew."
-            )
+            first = f"those of the first call, {short(known.tolist())}"
+            raise ValueError(f"classes={short(classes)} differ from {first}; leave them out.")
         return model.multilabel_, model.classes_
     if is_indicator(y):
         return True, np.arange(np.shape(y)[1])
     if classes is None:
-        raise ValueError(
-            "classes must be passed on the first call to partial_fit: all classes that any batch "
-            "will hold."
-        )
+        raise ValueError("classes must be passed on the first call to partial_fit: all of them.")
     classes = _different(classes)
     if len(classes) < 2:
         raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
@@ -208,7 +196,6 @@ def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
 
 
 def _different(classes: Any, known: Array | None = None) -> Array:
-    """Return the different classes, sorted."""
     return np.unique(ClassLabels(classes, None, known, "classes").known)
 
 
@@ -277,9 +264,7 @@ class NMF(BatchLearner):
         The Frobenius norm of the difference; for another loss, the root of twice the loss.
         """
         if not hasattr(self, "representation_") or not self.objective_:
-            raise AttributeError(
-                "reconstruction_err_ is known after fit, not after partial_fit or merge."
-            )
+            raise AttributeError("reconstruction_err_ is known after fit only.")
         factor = 1 if loss_named(self.loss, "loss").quadratic else 2
         return math.sqrt(factor * self.objective_[-1][1])
 
@@ -315,55 +300,25 @@ class NMF(BatchLearner):
         covariates : array_like, shape (n, number of fixed components), optional
             The last columns of S, which are given: known covariates of the samples such as
             indicators of batches, or a column of ones.  The dictionary learns what goes with them.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         """
-        self._learn(
-            self._checked(X, reset=True), y, X_weights=X_weights, covariates=_table(covariates)
-        )
+        given = {"X_weights": X_weights, "covariates": _table(covariates)}
+        self._learn(self._checked(X, reset=True), y, **given)
         return self
 
     def transform(
         self, X: DataLike, *, X_weights: WeightsLike = None, covariates: npt.ArrayLike | None = None
     ) -> Array:
-        """Represent samples over the learned dictionary.
-
-        Parameters
-        ----------
-        covariates : array_like, shape (n, number of fixed components), optional
-            The given columns of S for these samples, where the fit had some.
-
-        Returns
-        -------
-        S : ndarray, shape (n, r)
-            Nonnegative, of the dtype of X (float32 or float64).
-        """
+        """Represent samples over the learned dictionary."""
         check_is_fitted(self)
-        return self._features(
-            self._checked(X, reset=False), X_weights, covariates=_table(covariates)
-        )
+        known = {"covariates": _table(covariates)}
+        return self._features(self._checked(X, reset=False), X_weights, **known)
 
     def topic_proportions(
         self, X: DataLike, *, X_weights: WeightsLike = None, covariates: npt.ArrayLike | None = None
     ) -> Array:
         """Return the share of each sample that every component explains.
 
-        A component explains its coefficient in S times the sum of its row of `components_`.  The
-        scales of the rows are arbitrary, so the coefficients themselves are not comparable.
-
-        Parameters
-        ----------
-        covariates : array_like, shape (n, number of fixed components), optional
-            As in :meth:`transform`.
-
-        Returns
-        -------
-        ndarray, shape (n, r)
-            Nonnegative, float64.  Rows sum to 1; a row is zero where no component explains anything
-            of the sample, as for a row of zeros.
+        A component explains its coefficient in S times the sum of its row of `components_`.
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
@@ -382,31 +337,18 @@ class NMF(BatchLearner):
 
         It is ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2
         for squared errors, D^2 for other losses.
-
-        Parameters
-        ----------
-        covariates : array_like, shape (n, number of fixed components), optional
-            As in :meth:`transform`.
-
-        Returns
-        -------
-        float
-            At most 1, larger is better; 0 for a model that is no better than the mean, and for a
-            constant X.
         """
         del y
         check_is_fitted(self)
-        return self._explained(
-            self._checked(X, reset=False), X_weights, covariates=_table(covariates)
-        )
+        known = {"covariates": _table(covariates)}
+        return self._explained(self._checked(X, reset=False), X_weights, **known)
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         wanted, covariates = getattr(self, "n_fixed_", 0), known.get("covariates")
         count = 0 if covariates is None else covariates.shape[1]
         if count != wanted:
             raise ValueError(
-                f"covariates has {count} columns, and the fit had {wanted}; give the same "
-                "covariates for these samples, or none if the fit had none."
+                f"covariates has {count} columns, and the fit had {wanted}; give the same ones."
             )
         return super()._represent(X, X_weights, **known)
 

@@ -33,7 +33,7 @@ from .._models.represent import objective
 from .._solver.build import as_weights, build_tensor_term, build_term
 from .._solver.losses import FROBENIUS, KULLBACK_LEIBLER, loss_named
 from .._solver.result import FitState
-from .._solver.weights import ByMode, Outer, Weights, WeightsLike, entries_at
+from .._solver.weights import ByMode, Weights, WeightsLike, entries_at
 
 # Places held out at most: fits to sparse data go over them in every iteration, zeros among them.
 MOST_PLACES = 1 << 22
@@ -222,8 +222,9 @@ class Data:
     def of_tensor(cls, X: TensorLike, X_weights: WeightsLike, threads: int) -> Data:
         entries = check_tensor(X, "X")
         build_tensor_term(entries, X_weights, FROBENIUS, threads)  # checks the weights
-        if isinstance(X_weights, Outer):
-            weights: Weights = ByMode(vectors=(X_weights.rows, X_weights.columns))
+        by_modes = getattr(X_weights, "by_modes", None)
+        if by_modes is not None:
+            weights: Weights = ByMode(vectors=tuple(by_modes))
         elif X_weights is None:
             weights = ByMode(vectors=(None,) * len(entries.shape))
         elif isinstance(X_weights, (list, tuple)) and coordinate_parts(X_weights, "X") is None:

@@ -266,8 +266,8 @@ def _receipt_check(
     if result.receipt is None:
         return None
     if isinstance(result, Factorization):
-        return factorization_check(result, X, {"Y": y, **inputs}, threads)
-    return tensor_check(result, X, inputs if y is None else {"labels": y, **inputs}, threads)
+        return factorization_check(result, X, {"y": y, **inputs}, threads)
+    return tensor_check(result, X, inputs if y is None else {"y": y, **inputs}, threads)
 
 
 def _check_of_estimator(
