@@ -156,7 +156,6 @@ class Programs:
 def _programs(
     reference: AnnData | pd.DataFrame | Consensus, key: str, genes: Sequence[str] | None
 ) -> Programs:
-    """Read the programs of a reference."""
     if isinstance(reference, pd.DataFrame):
         names = [str(name) for name in reference.index]
         return _checked(reference.to_numpy(), reference.columns, names, "frobenius")
@@ -176,8 +175,7 @@ def _programs(
     names = [str(name) for name in about.get("names", range(1, parts[0].shape[1] + 1))]
     if "batches" in about:
         parts.append(np.asarray(reference.varm[f"{key}_batches"]))
-    params = about.get("params", {})
-    scales = None
+    params, scales = about.get("params", {}), None
     if "scale" in params:
         scales = np.asarray(reference.var[params["scale"]], dtype=np.float64)
     loss = params.get("loss", "frobenius")

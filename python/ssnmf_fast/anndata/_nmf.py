@@ -197,11 +197,7 @@ def _write_programs(
     batches: Sequence[str] = (),
     **facts: Array | float,
 ) -> None:
-    """Write the result of a fit to obsm, varm and uns; the last rows of A are those of batches.
-
-    Rows of A are divided by their sums, which S is multiplied by: the programs are distributions of
-    genes, and S is how much of the data each of them explains.
-    """
+    """Write the result of a fit to obsm, varm and uns; the last rows of A are those of batches."""
     S, A = factors
     rank = len(A) - len(batches)
     sums = A[:rank].sum(axis=1, dtype=np.float64)
@@ -255,10 +251,7 @@ def _batches_of(adata: AnnData, batch_key: str) -> pd.Categorical:
 
 
 def _usage_of_profiles(X: Any, batches: pd.Categorical) -> Array:
-    """Return the columns of S that are known (n x batches): the size of a cell in its batch.
-
-    A cell with twice the counts has twice as much of the profile; their mean is 1.
-    """
+    """Return the columns of S that are known (n x batches): the size of a cell in its batch."""
     blocks = [block for _, block in X.blocks()] if isinstance(X, CsrFile) else [X]
     sums = [np.ravel(block.sum(axis=1, dtype=np.float64)) for block in blocks]
     totals = np.concatenate(sums)

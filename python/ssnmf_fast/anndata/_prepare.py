@@ -106,7 +106,18 @@ def prepare(
     source = Source.of(adata, layer)
     own = None if genes is None else gene_numbers(adata, genes, "genes")
     adata = writable(adata, copy)
-    counts, of_size = _moments_of(source)
+    factors, m = factors_of_size(source), source.matrix.shape[1]
+    counts, of_size, whole = Moments(m), Moments(m), True
+    for piece in source.pieces():
+        values = piece.values.astype(np.float64)
+        whole = whole and bool((values.data == np.floor(values.data)).all())
+        counts.add(piece.genes, values)
+        of_size.add(piece.genes, scale_rows(values, factors[piece.rows]))
+    if not whole:
+        warn_user(
+            f"{source.name} has numbers that are not whole, and prepare is for counts. {COUNTS}.",
+            UserWarning,
+        )
     if not counts.mean.any():
         raise ValueError(f"{source.name} has no count; expected at least one.")
     ratios = _fano_ratios(of_size.mean, of_size.variance)
@@ -126,23 +137,6 @@ def prepare(
     adata.var[SCALE] = counts.deviations()
     adata.uns[PREPARED] = {"layer": source.layer, "n_genes": int(chosen.sum())}
     return adata if copy else None
-
-
-def _moments_of(source: Source) -> tuple[Moments, Moments]:
-    """Return the moments of the counts, and those in cells of one size."""
-    factors, m = factors_of_size(source), source.matrix.shape[1]
-    of_counts, of_size, whole = Moments(m), Moments(m), True
-    for piece in source.pieces():
-        counts = piece.values.astype(np.float64)
-        whole = whole and bool((counts.data == np.floor(counts.data)).all())
-        of_counts.add(piece.genes, counts)
-        of_size.add(piece.genes, scale_rows(counts, factors[piece.rows]))
-    if not whole:
-        warn_user(
-            f"{source.name} has numbers that are not whole, and prepare is for counts. {COUNTS}.",
-            UserWarning,
-        )
-    return of_counts, of_size
 
 
 def _fano_ratios(mean: Array, variance: Array) -> Array:

@@ -65,19 +65,16 @@ class Source:
                 raise ValueError(
                     f"adata.X is None; name one of the layers, {list(adata.layers)}, by layer."
                 )
-            return cls.sound(adata.X, "adata.X", "X")
-        if layer not in adata.layers:
+            matrix, place = adata.X, "X"
+        elif layer in adata.layers:
+            matrix, place = adata.layers[layer], f"layers[{layer!r}]"
+        else:
             raise ValueError(
                 f"layer={layer!r} is not among the layers of adata, {list(adata.layers)}."
             )
-        name = f"layers[{layer!r}]"
-        return cls.sound(adata.layers[layer], f"adata.{name}", name)
-
-    @classmethod
-    def sound(cls, matrix: Any, name: str, layer: str) -> Source:
-        """Return a matrix; a sparse one in memory with parts that SciPy may follow."""
+        name = f"adata.{place}"
         require_real(matrix.dtype, name)
-        return cls(read_sparse(matrix, name) if sp.issparse(matrix) else matrix, name, layer)
+        return cls(read_sparse(matrix, name) if sp.issparse(matrix) else matrix, name, place)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -87,7 +84,6 @@ class Source:
 
     @property
     def in_memory(self) -> bool:
-        """Whether it is an array of NumPy or SciPy, and not a part of a file."""
         return isinstance(self.matrix, np.ndarray) or sp.issparse(self.matrix)
 
     @property
@@ -119,10 +115,7 @@ class Source:
         return np.append(np.int64(0), np.cumsum(lengths))
 
     def checked(self, part: Any, genes: Array, first: int = 0) -> Matrix:
-        """Return some genes of a part, whose first row has this number, of the dtype to work in.
-
-        Every number that is read passes here.
-        """
+        """Return some genes of a part, whose first row has this number, of the dtype to work in."""
         part = part.compute() if hasattr(part, "compute") else part  # of a dask array
         name = f"{self.name}[{first}:]" if first else self.name
         if part.shape[1] != len(genes):
@@ -143,7 +136,6 @@ def _canonical(part: Matrix) -> sp.csr_array:
 
 
 def require_annotated(adata: object, name: str) -> None:
-    """Raise TypeError unless it is an AnnData."""
     if not isinstance(adata, AnnData):
         raise TypeError(
             f"{name} must be an AnnData; got {type(adata).__name__}. For arrays and sparse "
@@ -159,10 +151,7 @@ _OF_BLOCKS = 4  # share of the memory that rows of a file take while a fit reads
 def read_matrix(
     source: Source, genes: Array, scales: Array | None, memory: int, folder: Folder
 ) -> Iterator[Any]:
-    """Give the matrix of some genes (cells x genes); a file for it is there within the context.
-
-    It is dense or a csr array, or a CsrFile if it would take more than `memory` bytes.
-    """
+    """Give the matrix of some genes (cells x genes); a file for it is there within the context."""
     memory = check_integer(memory, "memory", 1)
     n = source.matrix.shape[0]
 
@@ -331,7 +320,6 @@ def gene_numbers(adata: AnnData, genes: Iterable[str], where: str) -> Array:
 
 
 def require_unique(adata: AnnData, name: str) -> None:
-    """Raise ValueError if genes share a name."""
     if not adata.var_names.is_unique:
         raise ValueError(
             f"{name}.var_names has names more than once. Use {name}.var_names_make_unique()."
@@ -360,7 +348,6 @@ class Moments:
 
 
 def cell_sums(source: Source, genes: Array | None = None) -> Array:
-    """Return the sum of some genes in each cell, (n,)."""
     totals = np.zeros(source.matrix.shape[0])
     for piece in source.pieces(genes):
         totals[piece.rows] += piece.values.sum(axis=1, dtype=np.float64)

@@ -62,12 +62,10 @@ class Task:
         if self.noisy and not (method.by_levels or self.options.method == "auto"):
             raise UsageError(f"--method {self.options.method} fits exactly; add --exact")
         if rank is not None and not method.takes_rank:
-            raise UsageError(
-                f"--method {self.options.method} determines the rank; leave --rank out"
-            )
+            name = self.options.method
+            raise UsageError(f"--method {name} determines the rank; leave --rank out")
 
     def fit(self, matrix: sp.csr_array, rank: int | None, gamma: float | None) -> Completion:
-        """Complete; None leaves the choice to validation, or for exact fits to the library."""
         options = self.options
         if self.noisy:
             chosen = rank is not None and gamma is not None
@@ -96,10 +94,7 @@ class Task:
 
 
 class _FitsBar(ProgressBar):
-    """Show on standard error how many of the planned fits are done, and where the current one is.
-
-    There are at most `total` fits: the search for a rank may end early.
-    """
+    """Show how many of at most `total` fits are done, and where the current one is."""
 
     def __init__(self, total: int, label: str) -> None:
         super().__init__(total, label)
@@ -108,8 +103,7 @@ class _FitsBar(ProgressBar):
             self._bar.unit = "fit"
 
     def __call__(self, state: Any) -> bool:
-        """Show the state; one whose iteration is no later belongs to the next fit."""
-        if self._bar is not None:
+        if self._bar is not None:  # a state whose iteration is no later is of the next fit
             if state.iteration <= self._iteration and self._bar.n < self._total - 1:
                 self._bar.update(1)
             self._iteration = state.iteration
@@ -120,11 +114,7 @@ class _FitsBar(ProgressBar):
 
 
 def evaluate(task: Task) -> tuple[Completion, dict[str, Any]]:
-    """Fit with some entries held out, and predict these; then fit all entries, and print both.
-
-    Rank and gamma that the first fit chose by validation are those of the second.  Return this, and
-    choices, errors and times for a report.
-    """
+    """Fit with some entries held out, and predict these; then fit all entries, and print both."""
     options, rank, gamma = task.options, task.options.rank, None
     errors: dict[str, dict[str, float]] = {}
     seconds: dict[str, float] = {}
@@ -196,16 +186,16 @@ _NOT_KEPT: dict[str, Any] = {"observed": None, "iterate": None}  # of models in 
 
 def run(options: Namespace) -> dict[str, Any]:
     source = find_source(options)
-    if options.out is None:
-        options.out = default_out(options.data, *() if source.is_table else ("-completed.npz",))
-    return (_complete_ratings if source.is_table else _complete_matrix)(source, options)
+    if source.is_table:
+        options.out = options.out or default_out(options.data)
+        return _complete_ratings(source, options)
+    options.out = options.out or default_out(options.data, "-completed.npz")
+    return _complete_matrix(source, options)
 
 
 def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
     if Path(options.out).suffix.lower() in MATRIX_ENDINGS:
-        raise UsageError(
-            f"--out {options.out}: expected a folder, as {source} is a table of ratings"
-        )
+        raise UsageError(f"--out {options.out}: expected a folder; {source} is a table of ratings")
     begin = time.perf_counter()
     columns = [options.user, options.item, options.rating]
     ratings = read_ratings(source, columns, options.duplicates or DUPLICATES[0])
@@ -233,7 +223,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
         _warn(task, source, ("user", "item"))
         completion, summary = evaluate(task)
-        _write_ratings(out, task, ratings, completion, top)
+        _write_ratings(out, options.safe_csv, ratings, completion, top)
         report = {
             "users": n,
             "items": m,
@@ -269,46 +259,33 @@ def _warn(task: Task, source: Source, names: tuple[str, str]) -> None:
 
 
 def _write_ratings(
-    out: Results, task: Task, ratings: Ratings, completion: Completion, top: int
+    out: Results, safe: bool, ratings: Ratings, completion: Completion, top: int
 ) -> None:
     def write(file: str, heads: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
-        write_csv(out.path(file), heads, rows, safe=task.options.safe_csv)
+        write_csv(out.path(file), heads, rows, safe=safe)
 
     users, items, matrix = ratings.users, ratings.items, ratings.matrix
-    best = recommend(completion, matrix, top)
+    best = _recommend(completion, matrix, top)
     heads = ("user", "rank", "item", "predicted rating")
     write(_BEST, heads, ((users[u], rank, items[i], value) for u, rank, i, value in best))
     ids: dict[str, Any] = {"row_ids": np.array(users), "column_ids": np.array(items)}
     ssnmf_fast.save(replace(completion, **ids, **_NOT_KEPT), out.path(MODEL_NAME))
     # How many ratings each has; one of 0 counts as well.
-    by_user = np.diff(matrix.indptr).tolist()
-    by_item = np.bincount(matrix.indices, minlength=len(items)).tolist()
-    for file, name, ids_of_role, n_ratings in (
-        (_USERS, "user", users, by_user),
-        (_ITEMS, "item", items, by_item),
-    ):
-        rows = zip(range(len(ids_of_role)), ids_of_role, n_ratings, strict=True)
+    by_user, by_item = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=len(items))
+    for file, name, names, n in (_USERS, "user", users, by_user), (_ITEMS, "item", items, by_item):
+        rows = zip(range(len(names)), names, n.tolist(), strict=True)
         write(file, ("place", name, "ratings"), rows)
     if len(ratings.empty):
-        write(_PREDICTIONS, ("user", "item", "predicted rating"), _predict(completion, ratings))
+        pairs, values = ratings.empty.tolist(), completion.predict(*ratings.empty.T).tolist()
+        rated = ((users[u], items[i], v) for (u, i), v in zip(pairs, values, strict=True))
+        write(_PREDICTIONS, ("user", "item", "predicted rating"), rated)
     out.write(_PICTURE, lambda: png(singular_values(completion.singular_values)))
 
 
-def _predict(completion: Completion, ratings: Ratings) -> Iterator[tuple[str, str, float]]:
-    """Yield user, item and prediction of the empty ratings, in the order of the table."""
-    values = completion.predict(ratings.empty[:, 0], ratings.empty[:, 1])
-    for (user, item), value in zip(ratings.empty.tolist(), values.tolist(), strict=True):
-        yield ratings.users[user], ratings.items[item], value
-
-
-def recommend(
+def _recommend(
     completion: Completion, rated: sp.csr_array, top: int
 ) -> Iterator[tuple[int, int, int, float]]:
-    """Yield user, rank (from 1), item and predicted rating, user by user and best first.
-
-    The stored entries of `rated` (n, m) are left out.  A user gets `top` items, or all if fewer are
-    left.
-    """
+    """Yield user, rank (from 1), item and predicted rating, user by user and best first."""
     n, m = rated.shape
     step, top = max(1, _BLOCK_ENTRIES // m), min(top, m)
     for first in range(0, n, step):
@@ -352,10 +329,8 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
         warn(f"the first two columns of {path} look like ids. {_LONG}")
     large = n * m > LARGEST_DENSE
     if large and out.suffix.lower() != ".npz":
-        raise UsageError(
-            f"the completed matrix has {n} x {m} entries, too many to write; give --out the ending "
-            ".npz, for its factors"
-        )
+        size = f"{n} x {m} entries are too many to write"
+        raise UsageError(f"{size}; give --out the ending .npz, for its factors")
     task = Task(entries, "entries", options, noisy=options.noisy)
     task.check()
     with new_files(out.parent) as files:
@@ -367,10 +342,9 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
             ssnmf_fast.save(replace(completion, **_NOT_KEPT), files.path(out))
         else:
             _write_dense(files.path(out), completion.to_dense(keep_observed=True))
-    if large:
-        print(f"\nThe factors are in {out}; ssnmf_fast.load(...).predict(rows, columns) reads them")
-    else:
-        print(f"\nThe completed matrix is in {out}; observed entries are as they were")
+    factors = f"The factors are in {out}; ssnmf_fast.load(...).predict(rows, columns) reads them"
+    whole = f"The completed matrix is in {out}; observed entries are as they were"
+    print(f"\n{factors if large else whole}")
     sizes = {"rows": n, "columns": m, "observed": int(entries.nnz)}
     return {**sizes, **summary, "out": str(out)}
 

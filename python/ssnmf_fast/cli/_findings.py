@@ -148,13 +148,7 @@ def _list_facts(fitted: Fitted) -> list[tuple[str, str]]:
 
 
 def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int]]:
-    """Return topics with sizes and, where there are labels, shares of the classes.
-
-    A note explains the shares, and numbers give from how many samples of each class they come.  A
-    matrix over the classes, where the model has one, shows how the fit used labels that it saw,
-    and soon is 0 or 1 everywhere.  Shares are therefore those of samples that are represented
-    without their labels.
-    """
+    """Return topics with sizes and, where there are labels, shares of the classes."""
     topics: Topics = fitted.model.topics(fitted.terms, n_terms)
     topics = topics.with_sizes(fitted.amounts.sum(axis=0))
     labels = fitted.labels
@@ -191,12 +185,7 @@ def _choose_samples(fitted: Fitted, labels: SampleLabels) -> tuple[Mask, str]:
 
 
 def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
-    """Return for every topic the samples that are typical of it.
-
-    These are, of the samples of which it explains much, those most like the topic by the cosine: a
-    text of two words may have a share of 100 %, and shows little.  Of texts that begin alike only
-    one is shown.
-    """
+    """Return for every topic the samples that are typical of it."""
     from sklearn.metrics.pairwise import cosine_similarity
 
     shares, alike = fitted.shares, cosine_similarity(fitted.scaled, fitted.model.components_)

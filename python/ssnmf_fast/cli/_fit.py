@@ -38,7 +38,6 @@ _NOT_SETTINGS = {"run", "out", "terms", "json", "quiet", "debug", "safe_csv"}
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """Run the subcommand; return sizes and measures, where the results are, and which files."""
     model = choose_model(options)
     model.complete_options(options)
     for name in ("unlabeled", "more_labels"):
@@ -49,14 +48,12 @@ def run(options: Namespace) -> dict[str, Any]:
 
 
 def list_inputs(options: Namespace) -> list[str | None]:
-    """Return the files that are read, None for those that are not given."""
     words = options.stop_words.removeprefix("english,")
     names = (options.data, options.labels, options.features, options.time, words, options.seeds)
     return [*names, *(options.more_labels or ())]
 
 
 def read_data(options: Namespace) -> Data:
-    """Read samples, and what is known of them."""
     source = find_source(options)
     return (_read_text if source.is_table else _read_numbers)(source, options)
 
@@ -88,15 +85,9 @@ def _read_text(source: Source, options: Namespace) -> Data:
     times = _read_times(options, table, n_samples)
     texts = read_texts(table, column, keep_markup=options.keep_markup)
     vectorizer, X = fit_vectorizer(texts, column, options)
-    return Data(
-        X=X,
-        labels=labels,
-        terms=vectorizer.terms,
-        vectorizer=vectorizer,
-        texts=texts,
-        ids=find_ids(table, options.id, column, options.labels, options.time),
-        times=times,
-    )
+    ids = find_ids(table, options.id, column, options.labels, options.time)
+    known: dict[str, Any] = {"labels": labels, "times": times, "ids": ids, "texts": texts}
+    return Data(X=X, terms=vectorizer.terms, vectorizer=vectorizer, **known)
 
 
 def _read_numbers(source: Source, options: Namespace) -> Data:
@@ -106,10 +97,8 @@ def _read_numbers(source: Source, options: Namespace) -> Data:
     n, m = X.shape
     shape, terms = options.image_shape, None
     labels = read_labels_of(options, source, n)
-    if shape is not None and shape[0] * shape[1] != m:
-        raise UsageError(
-            f"--image-shape {shape} has {shape[0] * shape[1]} pixels; the matrix has {m} columns"
-        )
+    if shape is not None and (size := shape[0] * shape[1]) != m:
+        raise UsageError(f"--image-shape {shape} has {size} pixels; the matrix has {m} columns")
     times = _read_times(options, source, n)
     if options.features is not None:
         terms = read_values(options.features, source, m, f"features of {source}")
@@ -155,11 +144,7 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         held_out=held_out,
         guided=model.targets is not None,
         seconds=time.perf_counter() - begin,
-        settings=[
-            *_list_options(data, options),
-            *_list_settings_of_fit(estimator),
-            *_list_seeds(estimator, data.terms),
-        ],
+        settings=[*_list_options(data, options), *_list_settings_of_fit(estimator, data.terms)],
     )
 
 
@@ -177,8 +162,8 @@ def _list_options(data: Data, options: Namespace) -> list[tuple[str, str]]:
     ]
 
 
-def _list_settings_of_fit(estimator: Any) -> list[tuple[str, str]]:
-    """Return what the fit set itself, for the report."""
+def _list_settings_of_fit(estimator: Any, terms: list[str] | None) -> list[tuple[str, str]]:
+    """Return what the fit set itself, for the report, and the seeds of every topic."""
     params, settings = estimator.get_params(), {}
     for name in ("supervision_weight", "rate_shape"):
         if params.get(name) in ("auto", "balanced"):
@@ -195,26 +180,20 @@ def _list_settings_of_fit(estimator: Any) -> list[tuple[str, str]]:
         validated = (estimator.validation_folds_ >= 0).any()
         how = "found by validation" if validated else "not validated, as labels are few"
         pairs.append((f"weights of the classifiers, {how}", weights))
+    if hasattr(estimator, "seed_weights_"):
+        names = names_of(terms, estimator.n_features_in_)
+        for topic, row in zip(estimator.topic_names_, estimator.seed_weights_, strict=True):
+            seeds = ", ".join(names[i] for i in row.nonzero()[-1])
+            pairs.append((f"seeds of {topic}", seeds or "none, labels only"))
+        if estimator.unknown_seeds_:
+            pairs.append(("seeds not found", ", ".join(estimator.unknown_seeds_)))
     return pairs
-
-
-def _list_seeds(estimator: Any, terms: list[str] | None) -> list[tuple[str, str]]:
-    """Return the seeds of every topic, for the report, and those that were not found."""
-    if not hasattr(estimator, "seed_weights_"):
-        return []
-    names = names_of(terms, estimator.n_features_in_)
-    rows = [", ".join(names[i] for i in row.nonzero()[-1]) for row in estimator.seed_weights_]
-    pairs = zip(estimator.topic_names_, rows, strict=True)
-    seeds = [(f"seeds of {name}", row or "none, labels only") for name, row in pairs]
-    unknown = ", ".join(estimator.unknown_seeds_)
-    return [*seeds, ("seeds not found", unknown)] if unknown else seeds
 
 
 _HIDDEN_PIXELS = 0.1
 
 
 def run_demo(options: Namespace) -> None:
-    """Run ``ssnmf-fast demo``: `fit` on scikit-learn's digits, of which much is hidden."""
     from sklearn.datasets import load_digits
 
     model, bunch = choose_model(options), load_digits()
@@ -235,7 +214,6 @@ _DIGITS = 3  # of a probability that a person reads
 
 
 def run_suggest(options: Namespace) -> dict[str, Any]:
-    """Run ``ssnmf-fast suggest``; return how many samples there are, and the scores."""
     if not options.labels:
         raise UsageError("suggest needs --labels, the column with the labels that there are")
     options.out = options.out or default_out(options.data, "-to-label.csv")
@@ -256,10 +234,7 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
         raise UsageError("every sample has a label or was suggested before; none is left")
     for name in (column, None if data.vectorizer is None else data.vectorizer.column):
         if name in (SAMPLE, _PREDICTION, _PROBABILITY):
-            raise UsageError(
-                f"the table to fill in has a column {name!r} of its own; give that of the data "
-                "another name"
-            )
+            raise UsageError(f"the table to fill in has a column {name!r} of its own; rename yours")
     fitted = train(model, data, options)
     chosen = rest[fitted.model.suggest(data.X[rest], options.count)]
     separator = options.label_separator or SEPARATOR
@@ -280,12 +255,9 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
             lines.append(HARDER)
         lines += [] if gain is None else [str(gain)]
         more = " ".join(f"--more-labels {name}" for name in [*(options.more_labels or ()), out])
-        print(
-            *lines,
-            f"{len(chosen)} samples to label are in {out}: fill in its column {column!r}, then run",
-            f"`ssnmf-fast fit` or suggest with the same options and {more}",
-            sep="\n",
-        )
+        print(*lines, sep="\n")
+        print(f"{len(chosen)} samples to label are in {out}: fill in its column {column!r}, then")
+        print(f"run `ssnmf-fast fit` or suggest with the same options and {more}")
     summary = {
         "out": str(out),
         "suggested": len(chosen),

@@ -54,11 +54,7 @@ class NamedColumns(np.ndarray):
 
 @dataclass(frozen=True)
 class SampleLabels:
-    """Labels of every sample; a sample without any is unlabeled.
-
-    `several`: whether any sample has more than one, also where those are hidden.  Samples that are
-    `passed_over` were suggested, and got no label.
-    """
+    """Labels of every sample; a sample without any is unlabeled."""
 
     each: tuple[Names, ...]
     several: bool
@@ -132,13 +128,7 @@ def read_labels_of(options: Namespace, data: Table | Source, n_samples: int) -> 
 def parse_labels(
     values: Sequence[Any], separator: str | None, unlabeled: Sequence[str] = ()
 ) -> SampleLabels:
-    """Return the labels in a column; raise UsageError if no sample is labeled.
-
-    A value is a label, a list of labels, or nothing (None, NaN, an empty text or list, one of the
-    texts in `unlabeled`).  Labels that are equal in the form NFC of Unicode are one, named as in
-    their first sample.  The separator stands between several labels in a text; None takes a text
-    as one label.
-    """
+    """Return the labels in a column; raise UsageError if no sample is labeled."""
     absent = {"", *map(nfc, unlabeled)}
     written = [_split_labels(value, separator, absent) for value in values]
     spelling = as_first_given(name for names in written for name in names)
@@ -212,11 +202,7 @@ def column_to_fill(labels: str) -> str:
 def _add_more_labels(
     values: Sequence[Any], data: Table | Source, options: Namespace
 ) -> tuple[list[Any], set[int]]:
-    """Return labels with those of filled tables in place of others; and the samples left empty.
-
-    The samples are found by their ids, where those of the data are all different, else by their
-    numbers.  Two cells of one sample must have the same labels.
-    """
+    """Return labels with those of filled tables in place of others; and the samples left empty."""
     merged, column = list(values), column_to_fill(options.labels)
     passed_over: set[int] = set()
     places: dict[int, str] = {}

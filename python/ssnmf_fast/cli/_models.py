@@ -41,10 +41,7 @@ class Data:
 
 @dataclass(frozen=True, kw_only=True)
 class Fitted(Data):
-    """A fitted model with data: those of the fit, or new ones.
-
-    `labels` holds the hidden ones too; `guided`: the fit used the others.
-    """
+    """A fitted model with data: those of the fit, or new ones."""
 
     model: Any
     held_out: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))

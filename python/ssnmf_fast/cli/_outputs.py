@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -42,9 +42,7 @@ class Results:
     """A folder of results; `about` describes the files that there may be, in order of printing."""
 
     def __init__(self, folder: Path, about: Mapping[str, str], files: Replacement) -> None:
-        self.folder = folder
-        self._about = about
-        self._files = files
+        self.folder, self._about, self._files = folder, about, files
         self._written: set[str] = set()
         self._left_out: set[str] = set()
 
@@ -53,7 +51,6 @@ class Results:
         return [name for name in self._about if name in self._written]
 
     def path(self, name: str) -> Path:
-        """Return where to write a file until all are there."""
         assert name in self._about  # as only those are compared with the inputs
         self._written.add(name)
         return self._files.path(self.folder / name)
@@ -88,11 +85,7 @@ class Results:
 def results_folder(
     name: str, about: Mapping[str, str], inputs: Iterable[str | Path | None]
 ) -> Iterator[Results]:
-    """Make a folder for results, which replace those of an earlier run together at the end.
-
-    A result of an earlier run that this one does not have would not fit the others, and goes.
-    `inputs` are the paths that the command reads, None for those that are not given.
-    """
+    """Make a folder for results, which replace those of an earlier run together at the end."""
     if name == STANDARD:
         raise UsageError("--out -: the results are several files; --out needs a folder")
     folder = Path(name)
@@ -117,23 +110,18 @@ def refuse_replacing(out: Path, inputs: Iterable[str | Path | None]) -> None:
     """Raise UsageError if a result would replace an input, by whatever name."""
     for one in inputs:
         if one is not None and out.exists() and Path(one).exists() and out.samefile(one):
-            raise UsageError(
-                f"--out: {out} would replace {one}, which is an input; name another place"
-            )
+            raise UsageError(f"--out: {out} would replace {one}, an input; name another place")
 
 
 @contextmanager
 def new_files(folder: Path) -> Iterator[Replacement]:
-    """Make a folder and those above it, for files that are put in place together at the end.
-
-    An error, Ctrl-C or SIGTERM leaves the files of an earlier run, or none and no new folder.
-    """
+    """Make a folder and those above it, for files that are put in place together at the end."""
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     # Only the main thread may handle signals.
     stops = threading.current_thread() is threading.main_thread()
     stops = stops and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if stops:
-        signal.signal(signal.SIGTERM, _stop)
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(_SIGNAL_EXIT + number))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with Replacement() as files:
@@ -149,16 +137,9 @@ def new_files(folder: Path) -> Iterator[Replacement]:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _stop(number: int, frame: object) -> NoReturn:
-    raise SystemExit(_SIGNAL_EXIT + number)
-
-
 @dataclass(frozen=True)
 class Output:
-    """Where a table goes; `path` is None for standard output, `kind` one of KINDS.
-
-    `safe` puts an apostrophe before text that a spreadsheet program would take for a formula.
-    """
+    """Where a table goes; `path` is None for standard output, `kind` one of KINDS."""
 
     path: Path | None
     kind: str
@@ -168,7 +149,6 @@ class Output:
         return "standard output" if self.path is None else str(self.path)
 
     def write(self, names: Sequence[str], rows: Rows) -> None:
-        """Write a table; a file appears when all of it is there."""
         if self.path is None:
             _write_table(sys.stdout, names, rows, self.kind, self.safe)
             return
@@ -190,11 +170,8 @@ def find_output(options: Namespace) -> Output:
     elif kind is None:
         kind = path.suffix.lower()[1:]
         if kind not in KINDS:
-            known = ", ".join(f".{known}" for known in KINDS)
-            raise UsageError(
-                f"--out {name}: unknown ending {path.suffix!r}; known are {known}; or name the "
-                "form with --out-format"
-            )
+            wrong = f"--out {name}: unknown ending {path.suffix!r}; known are .csv, .jsonl"
+            raise UsageError(f"{wrong}; or name the form with --out-format")
     if options.safe_csv and kind != "csv":
         raise UsageError(f"--safe-csv is only for csv; --out {name} is {kind}")
     return Output(path, kind, options.safe_csv)
@@ -247,13 +224,7 @@ def make_table(ids: Ids | None, columns: Columns) -> tuple[list[str], Rows]:
 def make_predictions(
     fitted: Fitted, separator: str, *, new: bool = False, explain: bool = False
 ) -> tuple[list[str], Rows]:
-    """Return a table of the labels of every sample, and the predictions of a model.
-
-    Models that labels guided: labels and probabilities; to `explain` them, the terms that support
-    the labels.  With named topics also the largest of these and how much of the sample every topic
-    explains.  Models without labels: the topic of the largest share and, for `new` samples, the
-    representation.  The separator stands between several labels of a sample.
-    """
+    """Return a table of the labels of every sample, and the predictions of a model."""
     columns: Columns = []
     if fitted.labels is not None:
         columns.append(("label", fitted.labels.text(separator)))
@@ -268,7 +239,16 @@ def make_predictions(
         proba = dict(zip(classes, values, strict=True))
         columns += [(f"probability {name}", proba[name]) for name in sort_naturally(classes)]
     if explain:
-        columns.append(("terms", _leading_terms(fitted)))
+        explanation = fitted.model.explain(fitted.X)
+        if fitted.terms is not None:
+            explanation = replace(explanation, feature_names=fitted.terms)
+        leading = explanation.leading_terms()
+        if not any(leading):
+            warn(
+                "no term supports a prediction: the model predicts from topics alone, or the "
+                "samples have none of its terms"
+            )
+        columns.append(("terms", [", ".join(terms) for terms in leading]))
     if hasattr(fitted.model, "topic_names_"):
         # Free topics may explain what no label is about, and do not show which label fits.
         named = [str(name) for name in fitted.model.topic_names_]
@@ -283,20 +263,6 @@ def make_predictions(
             weights = _drop_tiny(fitted.representation).T.tolist()
             columns += [(f"component{k}", column) for k, column in enumerate(weights)]
     return make_table(fitted.ids, columns)
-
-
-def _leading_terms(fitted: Fitted) -> list[str]:
-    """Return the terms that support the predicted class of every sample most."""
-    explanation = fitted.model.explain(fitted.X)
-    if fitted.terms is not None:
-        explanation = replace(explanation, feature_names=fitted.terms)
-    leading = explanation.leading_terms()
-    if not any(leading):
-        warn(
-            "no term supports a prediction: the model predicts from topics alone, or the samples "
-            "have none of its terms"
-        )
-    return [", ".join(terms) for terms in leading]
 
 
 def _drop_tiny(weights: Array) -> Array:

@@ -66,7 +66,6 @@ def _find_model(name: str) -> Path:
 
 
 def _refuse(options: Namespace, names: tuple[str, ...], reason: str) -> None:
-    """Raise UsageError for options that are not for this model or these data."""
     for name in names:
         if getattr(options, name) not in (None, False):
             raise UsageError(f"--{name} {reason}")
@@ -93,13 +92,10 @@ def _read(data: Source, stored: Path, options: Namespace) -> Data:
 def _predict_ratings(
     out: Output, model: Completion, path: Path, data: Source, options: Namespace
 ) -> dict[str, Any]:
-    """Write the predicted rating of every pair in a table; return a summary."""
     row_ids, column_ids = model.row_ids, model.column_ids
     if row_ids is None or column_ids is None:
-        raise UsageError(
-            f"{path} holds a completion without ids of users and items, as of a matrix; "
-            "ssnmf_fast.load(...).predict(rows, columns) takes positions"
-        )
+        hint = "ssnmf_fast.load(...).predict(rows, columns) takes positions"
+        raise UsageError(f"{path} holds a completion without ids of users and items; {hint}")
     if not data.is_table:
         raise UsageError(f"{data} is a matrix; expected a table of users and items, as {path} has")
     wrong = f"is for a model of `ssnmf-fast fit`; not {path}"
@@ -118,26 +114,18 @@ def _predict_ratings(
         how = "the mean of all users or items"
         if model.has_biases:
             how = "the overall mean plus the bias of the user or the item that is known"
-        warn(
-            f"not in the model: {counts(*unknown, ('user', 'item'))} of {data}; predictions for "
-            f"them are {how}"
-        )
+        missing = counts(*unknown, ("user", "item"))
+        warn(f"not in the model: {missing} of {data}; predictions for them are {how}")
     values = quietly(UNINFORMED, model.predict, np.array(users), np.array(items))
     columns = [("user", users), ("item", items), ("predicted rating", values.tolist())]
     out.write(*make_table(None, columns))
     if out.path is not None:
         print(f"{len(users)} predicted ratings are in {out}")
-    return {
-        "model": "Completion",
-        "samples": len(users),
-        "unknown users": unknown[0],
-        "unknown items": unknown[1],
-        "out": str(out),
-    }
+    counted = {"samples": len(users), "unknown users": unknown[0], "unknown items": unknown[1]}
+    return {"model": "Completion", **counted, "out": str(out)}
 
 
 def run_verify(options: Namespace) -> dict[str, Any]:
-    """Run ``ssnmf-fast verify``; return whether model and data are those of the receipt."""
     source, path = find_source(options), _find_model(options.model)
     data: Table | Source = source
     if source.is_table:
@@ -163,10 +151,8 @@ def _read_targets(data: Table | Source, n_samples: int, folder: Path, options: N
         model, settings = MODELS[content["model"]], content["settings"]
         share, seed = float(settings.get("test size", 0.0)), int(settings.get("seed", 0))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise UsageError(
-            "--labels needs the folder of `ssnmf-fast fit`, where it describes how it read them; "
-            f"{METRICS_NAME} is missing there, or of another command"
-        ) from error
+        where = f"{METRICS_NAME} is missing there, or of another command"
+        raise UsageError(f"--labels needs the folder of `ssnmf-fast fit`; {where}") from error
     if model.targets is None:
         return None
     labels = read_labels_of(options, data, n_samples)

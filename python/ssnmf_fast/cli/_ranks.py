@@ -27,29 +27,20 @@ _FILES = {
 # Options that a criterion does not use.
 _UNUSED = {"stability": {"splits", "validation_fraction", "only_nonzeros"}}
 _UNUSED["bound"] = {*_UNUSED["stability"], "rule"}
-# Options, and the parameters that they set.
-_PARAMETERS = {
-    "criterion": "criterion",
-    "loss": "loss",
-    "rule": "rule",
-    "splits": "n_splits",
-    "starts": "n_starts",
-    "validation_fraction": "validation_fraction",
-    "max_iter": "max_iter",
-    "tol": "tol",
-    "seed": "random_state",
-    "threads": "n_threads",
-}
+# Options, and the parameters that they set, some of other names.
+_OPTIONS = (
+    *("criterion", "loss", "rule", "splits", "starts", "validation_fraction"),
+    *("max_iter", "tol", "seed"),
+)
+_RENAMED = {"splits": "n_splits", "starts": "n_starts", "seed": "random_state"}
+_PARAMETERS = {name: _RENAMED.get(name, name) for name in _OPTIONS} | {"threads": "n_threads"}
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """Run the subcommand; return the choice, its scores and settings, and where they are."""
     params = {parameter: getattr(options, name) for name, parameter in _PARAMETERS.items()}
     if options.criterion == "bound":
         if options.loss is not None:
-            raise UsageError(
-                "--loss is not used by --criterion bound, whose model takes the data as counts"
-            )
+            raise UsageError("--loss is not used by --criterion bound, whose model is of counts")
         stops = {name: params.pop(name) for name in ("max_iter", "tol")}
         params["estimator"] = BayesianNMF(**{k: v for k, v in stops.items() if v is not None})
     folder = options.out or default_out(options.data, "-ranks")
@@ -82,10 +73,7 @@ def _write(
     choice: RankChoice, X: Any, seconds: float, out: Results, options: Namespace
 ) -> dict[str, Any]:
     rows = [
-        {
-            name: None if isinstance(value, float) and math.isnan(value) else value
-            for name, value in row.items()
-        }
+        {name: None if value != value else value for name, value in row.items()}  # NaN
         for row in choice.to_rows()
     ]
     write_csv(out.path(_TABLE), [*rows[0]], ([*row.values()] for row in rows), safe=False)
@@ -105,18 +93,6 @@ def _write(
         "settings": dict(settings),
     }
     out.write_json(METRICS_NAME, content)
-    report = _make_report(choice, X, seconds, picture, settings)
-    out.write(_REPORT, lambda: render(report).encode())
-    return content
-
-
-def _make_report(
-    choice: RankChoice,
-    X: Any,
-    seconds: float,
-    picture: bytes | None,
-    settings: list[tuple[str, str]],
-) -> Report:
     size = "{} samples x {} features".format(*X.shape)
     size += f", {X.nnz} nonzeros" if sp.issparse(X) else ""
     what = f"The {choice.label} of every number of topics"
@@ -125,7 +101,7 @@ def _make_report(
     elif choice.scores.shape[1] > 1:
         what += ": means of the splits, with one standard error; points are single splits"
     better = "Larger" if choice.larger_is_better else "Smaller"
-    return Report(
+    report = Report(
         title="Number of topics",
         lead=f"{choice.rank} topics, of {len(choice.ranks)} numbers tried; {size}.",
         facts=[
@@ -138,3 +114,5 @@ def _make_report(
         remarks=choice.notes,
         pictures=[Picture("Curve", f"{what}. {better} is better.", picture)],
     )
+    out.write(_REPORT, lambda: render(report).encode())
+    return content

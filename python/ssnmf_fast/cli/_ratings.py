@@ -24,12 +24,7 @@ DUPLICATES = ("error", "mean", "first", "last")  # what becomes of several ratin
 
 @dataclass(frozen=True)
 class Ratings:
-    """Ratings, and the columns with user, item and rating.
-
-    `users` and `items` are the rows and columns of `matrix`, in the order in which they first
-    appear.  `empty` holds the places, (e, 2), of pairs without a rating; `n_merged` counts ratings
-    that were merged with others of the same pair.
-    """
+    """Ratings, and the columns with user, item and rating."""
 
     names: dict[str, str]
     users: list[str]
@@ -40,11 +35,7 @@ class Ratings:
 
 
 def read_ratings(source: Source, columns: Sequence[str | None], duplicates: str) -> Ratings:
-    """Read a table of any kind.
-
-    `columns` are those of user, item and rating; None takes the usual name or place.  `duplicates`
-    is one of DUPLICATES.
-    """
+    """Read a table of any kind."""
     with require_package("pandas", TABLES_HINT):
         import pandas as pd
 
@@ -97,10 +88,7 @@ def read_pairs(source: Source, columns: Sequence[str | None]) -> tuple[list[str]
 def _read_columns(
     source: Source, columns: Sequence[str | None]
 ) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
-    """Yield the names of the columns, and the columns called by their roles, some rows at a time.
-
-    The index holds the lines.
-    """
+    """Yield the names of the columns, and some rows of them, called by their roles."""
     names: tuple[str, ...] = ()
     for table in read_parts(source):
         names = names or choose_columns(source, [*table.frame], columns)
@@ -122,11 +110,7 @@ def _read_columns(
 def choose_columns(
     source: Source, columns: list[str], chosen: Sequence[str | None]
 ) -> tuple[str, ...]:
-    """Return the columns of user, item and rating: as chosen, else by name, else by place.
-
-    `chosen` may hold user and item only.  Two that are neither chosen nor named are taken by place
-    of a table of at most three columns only.
-    """
+    """Return the columns of user, item and rating: as chosen, else by name, else by place."""
     listed, hint = ", ".join(columns), delimiter_hint(source, columns)
     for name in chosen:
         if name is not None and name not in columns:

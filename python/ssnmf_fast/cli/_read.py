@@ -213,10 +213,7 @@ class Table:
         return str(self.source)
 
     def column(self, name: str, *, lists: bool = False) -> list[Any]:
-        """Return the values of a column, None where one is missing; `lists` allows lists of them.
-
-        JSON may hold other values than text, numbers and null: they raise UsageError.
-        """
+        """Return the values of a column, None where one is missing; `lists` allows lists."""
         if name not in self.frame.columns:
             hint = delimiter_hint(self.source, [*self.frame])
             raise UsageError(
@@ -287,12 +284,7 @@ def _read_json(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, An
 
 
 def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield lines and rows below that of the names.
-
-    pandas.read_csv fills short rows in silence, or, with its other engine, refuses quotation marks
-    within cells and does not name the line.  Blank lines are not rows, except in a table of one
-    column, where each is an empty cell.  Spaces around names, and before cells, are dropped.
-    """
+    """Yield lines and rows below that of the names."""
     csv.field_size_limit(_LARGEST_FIELD)
     head = file.readline()
     if named := _SEPARATOR.fullmatch(head):
@@ -340,10 +332,7 @@ def likely_delimiter(source: Source, columns: list[str]) -> str | None:
 def read_values(
     name: str, data: Table | Source, n: int, things: str = "samples", *, lists: bool = False
 ) -> list[Any]:
-    """Return a column of a table; else the lines of a file of that name, of which there must be n.
-
-    `lists` allows lists in a column.
-    """
+    """Return a column of a table, else the n lines of a file of that name."""
     if isinstance(data, Table):
         if name in data.frame.columns or not Path(name).is_file():
             return data.column(name, lists=lists)

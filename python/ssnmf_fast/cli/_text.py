@@ -178,10 +178,7 @@ def read_texts(table: Table, column: str, *, keep_markup: bool) -> list[str]:
 
 
 def find_ids(table: Table, name: str | None, *others: str | None) -> tuple[str, list[Any]] | None:
-    """Return name and values of the column that names the samples, if there is one.
-
-    By default this is the column called id, unless it is one of `others`, of text or of labels.
-    """
+    """Return name and values of the column that names the samples, if there is one."""
     if name is None and (_ID_COLUMN not in table.frame or _ID_COLUMN in others):
         return None
     name = name or _ID_COLUMN

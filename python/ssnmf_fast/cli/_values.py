@@ -18,10 +18,7 @@ _LEAST, _MOST = sys.float_info.min, sys.float_info.max
 
 
 def _value(metavar: str, expected: str, read: Callable[[str], object], *words: str) -> Kind:
-    """Return the kind of a value, or of one of some words in its place.
-
-    `read` refuses a text by ValueError, LookupError or, with a reason, ArgumentTypeError.
-    """
+    """Return the kind of a value, or of one of some words in its place."""
 
     def parse(text: str) -> object:
         try:

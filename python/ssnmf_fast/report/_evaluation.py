@@ -53,10 +53,7 @@ class Measure:
 
 
 class ClassScore(NamedTuple):
-    """How well one class is predicted; NaN where nothing was, or could be, predicted.
-
-    `samples` is the number of those that have the class.
-    """
+    """How well one class is predicted; NaN where nothing was, or could be, predicted."""
 
     name: str
     precision: float
@@ -116,14 +113,7 @@ def _score_f(truth: Array, predicted: Array, average: str) -> Score:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Predictions for samples whose labels were hidden from whoever predicts them.
-
-    `truth` and each of `predictions` hold names (h,) or, for several labels, 0 and 1 (h, k).  Those
-    of the model come first.  `by_validation`: the labels were hidden in turn, by the fit itself,
-    rather than from all of the fit.  `expected` is the accuracy of the model for new samples as
-    the fit estimates it, and its interval.  `weights` are those of samples whose classes have other
-    shares among all samples than among the labeled ones.
-    """
+    """Predictions for samples whose labels were hidden from whoever predicts them."""
 
     truth: Array
     predictions: dict[str, Array]
@@ -211,12 +201,9 @@ class Evaluation:
         return f"{value:.3f}" if self.several else f"{value:.1%}"
 
     def _explain(self, name: str, kind: str) -> str:
-        if name == LARGEST:
-            return (
-                "The same samples, each predicted as the class of most labels that the model had."
-            )
         if name != MODEL:
-            return "The same samples, each predicted from the labels that the model had."
+            how = "as the class of most" if name == LARGEST else "from the"
+            return f"The same samples, each predicted {how} labels that the model had."
         hidden = "held-out samples"
         if self.by_validation:
             hidden = "labeled samples, each predicted by a fit that did not know its label,"
@@ -285,11 +272,7 @@ def name_classes(model: Any, proba: Array) -> Array:
 def evaluate(
     model: Any, X: Any, truth: Array, known: Array, held_out: Array, predicted: Array
 ) -> Evaluation | None:
-    """Return the predictions of a fit and of simple methods trained on the same labels.
-
-    Those for the held-out samples, if there are any, else those of the validation within the fit;
-    None without either.  `truth` holds names, or 0 and 1 (n, k); `X` is for the simple methods.
-    """
+    """Return the predictions of a fit and of simple methods trained on the same labels."""
     classes, expected, weights = [str(name) for name in model.classes_], None, None
     by_validation, folds = not held_out.any(), np.where(held_out, 0, -1)
     if by_validation:
@@ -315,11 +298,7 @@ def evaluate(
 
 
 def predict_simply(X: Any, labels: Array, known: Array, folds: Array) -> dict[str, Array]:
-    """Predict each fold by simple methods that learn from the known labels outside of it.
-
-    The labels are text, or 0 and 1 (n, k); `folds` (n,) is the fold in which a label is hidden, -1
-    for never.
-    """
+    """Predict each fold by simple methods that learn from the known labels outside of it."""
     from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
@@ -364,10 +343,7 @@ def explain_no_estimate(model: Any, n_labeled: int, n_classes: int) -> str:
 
 @dataclass(frozen=True)
 class LearningGain:
-    """Mean scores of labels that were hidden: with half of the labels, and by validation.
-
-    The score of a sample is 1 for the right class, else 0; of several labels it is their F.
-    """
+    """Mean scores of labels that were hidden: with half of the labels, and by validation."""
 
     half: float
     full: float
@@ -407,9 +383,8 @@ def estimate_gain(
             if getattr(fitted, "multilabel_", False)
             else name_classes(fitted, fitted.predict_proba(new))
         )
-    by_half, by_all = (
-        score_samples(evaluation.truth, one) for one in (predicted, evaluation.predicted)
-    )
+    by_half = score_samples(evaluation.truth, predicted)
+    by_all = score_samples(evaluation.truth, evaluation.predicted)
     error = float((by_all - by_half).std() / np.sqrt(len(by_all)))
     return LearningGain(float(by_half.mean()), float(by_all.mean()), error)
 

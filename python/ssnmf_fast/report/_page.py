@@ -31,10 +31,7 @@ class Confusion:
 
 
 def confusion(truth: Any, predicted: Any, classes: Any) -> Confusion:
-    """Count pairs of true and predicted classes, in natural order of their names.
-
-    A class unknown to the model is added.
-    """
+    """Count pairs of true and predicted classes, in natural order of their names."""
     from sklearn.metrics import confusion_matrix
 
     truth, predicted = np.asarray(truth).astype(str), np.asarray(predicted).astype(str)
@@ -65,13 +62,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Report:
-    """What the page shows; parts that are None or empty are left out.
-
-    `shares_note` explains the shares of the classes in the topics, and `class_counts` from how many
-    samples of each class they come; `examples` has a list for each topic, and `parts` an image for
-    each, (r, height, width), where features are pixels. `warnings` and `remarks` stand above
-    everything else; `tree` is what a :class:`TopicTree` prints.
-    """
+    """What the page shows; parts that are None or empty are left out."""
 
     title: str
     lead: str
@@ -124,7 +115,11 @@ def render(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        percent=_percent, score=format_score, uri=_uri, pixels=_pixels, real_terms=real_terms
+        percent=_percent,
+        score=format_score,
+        uri=lambda image: "data:image/png;base64," + base64.b64encode(image).decode("ascii"),
+        pixels=_pixels,
+        real_terms=real_terms,
     )
     curve = figure(7.0, 2.8)
     if report.objective:
@@ -161,10 +156,6 @@ def _pixels(image: npt.NDArray[Any]) -> bytes:
     return stream.getvalue()
 
 
-def _uri(image: bytes) -> str:
-    return "data:image/png;base64," + base64.b64encode(image).decode("ascii")
-
-
 def _percent(share: float) -> str:
     """Return a share as text: 12 %, 0.3 %, or 0 % for next to nothing."""
     if share >= 0.00995:
@@ -196,10 +187,7 @@ class Heat:
 
 
 def share_table(report: Report) -> Heat | None:
-    """Return the topics over the classes; those without names next to others of their class.
-
-    It is None without classes, or with too many of them.
-    """
+    """Return the topics over the classes; those without names next to others of their class."""
     topics = report.topics
     if not topics or not 0 < len(topics[0].shares) <= _MOST_CLASSES:
         return None
@@ -251,13 +239,9 @@ def most_confused(table: Confusion | None) -> list[tuple[str, str, int, str]]:
     most = _MOST_CONFUSED[len(table.classes) > _MOST_CLASSES]
     places = np.argsort(-wrong, axis=None, kind="stable")[:most]
     pairs = [divmod(int(place), len(wrong)) for place in places]
+    shares = wrong / np.maximum(table.counts.sum(axis=1, keepdims=True), 1)
     return [
-        (
-            table.classes[i],
-            table.classes[j],
-            int(wrong[i, j]),
-            f"{wrong[i, j] / table.counts[i].sum():.0%}",
-        )
+        (table.classes[i], table.classes[j], int(wrong[i, j]), f"{shares[i, j]:.0%}")
         for i, j in pairs
         if wrong[i, j]
     ]
