@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import D, F, Options, load_average, markdown, resident, say
+from common import D, F, load_average, resident
+from records import Options, markdown, say
 from run import command
 
 BLOCK = 5000  # cells that are drawn at a time
@@ -57,7 +58,6 @@ CASES = [
 
 
 def draw(rng: np.random.Generator, cells: int, programs: Any) -> Any:
-    """Return counts of some cells (csr, float32), of which `SHARE` are not zero."""
     import scipy.sparse as sp
 
     n_genes = programs.shape[1]
@@ -78,7 +78,6 @@ def draw(rng: np.random.Generator, cells: int, programs: Any) -> Any:
 
 
 def write(path: Path, cells: int, n_genes: int) -> int:
-    """Write an .h5ad block by block, and return how many entries it has."""
     import anndata
     import h5py
     import scipy.sparse as sp
@@ -106,7 +105,6 @@ def write(path: Path, cells: int, n_genes: int) -> int:
 
 
 def fit(path: Path, case: Case, iterations: int, folder: Path) -> dict[str, float]:
-    """Fit a case in this process, and return seconds and peak of memory (MB)."""
     import anndata
 
     import ssnmf_fast.anndata as sfa

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Options, load_average, markdown, say
+from common import load_average, panels
+from records import Options, markdown, say
 from scale import peak_memory, skewed
 
 import ssnmf_fast as sf
@@ -48,7 +49,6 @@ def blocks(X: Any, number: int) -> list[Any]:
 
 
 def files(X: Any, number: int, folder: Path) -> list[Path]:
-    """Write blocks to files, unless they are there."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"block{i}.npz" for i in range(number)]
     for path, block in zip(paths, blocks(X, number), strict=True):
@@ -172,10 +172,7 @@ def simulated(costs: Costs, rank: int, picture: Path | None) -> list[list[str]]:
 
 
 def draw(curves: dict[int, list[float]], path: Path) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes = figure.subplots()
+    figure, ((axes,),) = panels(6.4, 4.2)
     for rows, seconds in curves.items():
         axes.loglog(WORKERS, seconds, marker="o", markersize=3, label=f"{rows:,} rows")
     axes.set(xlabel="workers with one thread each", ylabel="seconds of an iteration")
@@ -188,13 +185,11 @@ def draw(curves: dict[int, list[float]], path: Path) -> None:
 
 
 def write_block(path: str, seed: int, rows: int, columns: int, per_row: int) -> None:
-    """Write a block of a large matrix."""
     X = skewed(rows, columns, per_row, np.dtype(np.float32), seed)
     sp.save_npz(path, X, compressed=False)
 
 
 def large(options: Options) -> None:
-    """Fit 250 million nonzeros with two workers of 4 GB."""
     from distributed import Client
 
     import ssnmf_fast.dask as sfd

@@ -1,14 +1,12 @@
-"""What the benchmarks share: the matrices, the start, the clock, tables, records."""
+"""What the benchmarks share: the matrices, the start, the clock."""
 
 from __future__ import annotations
 
-import argparse
 import gc
 import gzip
 import json
 import os
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from time import perf_counter
@@ -22,8 +20,6 @@ os.environ.setdefault("SSNMF_FAST_DATA", str(ROOT.parent / "shared" / "data"))
 
 Array = np.ndarray[Any, Any]
 Factors = tuple[Array, Array]
-Record = dict[str, Any]
-Options = argparse.Namespace
 F, D = "frobenius", "kullback-leibler"
 
 NEWSGROUPS = "20newsgroups.jsonl.gz"
@@ -56,10 +52,7 @@ def read_lines(name: str) -> list[dict[str, Any]]:
 
 
 def stop_words() -> list[str] | str:
-    """Return NLTK's list, which the papers take, from $SSNMF_FAST_DATA; else scikit-learn's.
-
-    Words with an apostrophe are cut as the terms are, or they would never match.
-    """
+    """Return NLTK's list, which the papers take, from $SSNMF_FAST_DATA; else scikit-learn's."""
     path = data_file("english_stopwords.txt")
     if not path.is_file():
         return "english"
@@ -88,7 +81,6 @@ def read_posts() -> list[tuple[str, str]]:
 
 
 def strip(text: str) -> str:
-    """Return a post without header, footer and quotes."""
     from sklearn.datasets._twenty_newsgroups import (
         strip_newsgroup_footer,
         strip_newsgroup_header,
@@ -100,10 +92,7 @@ def strip(text: str) -> str:
 
 
 def load_subset(seed: int = 0) -> tuple[list[str], Array]:
-    """Return the 8980 texts, without headers, footers and quotes, and their classes.
-
-    The seed is that of the draw of 1796 documents from each class, and of their order.
-    """
+    """Return the 8980 texts, without headers, footers and quotes, and their classes."""
     posts = read_posts()
     class_of = {group: name for name, groups in CLASSES.items() for group in groups}
     kept = [(text, class_of[group]) for text, group in posts if group in class_of]
@@ -141,14 +130,12 @@ def reuters() -> Any:
 
 @cache
 def mnist() -> Any:
-    """Return the 10,000 test digits of MNIST (csr, 10,000 x 784, in [0, 1])."""
     images = np.load(data_file("mnist_t10k.npz"))["images"]
     return sp.csr_matrix(images.reshape(len(images), -1) / 255.0)
 
 
 @cache
 def dense() -> Array:
-    """Return a dense 2000 x 2000 matrix of rank 20 with noise."""
     rng = np.random.default_rng(0)
     signal = rng.random((2000, 20)) @ rng.random((20, 2000))
     noisy: Array = signal + 0.1 * rng.random((2000, 2000))
@@ -167,10 +154,7 @@ DATA_SETS: dict[str, Callable[[], Any]] = {
 def zipf_text(
     n: int = 11_000, m: int = 10_000, per_row: int = 80, dtype: Any = np.float64, seed: int = 0
 ) -> Any:
-    """Return a csr matrix like text: `per_row` distinct terms a row, term k drawn ~ 1/(k + 1).
-
-    The terms are in random order, as an alphabetical vocabulary is.
-    """
+    """Return a csr matrix like text: `per_row` distinct terms a row, term k drawn ~ 1/(k + 1)."""
     rng = np.random.default_rng(seed)
     cumulative = np.cumsum(1.0 / np.arange(1, m + 1))
     draws = 8 * per_row
@@ -192,7 +176,6 @@ def zipf_text(
 
 
 def one_hot(n: int, k: int = 5, dtype: Any = np.float64, seed: int = 0) -> Array:
-    """Return the indicators of n samples in k random classes."""
     return np.eye(k, dtype=dtype)[np.random.default_rng(seed).integers(k, size=n)]
 
 
@@ -205,17 +188,28 @@ def start(X: Any, k: int, rank: int, seed: int = 0) -> tuple[Array, Array, Array
     return S.astype(X.dtype), A.astype(X.dtype), B.astype(X.dtype)
 
 
-def seconds(function: Callable[[], Any]) -> float:
-    """Return the seconds that one call takes, with the garbage collector off."""
+def timed(function: Callable[..., Any], *arguments: Any, **more: Any) -> tuple[Any, float]:
+    """Return the result of one call and its seconds, with the garbage collector off."""
     collecting = gc.isenabled()
     gc.disable()
     try:
         begin = perf_counter()
-        function()
-        return perf_counter() - begin
+        return function(*arguments, **more), perf_counter() - begin
     finally:
         if collecting:
             gc.enable()
+
+
+def seconds(function: Callable[[], Any]) -> float:
+    return timed(function)[1]
+
+
+def panels(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
+    """Return a figure of that size in inches, and its axes as an array."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def best(function: Callable[[], Any], budget: float = 0.3, at_least: int = 3) -> float:
@@ -236,10 +230,7 @@ class Fits(NamedTuple):
 
 
 def iteration_seconds(sides: dict[str, Fits], rounds: int) -> dict[str, float]:
-    """Return the seconds of an iteration by side: a long fit less a short one.
-
-    All are timed in turn, again and again, and the least time of each fit counts.
-    """
+    """Return the seconds of an iteration by side: a long fit less a short one."""
     least = {(name, k): np.inf for name, fits in sides.items() for k in (fits.few, fits.many)}
     for _ in range(rounds):
         for name, k in least:
@@ -275,21 +266,13 @@ class Clock:
 def our_runner(
     X: Any, init: Factors, loss: str, solver: str, threads: int, X_weights: Any = None
 ) -> Callable[[int], Factors]:
-    """Return a function that fits k iterations of our solver from a start."""
     import ssnmf_fast as sf
 
     def run(k: int) -> Factors:
-        fit = sf.factorize(
-            X,
-            n_components=init[0].shape[1],
-            init=init,
-            loss=loss,
-            X_weights=X_weights,
-            solver=solver,
-            tol=0,
-            max_iter=k,
-            n_threads=threads,
-        )
+        given: dict[str, Any] = {"n_components": init[0].shape[1], "init": init, "loss": loss}
+        given |= {"X_weights": X_weights, "solver": solver, "tol": 0, "max_iter": k}
+        given |= {"n_threads": threads}
+        fit = sf.factorize(X, **given)
         return fit.S, fit.A
 
     return run
@@ -316,135 +299,4 @@ def blas_threads(n: int | None) -> Any:
 
 
 def load_average() -> str:
-    """Return the load of the machine over the last minute."""
     return f"{os.getloadavg()[0]:.2f}"
-
-
-def markdown(header: list[str], rows: list[list[str]]) -> str:
-    """Return a markdown table."""
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    lines = [header, ["-" * w for w in widths], *rows]
-    return "\n".join(
-        "| " + " | ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) + " |"
-        for line in lines
-    )
-
-
-def mean_and_deviation(values: list[float], scale: float = 1.0, digits: int = 2) -> str:
-    """Return "mean (standard deviation)", both times `scale`."""
-    deviation = np.std(values, ddof=1) if len(values) > 1 else 0.0
-    return f"{scale * np.mean(values):.{digits}f} ({scale * deviation:.{digits}f})"
-
-
-def mean_of(records: list[Record], name: str, scale: float = 1.0, digits: int = 2) -> str:
-    """Return "mean (standard deviation)" of an entry of records, empty without any."""
-    values = [record[name] for record in records if record.get(name) is not None]
-    return mean_and_deviation(values, scale, digits) if values else ""
-
-
-def grouped(records: Iterable[Record], *names: str) -> dict[Any, list[Record]]:
-    """Return records by the values of some entries (one: by the value), in order of occurrence."""
-    groups: dict[Any, list[Record]] = {}
-    for record in records:
-        place = tuple(record[name] for name in names)
-        groups.setdefault(place if names[1:] else place[0], []).append(record)
-    return groups
-
-
-def tabulate(records: Iterable[Record], **columns: str | Callable[[Record], str]) -> str:
-    """Return a markdown table of records: a column is a format of entries, or a function.
-
-    A cell is empty where the record has no such entry.
-    """
-
-    def cell(record: Record, column: str | Callable[[Record], str]) -> str:
-        try:
-            return column(record) if callable(column) else column.format(**record)
-        except KeyError:
-            return ""
-
-    rows = [[cell(record, column) for column in columns.values()] for record in records]
-    return markdown(list(columns), rows)
-
-
-def pivot(
-    records: list[Record],
-    rows: str | Sequence[str],
-    columns: str,
-    cell: Callable[[list[Record]], str],
-    **more: Any,
-) -> str:
-    """Return a markdown table of cells, each made of the records with the same entries.
-
-    `rows` names the entries that make a row, separated by blanks, and `columns` the one that makes
-    a column; `more` are further columns between them, functions of the records of a row.
-    """
-    names = rows.split() if isinstance(rows, str) else rows
-    places = list(grouped(records, columns))
-    table = []
-    for row, group in grouped([{**r, "": None} for r in records], *names, "").items():
-        cells = grouped(group, columns)
-        table.append([*map(_text, row[:-1]), *(function(group) for function in more.values())])
-        table[-1] += [cell(cells[place]) if place in cells else "" for place in places]
-    titles = [p if isinstance(p, str) else f"{columns} {_text(p)}" for p in places]
-    return markdown([*names, *more, *titles], table)
-
-
-def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def read_records(path: Path | None) -> list[Record]:
-    """Return the records of earlier runs; a last line that was cut off is removed from the file."""
-    if path is None or not path.exists():
-        return []
-    whole, newline, rest = path.read_text().rpartition("\n")
-    if rest:
-        path.write_text(whole + newline)
-    return [json.loads(line) for line in whole.splitlines()]
-
-
-class Question(NamedTuple):
-    """A question that measurements answer: `run.py` measures what is missing, and reports.
-
-    The records of all cases are in DIR/NAME.jsonl, a line each, written at once: a later run goes
-    on where an earlier one was stopped, or adds cases.  Remove the file to measure anew.
-    """
-
-    key: str  # names of the parts of a case, separated by blanks
-    cases: Callable[[Options], Iterable[tuple[Any, ...]]]
-    measure: Callable[..., Record]  # of the options and the parts of a case
-    report: Callable[[list[Record], Options], str]
-    draw: Callable[[list[Record], Path], None] | None = None  # pictures, whose names begin so
-    threads: int | None = 1  # of BLAS; None leaves it alone
-
-    def ask(self, options: Options, path: Path | None) -> list[Record]:
-        """Return the records of all cases, those that are missing measured now."""
-        from joblib import Parallel, delayed
-
-        def frozen(part: Any) -> Any:
-            return tuple(map(frozen, part)) if isinstance(part, (list, tuple)) else part
-
-        names = self.key.split()
-        done = {frozen([r[name] for name in names]): r for r in read_records(path)}
-        cases = list(done) if options.only_report else [frozen(c) for c in self.cases(options)]
-        todo = [case for case in cases if case not in done]
-        begin = last = perf_counter()
-        jobs = Parallel(n_jobs=getattr(options, "jobs", 1), return_as="generator")
-        with blas_threads(self.threads):
-            results = jobs(delayed(self.measure)(options, *case) for case in todo)
-            for number, (case, result) in enumerate(zip(todo, results, strict=True), 1):
-                done[case] = dict(zip(names, case, strict=True)) | result
-                if path is not None:
-                    with path.open("a") as file:
-                        file.write(json.dumps(done[case]) + "\n")
-                if perf_counter() - last > 20 or number == len(todo):
-                    last = perf_counter()
-                    left = (last - begin) * (len(todo) / number - 1)
-                    say(f"{number} of {len(todo)}, {last - begin:.0f} s, {left:.0f} s left")
-        return [done[case] for case in cases]
-
-
-def say(text: str) -> None:
-    """Write a line of progress to standard error."""
-    print(text, file=sys.stderr, flush=True)

@@ -12,6 +12,7 @@ The exit status is 1 if one of them stays above the limit.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -25,7 +26,8 @@ from shutil import copy
 
 import numpy as np
 from calls import calls
-from common import ROOT, best, load_average, markdown, new_parser, say
+from common import ROOT, best, load_average
+from records import markdown, say
 
 Times = dict[str, float]
 
@@ -63,7 +65,6 @@ def version(given: str, folder: Path) -> Path:
 
 
 def timed(root: Path, only: list[str]) -> Times:
-    """Return the times of a version, from a fresh process."""
     environment = {**os.environ, "PYTHONPATH": str(root), "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, str(Path(__file__).resolve()), "--measure", *only]
     child = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)
@@ -91,7 +92,7 @@ def least_times(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = new_parser(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("old", help="folder that contains ssnmf_fast, or a commit")
     parser.add_argument("new", help="the same of the version that must not be slower")
     parser.add_argument("--limit", type=float, default=1.03, help="largest ratio, new to old")

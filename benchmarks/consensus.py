@@ -30,8 +30,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array, Options, Question, Record, grouped, markdown, read_posts, say, strip
+from common import Array, read_posts, strip
 from programs import Cells, Rule, cosines, simulate
+from records import Options, Question, Record, grouped, markdown, say
 from scipy.optimize import linear_sum_assignment
 
 import ssnmf_fast as sf
@@ -60,13 +61,11 @@ def newsgroups(quick: bool) -> Any:
 
 @cache
 def draw_cells(quick: bool) -> Cells:
-    """Return simulated cells, the last program of which is rare."""
     rule = Rule(400, 200, 4, rare=0.05) if quick else Rule(10_000, 2000, 12, rare=0.01)
     return simulate(rule, 0)
 
 
 def deviations(counts: Any) -> Array:
-    """Return the standard deviations of features."""
     counts = sp.csr_array(counts, dtype=np.float64)
     n, means = counts.shape[0], counts.mean(axis=0)
     return np.asarray(np.sqrt((counts.power(2).sum(axis=0) - n * means**2) / (n - 1)))
@@ -82,7 +81,6 @@ def counts_of(part: str, quick: bool) -> Any:
 
 
 def ours(options: Options, part: str, loss: str, rank: int, starts: int) -> Record:
-    """Return seconds and programs of ours."""
     X = normalized(counts_of(part, options.quick))
     begin = time.perf_counter()
     given = {"loss": loss, "n_starts": starts, "random_state": SEED, "tol": options.tol}
@@ -109,7 +107,6 @@ def cnmf(options: Options, part: str, loss: str, rank: int, starts: int) -> Reco
 
 
 def _step(interpreter: str, folder: Path, *step: Any) -> float:
-    """Run a step of cNMF and return its seconds."""
     name, *given = step
     command = [interpreter, str(WORKER), name, str(folder), *map(str, given)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -119,7 +116,6 @@ def _step(interpreter: str, folder: Path, *step: Any) -> float:
 
 
 def matched(A: Array, B: Array) -> Array:
-    """Return the cosines of rows that are paired one to one."""
     alike = cosines(A, B)
     return np.asarray(alike[linear_sum_assignment(alike, maximize=True)])
 

@@ -1,7 +1,5 @@
 """What does a fit lose next to other load, with one thread and with several?
 
-    python benchmarks/run.py contention
-
 One table: median and least milliseconds of a Kullback-Leibler fit (rank 10, 50 iterations, 20
 Newsgroups) beside 0, 1, 2... processes that keep a core busy, and of two such fits at once, through
 joblib, beside nothing.  With an installation that was built with ``SSNMF_FAST_OPENMP=ON`` it is the
@@ -17,17 +15,17 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
-from common import Options, markdown, newsgroups, say, seconds, zipf_text
+from common import newsgroups, seconds, zipf_text
 from joblib import Parallel, delayed
+from records import Options, markdown, say
 
+import ssnmf_fast as sf
 from ssnmf_fast._backend.dispatch import kernels
 
 BUSY = "while True: pass"
 
 
 def fit(X: Any, threads: int, iterations: int) -> None:
-    import ssnmf_fast as sf
-
     given = {"n_components": 10, "loss": "kullback-leibler", "random_state": 0, "tol": 0}
     sf.factorize(X, max_iter=iterations, n_threads=threads, **given)
 
@@ -45,7 +43,6 @@ def busy(count: int) -> Iterator[None]:
 
 
 def rows(X: Any, options: Options) -> list[list[str]]:
-    """Measure every load and number of threads, the threads in turn."""
     cases = [(f"{load} busy", load, 1) for load in options.loads] + [("a second fit", 0, 2)]
     table = []
     for name, load, jobs in cases:

@@ -12,7 +12,8 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from common import ROOT, Options
+from common import ROOT
+from records import Options
 
 ROW = re.compile(
     r"^\| ([^|]+) \| (\d+) \| [^|]+ \| ([^|]+) \| [^|]+ \| ([\d. /]+) \|$", re.MULTILINE
@@ -23,7 +24,6 @@ OPTIONS: dict[str, Any] = {}
 
 
 def main(options: Options) -> None:
-    """Read the page, and write docs/images/speed.png."""
     page = (ROOT / "docs" / "evidence" / "speed.md").read_text(encoding="utf-8")
     rows = ROW.findall(page)
     names = [f"{model}, rank {rank}" for model, rank, _, _ in rows][::-1]

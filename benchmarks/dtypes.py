@@ -1,7 +1,5 @@
 """How much faster are fits in float32, and how far do they end from those in float64?
 
-    python benchmarks/run.py dtypes
-
 Two tables.  The first has milliseconds of an iteration of the default solver on large data like
 text (100,000 x 20,000, 5 million nonzeros).  The second has the last objectives of fits from the
 same start, both evaluated in float64, on real texts and images.  With a `--tol` of 0 fits
@@ -17,16 +15,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from common import (
-    DATA_SETS,
-    Fits,
-    Options,
-    iteration_seconds,
-    markdown,
-    our_runner,
-    start,
-    zipf_text,
-)
+from common import DATA_SETS, Fits, iteration_seconds, our_runner, start, zipf_text
+from records import Options, markdown
+
+import ssnmf_fast as sf
 
 DTYPES = ("float64", "float32")
 LOSSES = ("frobenius", "kullback-leibler")
@@ -35,7 +27,6 @@ LARGE = "large"
 
 
 def times(X: Any, cases: Iterable[tuple[str, int]], options: Any) -> list[list[str]]:
-    """Return milliseconds of an iteration by loss and rank."""
     table = []
     for loss, rank in cases:
         sides = {}
@@ -51,8 +42,6 @@ def times(X: Any, cases: Iterable[tuple[str, int]], options: Any) -> list[list[s
 
 def differences(X: Any, cases: Iterable[tuple[str, int]], options: Any) -> list[list[str]]:
     """Return iterations and last objectives by loss and rank, and how far objectives are apart."""
-    import ssnmf_fast as sf
-
     table = []
     for loss, rank in cases:
         given: Any = {"n_components": rank, "loss": loss, "random_state": 0}

@@ -1,7 +1,5 @@
 """How good are predictions from few labels?  `FewLabelsClassifier()`, compared with scikit-learn.
 
-    python benchmarks/run.py few_labels --out few_labels
-
 Shares of 0.5 to 100 % of the training samples are labeled, or 2 to 64 of each class, five random
 splits and draws each; only these labels are used for any choice.
 """
@@ -9,16 +7,17 @@ splits and draws each; only these labels are used for any choice.
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator
-from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Array, Options, Question, Record, grouped, markdown
+from common import Array, panels, timed
 from labeled_sets import ALL_SETS, CLOSE_SETS, IMAGE_SETS, SEVERAL_SETS, TEXT_SETS, labeled, split
+from records import Options, Question, Record, grouped, markdown
+from sklearn.metrics import f1_score
+
+import ssnmf_fast as sf
 
 AMOUNTS = [0.005, 0.01, 0.05, 0.2, 1.0, 2, 4, 8, 16, 32, 64]  # shares, and numbers for each class
 OURS = "FewLabelsClassifier()"
@@ -31,18 +30,13 @@ OPTIONS = {
     "parameters": (json.loads, "of the classifier, as JSON (default: none)"),
 }
 QUICK = {"data": ["digits"], "amounts": [0.02, 1.0]}
-last_split = lru_cache(1)(split)
 
 
 def ours(data: Any, known: Array, draw: int, parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the accuracy (or F scores) of the classifier, its interval and its seconds."""
-    import ssnmf_fast as sf
-
     y = data.y.astype(float)
     y[~known] = np.nan
-    begin = time.perf_counter()
-    model = sf.FewLabelsClassifier(random_state=draw, **parameters).fit(data.X, y)
-    seconds = time.perf_counter() - begin
+    model, seconds = timed(sf.FewLabelsClassifier(random_state=draw, **parameters).fit, data.X, y)
     record: dict[str, Any] = {
         "seconds": seconds,
         "n_components": len(model.components_),
@@ -73,18 +67,14 @@ def calibration_error(sureness: Array, right: Array, bins: int = 15) -> float:
 
 
 def f_scores(truth: Array, guess: Array) -> dict[str, float]:
-    """Return micro and macro F."""
-    from sklearn.metrics import f1_score
-
     kinds = ("micro", "macro")
     return {k: float(f1_score(truth, guess, average=k, zero_division=0)) for k in kinds}
 
 
 def measure(options: Options, amount: float, draw: int, data: str, who: str) -> Record:
-    """Return the results of ours or of the rivals on a data set with some labels."""
     import rivals
 
-    it = last_split(data, draw)
+    it = split(data, draw)
     known = labeled(it.y, amount, draw)
     if who == "ours":
         found = [{"method": OURS, **ours(it, known, draw, options.parameters or {})}]
@@ -97,13 +87,7 @@ def measure(options: Options, amount: float, draw: int, data: str, who: str) -> 
     return {"labels": int(known.sum()), "results": found}
 
 
-def cases(options: Options) -> Iterator[tuple[Any, ...]]:
-    """Return all data with few labels first."""
-    return product(options.amounts, range(options.draws), options.data, options.who)
-
-
 def amount_name(amount: float) -> str:
-    """Return an amount of labels in words."""
     return f"{100 * amount:g} %" if amount <= 1 else f"{amount:g} a class"
 
 
@@ -126,7 +110,6 @@ def methods_of(cells: Cells) -> list[str]:
 
 
 def table(cells: Cells, sets: tuple[str, ...]) -> str:
-    """Return a table with one row for each data set and amount, the best of a row in bold."""
     methods = methods_of(cells)
     rows = []
     for name, amount in product(sets, sorted({amount for _, amount in cells})):
@@ -174,13 +157,11 @@ def summary(records: list[Record]) -> list[str]:
 
 
 def results_of(records: list[Record]) -> list[Record]:
-    """Return a record for each method."""
     names = ("data", "amount")
     return [{n: r[n] for n in names} | result for r in records for result in r["results"]]
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return all tables."""
     records = results_of(records)
     cells = means(records, "accuracy")
     lines = ["Accuracy in percent:", "", table(cells, SINGLE_SETS)]
@@ -193,17 +174,13 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def draw_curves(records: list[Record], stem: Path) -> None:
-    """Draw accuracy against the share of labels, one panel for each data set."""
-    from matplotlib.figure import Figure
-
     cells = means(results_of(records), "accuracy")
     sets = [n for n in SINGLE_SETS if any(cell[0] == n for cell in cells)]
     if not sets:
         return
     columns = min(3, len(sets))
     rows = -(-len(sets) // columns)
-    figure = Figure(figsize=(3.6 * columns, 3.1 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
+    figure, axes = panels(3.6 * columns, 3.1 * rows, rows, columns)
     for axis in axes.ravel()[len(sets) :]:
         axis.axis("off")
     methods = methods_of(cells)
@@ -233,4 +210,6 @@ def draw_curves(records: list[Record], stem: Path) -> None:
     figure.savefig(stem.with_suffix(".png"), dpi=130)
 
 
-QUESTION = Question("amount draw data who", cases, measure, report, draw_curves, threads=None)
+QUESTION = Question(
+    "amount draw data who", "amounts draws data who", measure, report, draw_curves, threads=None
+)

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from common import Array, data_file, read_lines, read_posts, strip
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 FIVE_GROUPS = ("comp.graphics", "rec.sport.hockey", "sci.med", "sci.space", "talk.politics.mideast")
 # Groups that share most of their words: topics alone hardly tell them apart.
@@ -49,14 +50,9 @@ class Split:
         return self.y.ndim == 2
 
 
-def _posts(groups: tuple[str, ...] | None) -> tuple[list[str], Array]:
+def _posts(groups: Any = None, clean: Callable[[str], str] = strip) -> tuple[list[str], Array]:
     posts = [post for post in read_posts() if groups is None or post[1] in groups]
-    return [strip(text) for text, _ in posts], np.array([group for _, group in posts])
-
-
-def _whole_posts() -> tuple[list[str], Array]:
-    posts = read_posts()
-    return [text for text, _ in posts], np.array([group for _, group in posts])
+    return [clean(text) for text, _ in posts], np.array([group for _, group in posts])
 
 
 def _articles() -> tuple[list[str], Array]:
@@ -108,8 +104,8 @@ def _abstracts() -> tuple[list[str], Array]:
 
 _TEXTS: dict[str, Callable[[], tuple[list[str], Array]]] = {
     "5 newsgroups": lambda: _posts(FIVE_GROUPS),
-    "20 newsgroups": lambda: _posts(None),
-    "20 newsgroups whole": _whole_posts,
+    "20 newsgroups": _posts,
+    "20 newsgroups whole": lambda: _posts(clean=str),
     "BBC": _articles,
     "Reuters 10": lambda: _largest_topics(10),
     "Reuters 30": lambda: _largest_topics(30),
@@ -130,8 +126,6 @@ ALL_SETS = (*TEXT_SETS, *CLOSE_SETS, *IMAGE_SETS, *SEVERAL_SETS)
 
 @cache
 def _counted(name: str) -> tuple[Any, Array]:
-    from sklearn.feature_extraction.text import CountVectorizer
-
     texts, y = _TEXTS[name]()
     X = CountVectorizer(stop_words="english", min_df=2).fit_transform(texts)
     return sp.csr_array(X.astype(np.float64)), y
@@ -154,10 +148,9 @@ def _matrix(name: str) -> tuple[Any, Array]:
     return X[kept], data["labels"].astype(np.int64)[kept]
 
 
+@lru_cache(1)
 def split(name: str, draw: int) -> Split:
     """Return a random split; terms and their weights are those of the training texts."""
-    from sklearn.feature_extraction.text import TfidfTransformer
-
     text = name in _TEXTS
     X, y = _counted(name) if text else _matrix(name)
     order = np.random.default_rng(draw).permutation(len(y))
@@ -186,13 +179,11 @@ def split(name: str, draw: int) -> Split:
 
 
 def class_names(name: str) -> list[str]:
-    """Return the names of the classes, of which a split has the codes."""
     _, y = _counted(name) if name in _TEXTS else _matrix(name)
     return [str(one) for one in np.unique(y)]
 
 
 def texts_of(name: str) -> list[str]:
-    """Return all texts of a set."""
     return _TEXTS[name]()[0]
 
 

@@ -1,7 +1,5 @@
 """Do topics over time find events among other topics, and when these were?
 
-    python benchmarks/run.py planted_events
-
 Real texts of known groups are put into 30 slices of 20 to 60 texts.  Four groups, each of which has
 330 texts or more, are there all the time, in shares that drift (a random walk of their logarithms);
 four others are events: in 2 to 4 slices in a row, which no other event has, with 30 to 50 % of the
@@ -19,22 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import product
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import (
-    Array,
-    D,
-    Options,
-    Question,
-    Record,
-    grouped,
-    markdown,
-    read_lines,
-    read_posts,
-    strip,
-)
+from common import Array, D, read_lines, read_posts, strip, timed
+from records import Options, Question, Record, grouped, markdown
 from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import NMF, LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
@@ -56,7 +43,6 @@ class Drawn(NamedTuple):
 
 @cache
 def texts_of(name: str) -> dict[str, list[str]]:
-    """Return texts by group."""
     found: dict[str, list[str]] = {}
     if name == "made up":
         rng = np.random.default_rng(0)
@@ -76,7 +62,6 @@ def texts_of(name: str) -> dict[str, list[str]]:
 
 
 def draw(name: str, seed: int) -> Drawn:
-    """Return texts of slices with planted events."""
     rng = np.random.default_rng([seed, 77])
     texts = texts_of(name)
     large = sorted(group for group in texts if len(texts[group]) >= FEWEST_STEADY)
@@ -119,8 +104,6 @@ def correlations(truth: Array, prevalence: Array) -> Array:
 
 
 def dynamic(of_counts: bool = False, **parameters: Any) -> Fit:
-    """Return what fits our model and returns the prevalence of topics."""
-
     def fit(tfidf: Any, counts: Any, times: Any, seed: int) -> Array:
         X = counts if of_counts else tfidf
         model = sf.DynamicTopics(N_STEADY + N_EVENTS, random_state=seed, **parameters)
@@ -165,7 +148,6 @@ QUICK = {"sets": ["made up"], "seeds": [0]}
 
 @lru_cache(1)
 def data_of(name: str, seed: int) -> tuple[Any, Any, Drawn]:
-    """Return TF-IDF and counts of a draw, and the draw."""
     drawn = draw(name, seed)
     counter = CountVectorizer(max_df=0.95, max_features=5000, stop_words="english")
     counts = counter.fit_transform(drawn.texts).astype(np.float64)
@@ -175,9 +157,7 @@ def data_of(name: str, seed: int) -> tuple[Any, Any, Drawn]:
 def measure(options: Options, name: str, seed: int, method: str) -> Record:
     tfidf, counts, drawn = data_of(name, seed)
     times = np.datetime64("2000-01") + drawn.slices
-    begin = perf_counter()
-    prevalence = METHODS[method](tfidf, counts, times, seed)
-    took = perf_counter() - begin
+    prevalence, took = timed(METHODS[method], tfidf, counts, times, seed)
     values = correlations(drawn.truth, prevalence)
     return {"events": values[N_STEADY:].mean(), "all": values.mean(), "seconds": took}
 
@@ -196,8 +176,6 @@ def report(records: list[Record], options: Options) -> str:
     return f"{len(options.seeds)} draws\n\n{markdown(header, rows)}"
 
 
-def cases(options: Options) -> Any:
-    return product(options.sets, options.seeds, METHODS)
-
-
-QUESTION = Question("data seed method", cases, measure, report, threads=None)
+QUESTION = Question(
+    "data seed method", lambda o: product(o.sets, o.seeds, METHODS), measure, report, threads=None
+)

@@ -1,7 +1,5 @@
 """Are gene programs found by name from marker genes, of which a fifth are wrong?
 
-    python benchmarks/run.py programs
-
 Simulated counts of cells, in which programs are mixed:
 
 - A background of log-normal weights (sigma 1) is half of every program; the other half are gamma
@@ -29,7 +27,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array, Options, Question, Record, say, tabulate
+from common import Array, timed
+from records import Options, Question, Record, say, tabulate
 from scipy.optimize import linear_sum_assignment
 
 import ssnmf_fast as sf
@@ -66,7 +65,6 @@ class Cells(NamedTuple):
 
 
 def simulate(rule: Rule, seed: int) -> Cells:
-    """Return cells as the docstring of this script says."""
     rng = np.random.default_rng(seed)
     n_cells, n_genes, n_programs = rule[:3]
     background = rng.lognormal(0, 1, n_genes)
@@ -92,7 +90,6 @@ def simulate(rule: Rule, seed: int) -> Cells:
 
 
 def _counts(rng: np.random.Generator, n: int, programs: Array, frequent: Array, rule: Rule) -> Any:
-    """Return counts of some cells, float32."""
     r = len(programs) - (rule.rare is not None)
     order = np.argsort(rng.exponential(size=(n, r)) / frequent[:r], axis=1).argsort(axis=1)
     active = order < rng.integers(1, min(5, r) + 1, n)[:, None]
@@ -104,7 +101,6 @@ def _counts(rng: np.random.Generator, n: int, programs: Array, frequent: Array, 
 
 
 def cosines(A: Array, B: Array) -> Array:
-    """Return the cosines of all rows of A with all rows of B."""
     A, B = (F / np.maximum(np.linalg.norm(F, axis=1, keepdims=True), 1e-300) for F in (A, B))
     return np.asarray(A @ B.T)
 
@@ -113,7 +109,6 @@ Settings = dict[str, Any]
 
 
 def seeded(cells: Cells, settings: Settings, membership: str) -> Array:
-    """Return the programs of our model, the given ones first."""
     n_free = len(cells.programs) - len(cells.seeds)
     model = sf.SeededTopics(cells.seeds, n_free_topics=n_free, membership=membership)
     return model.set_params(**settings).fit(cells.X).components_
@@ -181,9 +176,7 @@ def cells_of(rule: Rule, draw: int) -> Cells:
 def measure(options: Options, rule: tuple[Any, ...], draw: int, method: str) -> Record:
     cells = cells_of(Rule(*rule), draw)
     settings = {"loss": "kullback-leibler", "n_threads": options.threads, "random_state": draw}
-    begin = time.perf_counter()
-    A = METHODS[method](cells, settings)
-    elapsed = time.perf_counter() - begin
+    A, elapsed = timed(METHODS[method], cells, settings)
     alike, k = cosines(A, cells.programs), len(cells.seeds)
     given, free = np.diag(alike)[:k], alike[k:, k:]
     free = free[linear_sum_assignment(free, maximize=True)]

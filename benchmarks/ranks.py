@@ -1,6 +1,5 @@
 """How often is a planted number of components found, and how soon, by us and by cvanmf?
 
-    python benchmarks/run.py ranks --out ranks
     python benchmarks/run.py ranks --criteria held-out --rivals cvanmf --rival-matrices 4
     python benchmarks/run.py ranks --parts tensors --out ranks
 
@@ -38,7 +37,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import Options, Question, Record, grouped, markdown, newsgroup_counts, say, tabulate
+from common import newsgroup_counts
+from records import Options, Question, Record, grouped, markdown, say, tabulate
 
 import ssnmf_fast as sf
 
@@ -118,7 +118,6 @@ def planted_tensor(kind: str, rank: int, number: int, quick: bool = False) -> Pl
 
 
 def ours(data: Planted, criterion: str, quick: bool) -> sf.results.RankChoice:
-    """Return our choice, at the defaults but for the loss."""
     given: dict[str, Any] = {"criterion": criterion, "random_state": 0}
     if criterion == "bound":
         given["estimator"] = sf.BayesianNMF(max_iter=2000)
@@ -177,7 +176,6 @@ def measure(options: Options, method: str, kind: str, number: int) -> Record:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return how often each method was right, and within one, by the kind of the data."""
     rows = []
     every = [{**r, "kind": kind} for r in records for kind in (r["kind"], "all")]
     for (method, kind), own in grouped(every, "method", "kind").items():
@@ -192,20 +190,12 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def newsgroups(quick: bool) -> str:
-    """Return the curve of real counts."""
     X = sp.csr_array(newsgroup_counts())
     X = X[:200] if quick else X
     begin = perf_counter()
-    choice = sf.choose_rank(
-        X,
-        NEWSGROUPS[:2] if quick else NEWSGROUPS,
-        loss="kullback-leibler",
-        n_splits=3,
-        n_starts=1,
-        tol=1e-4,
-        random_state=0,
-        verbose=1,
-    )
+    given: dict[str, Any] = {"loss": "kullback-leibler", "n_splits": 3, "n_starts": 1, "tol": 1e-4}
+    given |= {"random_state": 0, "verbose": 1}
+    choice = sf.choose_rank(X, NEWSGROUPS[:2] if quick else NEWSGROUPS, **given)
     columns = {"rank": "{rank}", "error": "{mean:.5g}"}
     columns |= {"standard error": "{standard_error:.5g}", "perplexity": "{perplexity:.5g}"}
     curve = tabulate(choice.to_rows(), **columns)

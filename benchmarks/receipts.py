@@ -1,7 +1,5 @@
 """What does a receipt cost a fit, and how long does it take to verify one?
 
-    python benchmarks/run.py receipts
-
 One table: the time of a fit, what of it the residuals and the rest of the receipt take (mostly the
 fingerprint of the data), and the time of `verify`.  Fits have the default stopping rule.
 """
@@ -14,7 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from common import Options, best, markdown, zipf_text
+from common import best, zipf_text
+from records import Options, markdown
 
 import ssnmf_fast as sf
 from ssnmf_fast._models import fits
@@ -24,7 +23,6 @@ LOSSES = ("frobenius", "kullback-leibler")
 
 
 def matrices(quick: bool) -> dict[str, Any]:
-    """Return data by name."""
     rng = np.random.default_rng(0)
     found = {"20 x 8, dense": rng.random((20, 8)), "2,000 x 1,500, text": zipf_text(2000, 1500, 40)}
     if not quick:
@@ -35,7 +33,6 @@ def matrices(quick: bool) -> dict[str, Any]:
 
 @contextmanager
 def timed(owner: Any, name: str, spent: list[float]) -> Iterator[None]:
-    """Note the time of every call of a function."""
     function: Callable[..., Any] = getattr(owner, name)
 
     def measured(*args: Any, **kwargs: Any) -> Any:
@@ -53,7 +50,6 @@ def timed(owner: Any, name: str, spent: list[float]) -> Iterator[None]:
 
 
 def row(name: str, X: Any, loss: str) -> list[str]:
-    """Measure one fit."""
     rank = min(10, *X.shape)
     settings = {"n_components": rank, "loss": loss, "random_state": 0, "n_threads": 1}
     residuals: list[float] = []

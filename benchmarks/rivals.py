@@ -9,6 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from common import Array
 from labeled_sets import Split
+from sklearn.decomposition import TruncatedSVD
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import ComplementNB
+from sklearn.preprocessing import normalize
+from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
+from sklearn.svm import LinearSVC
 
 _ONE_FOLD = 400  # labeled samples from which on one part of them is held out
 _MOST_HELD_OUT = 1000
@@ -18,10 +24,7 @@ Predict = Callable[[Array], Array]  # indicators of what may be seen -> predicti
 
 
 def folds_of(y: Array, known: Array, draw: int) -> Array | None:
-    """Return in which fold a label is hidden, (n,), -1 for never; None for too few labels.
-
-    As :class:`ssnmf_fast.FewLabelsClassifier` does: 3 labels a class on average are needed.
-    """
+    """Return in which fold a label is hidden, (n,), -1 for never; None for too few labels."""
     rows = np.random.default_rng(draw).permutation(np.flatnonzero(known))
     if len(rows) < 3 * (len(np.unique(y[known])) if y.ndim == 1 else y.shape[1]):
         return None
@@ -45,10 +48,7 @@ def _tuned(
     folds: Array | None,
     rows: Callable[[Array], Any],
 ) -> Callable[[Any], Array]:
-    """Fit with the option that is best on the folds, the first one without folds.
-
-    `fit(known, option)` returns a function of samples.
-    """
+    """Fit with the option that is best on the folds, the first one without folds."""
     best = options[0]
     if folds is not None and len(options) > 1:
         right = []
@@ -64,14 +64,6 @@ def _tuned(
 
 
 def run(split: Split, known: Array, draw: int) -> dict[str, float]:
-    """Return the test accuracy of every rival."""
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import ComplementNB
-    from sklearn.preprocessing import normalize
-    from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
-    from sklearn.svm import LinearSVC
-
     X, y = split.X, split.y
     sparse = sp.issparse(X)
     folds = folds_of(y, known, draw)
@@ -85,10 +77,6 @@ def run(split: Split, known: Array, draw: int) -> dict[str, float]:
         return LogisticRegression(C=C, tol=1e-3, max_iter=500)
 
     def score(make: Callable[[Any], Any], data: tuple[Any, Any], options: list[Any]) -> float:
-        """Return the test accuracy of a machine with the best option.
-
-        One that learns from samples without labels too gets them marked by -1.
-        """
         marks = isinstance(make(options[0]), (SelfTrainingClassifier, LabelSpreading))
 
         def fit(seen: Array, option: Any) -> Callable[[Any], Array]:
@@ -121,8 +109,6 @@ def run(split: Split, known: Array, draw: int) -> dict[str, float]:
 
 def run_several(split: Split, known: Array) -> dict[str, Array]:
     """Return the indicators that balanced logistic regression predicts, for several labels."""
-    from sklearn.linear_model import LogisticRegression
-
     guess = np.zeros_like(split.y_test)
     for label in range(split.y.shape[1]):
         truth = split.y[known, label]

@@ -22,7 +22,8 @@ HERE = Path(__file__).resolve().parent
 FOLDERS = ("", "papers", "peers", "solvers", "checks")
 sys.path[:0] = [str(HERE / folder) for folder in FOLDERS]
 
-from common import Options, load_average  # noqa: E402
+from common import load_average  # noqa: E402
+from records import Options  # noqa: E402
 
 
 def names() -> list[str]:
@@ -32,7 +33,6 @@ def names() -> list[str]:
 
 
 def command(name: str, *arguments: Any) -> list[str]:
-    """Return the command that runs a benchmark in a process of its own."""
     return [sys.executable, str(HERE / "run.py"), name, *map(str, arguments)]
 
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Options, markdown, say, seconds
+from common import seconds
+from records import Options, markdown, say
 
 import ssnmf_fast as sf
 
@@ -43,7 +44,6 @@ def input_matrix(options: Options) -> Any:
 
 
 def store(options: Options) -> None:
-    """Write the matrix to files."""
     options.disk.mkdir(parents=True, exist_ok=True)
     X = input_matrix(options)
     for name in ("indptr", "indices", "data"):
@@ -60,7 +60,6 @@ def opened(options: Options) -> sf.io.CsrFile:
 
 
 def plain_fit(X: Any, rank: int, loss: str, threads: int, max_iter: int) -> None:
-    """Fit plain NMF from a random start, without a stopping rule."""
     given = {"n_components": rank, "loss": loss, "init": "random", "random_state": 0, "tol": 0}
     sf.factorize(X, max_iter=max_iter, n_threads=threads, **given)
 

@@ -26,20 +26,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import (
-    Array,
-    D,
-    F,
-    Options,
-    Question,
-    Record,
-    grouped,
-    markdown,
-    read_lines,
-    say,
-    strip,
-    tabulate,
-)
+from common import Array, D, F, read_lines, strip
+from records import Options, Question, Record, grouped, markdown, say, tabulate
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.metrics import f1_score
+
+import ssnmf_fast as sf
 
 N_TERMS = 25_000
 N_SEEDS = 5
@@ -91,8 +83,6 @@ def group_of(newsgroup: str) -> str | None:
 @cache
 def texts_of(name: str, most: int | None) -> Texts:
     """Return a set; `most` keeps so many posts."""
-    from sklearn.feature_extraction.text import CountVectorizer
-
     posts = read_lines("20newsgroups.jsonl.gz")
     if most is not None:
         posts = posts[:: len(posts) // most]
@@ -114,9 +104,6 @@ def texts_of(name: str, most: int | None) -> Texts:
 
 
 def _typical(X: Any, y: Array, training: Array, words: Array) -> dict[str, list[str]]:
-    """Return the words whose mean TF-IDF exceeds that in other classes most."""
-    from sklearn.feature_extraction.text import TfidfTransformer
-
     T, known = TfidfTransformer(sublinear_tf=True).fit_transform(X[training]), y[training]
     found = {}
     for c in np.unique(known):
@@ -126,9 +113,6 @@ def _typical(X: Any, y: Array, training: Array, words: Array) -> dict[str, list[
 
 
 def _ours(data: Texts, loss: str, n_free: int = 0, y: Array | None = None) -> Answer:
-    """Return what our model predicts, and its named topics."""
-    import ssnmf_fast as sf
-
     X, words = _weighed(data.X, loss), data.words
     model = sf.SeededTopics(data.seeds, n_free_topics=n_free, feature_names=words, loss=loss)
     model.set_params(random_state=0).fit(X, y)
@@ -136,15 +120,11 @@ def _ours(data: Texts, loss: str, n_free: int = 0, y: Array | None = None) -> An
 
 
 def _plain(data: Texts, loss: str) -> Answer:
-    import ssnmf_fast as sf
-
     model = sf.NMF(len(data.seeds), loss=loss, random_state=0).fit(_weighed(data.X, loss))
     return np.full(len(data.y), ""), model.components_
 
 
 def _weighed(X: Any, loss: str) -> Any:
-    from sklearn.feature_extraction.text import TfidfTransformer
-
     return X if loss == D else TfidfTransformer(sublinear_tf=True).fit_transform(X)
 
 
@@ -181,7 +161,6 @@ def _corextopic(data: Texts) -> Answer:
 
 def _seededpf(data: Texts) -> Answer:
     from seededpf import SPF
-    from sklearn.feature_extraction.text import CountVectorizer
 
     vectorizer = CountVectorizer(stop_words="english", max_features=N_TERMS)
     model = SPF(keywords={c: set(seeds) for c, seeds in data.seeds.items()}, residual_topics=0)
@@ -223,11 +202,6 @@ def cases(options: Options) -> Iterator[tuple[str, str, int]]:
 
 
 def measure(options: Options, name: str, method: str, draw: int) -> Record:
-    """Return accuracy, macro F, coherence and seconds, or the accuracy with some labels."""
-    from sklearn.metrics import f1_score
-
-    import ssnmf_fast as sf
-
     data = texts_of(name, 1000 if options.quick else None)
     if method == LABELS:
         rng = np.random.default_rng(draw)

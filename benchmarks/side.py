@@ -1,7 +1,5 @@
 """What does side information add to predictions from few labels?
 
-    python benchmarks/run.py side --out side
-
 `FewLabelsClassifier()` as it comes, without tables and with one of three: "vectors", means of word
 vectors that are learned from the training texts alone (PPMI of the words within a window, and its
 randomized SVD); "planted", noisy points around one center for each class; and "noise".
@@ -16,8 +14,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array, Options, Question, Record, pivot
+from common import Array
 from labeled_sets import ALL_SETS, labeled, split, texts_of
+from records import Options, Question, Record, pivot
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+import ssnmf_fast as sf
+from ssnmf_fast.linalg import randomized_svd
 
 TABLES = ["none", "vectors", "planted", "noise"]
 OPTIONS = {
@@ -30,14 +33,10 @@ QUICK = {"data": ["digits"], "amounts": [4.0], "draws": 1, "tables": ["none", "p
 _WINDOW, _DIMENSIONS, _LEAST_TEXTS = 5, 100, 3
 _SMOOTHING = 0.75  # of how often a word is met (Levy, Goldberg and Dagan 2015)
 _STRENGTH, _PLANTED_DIMENSIONS = 0.6, 50  # of the centers, beside noise of 1
-last_split = lru_cache(1)(split)
 
 
 def ppmi(words: Array, texts: Array, m: int) -> Any:
-    """Return positive pointwise mutual information of m words, (m, m) CSR.
-
-    `words` are those of all texts in turn, by number, and `texts` the text of each.
-    """
+    """Return positive pointwise mutual information of m words, (m, m) CSR."""
     counts = sp.csr_array((m, m))
     for distance in range(1, _WINDOW + 1):
         near = texts[distance:] == texts[:-distance]
@@ -55,11 +54,7 @@ def ppmi(words: Array, texts: Array, m: int) -> Any:
 @lru_cache(1)
 def vectors(name: str, draw: int) -> tuple[Array, Array]:
     """Return vectors of the training and test texts: means of those of their words, by idf."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    from ssnmf_fast.linalg import randomized_svd
-
-    data, texts = last_split(name, draw), texts_of(name)
+    data, texts = split(name, draw), texts_of(name)
     training = [texts[i] for i in data.training]
     weigh = TfidfVectorizer(
         stop_words="english", min_df=_LEAST_TEXTS, sublinear_tf=True, norm="l1"
@@ -81,7 +76,7 @@ def tables_of(name: str, draw: int, table: str) -> list[Any]:
         return [None, None]
     if table == "vectors":
         return [{table: E} for E in vectors(name, draw)]
-    rng, data = np.random.default_rng(draw), last_split(name, draw)
+    rng, data = np.random.default_rng(draw), split(name, draw)
     strength = _STRENGTH if table == "planted" else 0.0
     centers = strength * rng.standard_normal((int(data.y.max()) + 1, _PLANTED_DIMENSIONS))
     classes = data.y, data.y_test
@@ -89,10 +84,7 @@ def tables_of(name: str, draw: int, table: str) -> list[Any]:
 
 
 def measure(options: Options, amount: float, draw: int, data: str, table: str) -> Record:
-    """Return the accuracy with one table or none."""
-    import ssnmf_fast as sf
-
-    it = last_split(data, draw)
+    it = split(data, draw)
     y = it.y.astype(float)
     y[~labeled(it.y, amount, draw)] = np.nan
     side, side_test = tables_of(data, draw, table)
@@ -107,7 +99,6 @@ def cases(options: Options) -> Iterator[tuple[Any, ...]]:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return the table of means over the draws, in percent."""
     named = [{**r, "labels a class": r["amount"]} for r in records]
     named.sort(key=lambda r: (r["data"], r["amount"]))
 

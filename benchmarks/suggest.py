@@ -1,7 +1,5 @@
 """How many labels does `FewLabelsClassifier.suggest` save, compared with labeling at random?
 
-    python benchmarks/run.py suggest --out suggest
-
 The first labels are one of each class, or ten at random; then ten more are added again and again,
 up to 100: those that the classifier suggests of the unlabeled training samples, or random ones.
 Ten random splits and draws each, the same for both.
@@ -10,14 +8,15 @@ Ten random splits and draws each, the same for both.
 from __future__ import annotations
 
 import time
-from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from common import Array, Options, Question, Record, grouped, markdown
+from common import Array, panels
 from labeled_sets import IMAGE_SETS, TEXT_SETS, split
+from records import Options, Question, Record, grouped, markdown
+
+import ssnmf_fast as sf
 
 SETS = ("5 newsgroups", "BBC", "Reuters 10")
 FIRST = ("one a class", "ten at random")
@@ -31,7 +30,6 @@ OPTIONS = {
     "most": (100, "labels"),
 }
 QUICK = {"data": ["digits"], "draws": 1, "most": 30}
-last_split = lru_cache(1)(split)
 
 
 def first_rows(y: Array, first: str, draw: int) -> Array:
@@ -44,10 +42,7 @@ def first_rows(y: Array, first: str, draw: int) -> Array:
 
 
 def measure(options: Options, draw: int, data: str, first: str, who: str) -> Record:
-    """Return the accuracy for growing numbers of labels, and the seconds of a suggestion."""
-    import ssnmf_fast as sf
-
-    it = last_split(data, draw)
+    it = split(data, draw)
     rows, curve, seconds = first_rows(it.y, first, draw), [], 0.0
     rest = np.setdiff1d(np.arange(len(it.y)), rows)
     rest = np.random.default_rng([draw, 2]).permutation(rest)
@@ -82,12 +77,10 @@ def mean_curve(records: list[Record], *cell: str) -> dict[int, float]:
 
 
 def needed(curve: dict[int, float], accuracy: float) -> str:
-    """Return with how many labels a mean accuracy is reached."""
     return next((str(n) for n, value in curve.items() if value >= accuracy), "more")
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return all tables."""
     rows = []
     names = list(grouped(records, "data"))
     for name, first in product(names, FIRST):
@@ -117,12 +110,8 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def draw_curves(records: list[Record], stem: Path) -> None:
-    """Draw accuracy against the number of labels, one panel for each data set."""
-    from matplotlib.figure import Figure
-
     names = list(grouped(records, "data"))
-    figure = Figure(figsize=(3.6 * len(names), 3.3), layout="constrained")
-    axes = figure.subplots(1, len(names), squeeze=False)[0]
+    figure, (axes,) = panels(3.6 * len(names), 3.3, 1, len(names))
     for axis, name in zip(axes, names, strict=True):
         for (place, who), (first, line) in product(
             enumerate(WHO), zip(FIRST, ("-", "--"), strict=True)
@@ -139,8 +128,11 @@ def draw_curves(records: list[Record], stem: Path) -> None:
     figure.savefig(stem.with_suffix(".png"), dpi=130)
 
 
-def cases(options: Options) -> Any:
-    return product(range(options.draws), options.data, options.first, WHO)
-
-
-QUESTION = Question("draw data first who", cases, measure, report, draw_curves, threads=None)
+QUESTION = Question(
+    "draw data first who",
+    lambda o: product(range(o.draws), o.data, o.first, WHO),
+    measure,
+    report,
+    draw_curves,
+    threads=None,
+)

@@ -21,11 +21,11 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Iterator
 from itertools import product
-from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import Array, D, Options, Question, Record, grouped, markdown, say
+from common import Array, D, timed
+from records import Options, Question, Record, grouped, markdown, say
 
 import ssnmf_fast as sf
 
@@ -52,7 +52,6 @@ def form_of(seed: int) -> str:
 
 
 def draw(noise: str, shape: tuple[int, ...], rank: int, seed: int) -> tuple[Sparse, list[Array]]:
-    """Return a sparse tensor and the factors that it is made of."""
     rng = np.random.default_rng([seed, rank, *shape])
     factors = [draw_factor(form_of(seed), n, rank, rng) for n in shape]
     model = np.einsum("ir,jr,kr->ijk", *factors, optimize=True)
@@ -69,7 +68,6 @@ def draw(noise: str, shape: tuple[int, ...], rank: int, seed: int) -> tuple[Spar
 
 
 def draw_factor(form: str, n: int, rank: int, rng: np.random.Generator) -> Array:
-    """Return a factor (n x r) of a form."""
     if form == "tails":
         F = rng.gamma(TAILS, size=(n, rank))
         return F / F.sum(axis=0)
@@ -83,10 +81,7 @@ def draw_factor(form: str, n: int, rank: int, rng: np.random.Generator) -> Array
 
 
 def level_of(model: Array) -> float:
-    """Return the multiple of a model whose counts fill `FILLED` of the places, if there is one.
-
-    At most the mean of a place where the model is above zero is 10.
-    """
+    """Return the multiple of a model whose counts fill `FILLED` of the places, if there is one."""
     low, high = 0.0, 10 / float(model[model > 0].mean())
     for _ in range(40):
         level = (low + high) / 2
@@ -96,8 +91,6 @@ def level_of(model: Array) -> float:
             high = level
     return high
 
-
-# ------------------------------------------------------------------------------- methods
 
 Method = Callable[[Sparse, int, int], Any]  # of the tensor, the rank and the seed: a CP model
 
@@ -152,12 +145,8 @@ PEERS = {"tensorly": "tensorly", "pyttb": "pyttb"}
 
 
 def installed(method: str) -> bool:
-    """Return whether the package of a method is."""
     package = PEERS.get(method.split()[0])
     return package is None or importlib.util.find_spec(package) is not None
-
-
-# ------------------------------------------------------------------------------- measuring
 
 
 OPTIONS = {
@@ -185,19 +174,14 @@ def cases(options: Options) -> Iterator[tuple[Any, ...]]:
 
 
 def measure(options: Options, method: str, noise: str, shape: str, rank: int, seed: int) -> Record:
-    """Return the score and the seconds of a fit."""
     X, truth = draw(noise, SHAPES[shape], rank, seed)
-    begin = perf_counter()
-    found = METHODS[method](X, rank, seed)
-    took = perf_counter() - begin
+    found, took = timed(METHODS[method], X, rank, seed)
     score = sf.metrics.factor_match_score(found, truth, consider_weights=False)
     filled = len(X[1]) / float(np.prod(X[2]))
     return {"score": score, "seconds": took, "filled": filled, "form": form_of(seed)}
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return a row for each method: recovered by noise, form and shape, of all, and the time."""
-
     def recovered(own: list[Record]) -> str:
         return f"{np.mean([one['score'] > RECOVERED for one in own]):.0%}" if own else "-"
 

@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import D, F, Options, Question, Record, read_lines, tabulate
+from common import D, F, read_lines, timed
+from records import Options, Question, Record, tabulate
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 import ssnmf_fast as sf
 
@@ -36,8 +38,6 @@ class Case(NamedTuple):
 
 def vectors(texts: list[str], n_words: int, form: str) -> Any:
     """Return TF-IDF or counts of the most frequent words that are no stop words."""
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-
     make = TfidfVectorizer if form == "tfidf" else CountVectorizer
     return make(stop_words="english", max_features=n_words).fit_transform(texts)
 
@@ -78,7 +78,6 @@ def pairs(seed: int) -> Case:
 
 
 def reuters(seed: int) -> Case:
-    """Topics of the agency x words x days: counts of words."""
     del seed
     stories = [s for s in read_lines("reuters21578.jsonl.gz") if s["topics"]]
     days = np.array([datetime.strptime(_day(s), "%d-%b-%Y") for s in stories], "datetime64[D]")
@@ -97,7 +96,6 @@ def _day(story: dict[str, Any]) -> str:
 
 
 def synthetic(seed: int, loss: str, shape: tuple[int, int, int] = (400, 60, 200)) -> Case:
-    """Poisson counts of a model of rank 10."""
     rng = np.random.default_rng(seed)
     F, G, H = (rng.gamma(0.3, size=(n, 10)) for n in shape)
     scale = 0.5 / ((F.mean(0) * G.mean(0)) @ H.mean(0))
@@ -116,7 +114,6 @@ CASES = {
 
 
 def tensor(slices: list[Any]) -> Any:
-    """Return coordinates, values and shape of a tensor of some slices."""
     parts = [sp.coo_array(one) for one in slices]
     coords = [np.vstack([*part.coords, np.full(part.nnz, k)]) for k, part in enumerate(parts)]
     values = np.concatenate([part.data for part in parts])
@@ -124,7 +121,6 @@ def tensor(slices: list[Any]) -> Any:
 
 
 def streamed(case: Case, seed: int, factor: float, traced: bool) -> tuple[Any, list[int]]:
-    """Learn in one pass: some slices in the first call, one in every other."""
     model = sf.NonnegativeCP(
         case.rank, loss=case.loss, random_state=seed, forget_factor=factor, n_threads=1
     )
@@ -143,7 +139,6 @@ def streamed(case: Case, seed: int, factor: float, traced: bool) -> tuple[Any, l
 
 
 def objective(X: Any, model: Any) -> float:
-    """Return the objective of all slices, coded with the factors of the model."""
     factors = [*model.factors_[:2], model.transform(X, mode=2)]
     fixed = sf.factorize_tensor(
         X, n_components=len(model.weights_), loss=model.loss_, init=factors, max_iter=0
@@ -160,9 +155,7 @@ def measure(options: Options, name: str, seed: int, factor: float) -> Record:
     case = CASE(name, seed)
     X = tensor(case.slices)
     settings: dict[str, Any] = {"loss": case.loss, "random_state": seed, "n_threads": 1}
-    begin = perf_counter()
-    batch = sf.factorize_tensor(X, n_components=case.rank, **settings)
-    of_batch = perf_counter() - begin
+    batch, of_batch = timed(sf.factorize_tensor, X, n_components=case.rank, **settings)
     single = sf.factorize_tensor(X, n_components=1, **settings).objective[-1][1]
     begin = perf_counter()
     model, _ = streamed(case, seed, factor, traced=False)
@@ -196,8 +189,10 @@ def report(records: list[Record], options: Options) -> str:
     return tabulate(records, **COLUMNS)
 
 
-def cases(options: Options) -> Any:
-    return product(options.cases, [options.seed], options.forget_factors)
-
-
-QUESTION = Question("name seed factor", cases, measure, report, threads=None)
+QUESTION = Question(
+    "name seed factor",
+    lambda o: product(o.cases, [o.seed], o.forget_factors),
+    measure,
+    report,
+    threads=None,
+)

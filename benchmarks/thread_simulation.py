@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import Options, markdown, say
+from common import panels
+from records import Options, markdown, say
 from scale import plain_fit, skewed
 
 from ssnmf_fast._backend.dispatch import kernels
@@ -50,7 +51,6 @@ class Call:
 
 
 def even(rows: int, step: int) -> Any:
-    """Return the rows of every block."""
     return np.diff(np.append(np.arange(0, rows, step), rows)).astype(float)
 
 
@@ -143,7 +143,6 @@ class Recorder:
 
 
 def begins(team: int, wake: float) -> list[float]:
-    """Return when each of a team takes its first block, in order."""
     waiting, found = [0.0], list[float]()
     while len(found) < team:
         woken = heapq.heappop(waiting)  # the next to come wakes others, one after the other
@@ -155,7 +154,6 @@ def begins(team: int, wake: float) -> list[float]:
 
 
 def simulated(call: Call, threads: int, wake: float) -> float:
-    """Return the seconds of a call with so many threads."""
     team = int(min(threads, len(call.shares), 1 + call.work // WORK_PER_THREAD))
     free = begins(team, wake)
     done: dict[int, float] = defaultdict(float)
@@ -187,7 +185,6 @@ def record(X: Any, loss: str, rank: int, iterations: int) -> tuple[list[Call], f
 
 
 def cases(quick: bool) -> dict[str, tuple[Any, str]]:
-    """Return the data and losses of the three main fits."""
     rng = np.random.default_rng(0)
     size = (2000, 500, 20) if quick else (100_000, 20_000, 100)
     X = skewed(*size, float)
@@ -200,11 +197,7 @@ def cases(quick: bool) -> dict[str, tuple[Any, str]]:
 
 
 def picture(path: str, curves: dict[str, list[float]]) -> None:
-    """Draw how many times faster an iteration is with more threads."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
+    figure, ((axes,),) = panels(6, 4)
     axes.plot(THREADS, THREADS, color="0.7", linestyle=":", label="as many times as threads")
     for name, values in curves.items():
         axes.plot(THREADS, values, marker="o", label=name)

@@ -1,7 +1,5 @@
 """How does an iteration scale with threads, for matrices of several sizes and several ranks?
 
-    python benchmarks/run.py threads
-
 One table: milliseconds of an iteration with one thread, and how many times faster it is with more.
 The matrices are those of scale.py; the fits are plain NMF with the default solver of each loss.
 """
@@ -12,7 +10,8 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from common import Fits, Options, iteration_seconds, markdown, say
+from common import Fits, iteration_seconds
+from records import Options, markdown, say
 from scale import plain_fit, skewed
 
 # Rows, columns, entries of a row.
@@ -21,7 +20,6 @@ LOSSES = ("frobenius", "kullback-leibler")
 
 
 def rows(sizes: Any, ranks: list[int], threads: list[int]) -> list[list[str]]:
-    """Measure every size, loss and rank."""
     table = []
     for n, m, per_row in sizes:
         X = skewed(n, m, per_row, float)

@@ -1,7 +1,5 @@
 """How good are predictions of labels that are parts of others, at every level?
 
-    python benchmarks/run.py trees --out trees
-
 `HierarchicalClassifier()` as it comes ("tree"), `FewLabelsClassifier()` on the labels without
 parts, whose probabilities are summed ("flat"); a classifier of the top with one for the parts of
 each of its labels ("top-down"); and the mean of the logarithms of these two ("mixture").
@@ -13,15 +11,17 @@ classes; loss of the last level, and mutual information of the largest topic wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache
 from itertools import product
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import Array, Options, Question, Record, grouped, markdown
+from common import Array
 from labeled_sets import TREE_SETS, class_names, labeled, split
+from records import Options, Question, Record, grouped, markdown
+from sklearn.metrics import normalized_mutual_info_score as agreement
+
+import ssnmf_fast as sf
 
 GROUPS = {
     "religion": "alt.atheism soc.religion.christian talk.religion.misc",
@@ -49,7 +49,6 @@ OPTIONS = {
 QUICK = {"data": ["digits"], "draws": 1}
 MEASURED = ("loss", "groups", "classes", "seconds")  # of topics
 _LEAST = 1e-12
-last_split = lru_cache(1)(split)
 
 
 def group_of(name: str) -> str:
@@ -58,13 +57,7 @@ def group_of(name: str) -> str:
 
 
 def top_down(X: Any, X_test: Any, y: Array, top: Any, draw: int, n_classes: int) -> Array:
-    """Return probabilities of classes beside the others of their group, (n, k).
-
-    A classifier of a group learns from its labeled samples, and from others that are predicted to
-    be of it.  `top` has the group of every class, and predictions of groups.
-    """
-    import ssnmf_fast as sf
-
+    """Return probabilities of classes beside the others of their group, (n, k)."""
     of_class, guessed = top
     chances = np.zeros((X_test.shape[0], n_classes))
     for group in np.unique(of_class):
@@ -79,12 +72,9 @@ def top_down(X: Any, X_test: Any, y: Array, top: Any, draw: int, n_classes: int)
 
 
 def measure(options: Options, draw: int, name: str, labels: str) -> Record:
-    """Return the accuracy of every way among the classes and among their groups."""
-    import ssnmf_fast as sf
-
     if labels == TOPICS:
         return measure_topics(draw, name)
-    data, names = last_split(name, draw), np.array(class_names(name))
+    data, names = split(name, draw), np.array(class_names(name))
     paths = np.array([f"{group_of(one)}/{one}" for one in names])
     least, most = LABELS[labels]
     whole = labeled(data.y, least, draw)
@@ -120,11 +110,7 @@ def measure(options: Options, draw: int, name: str, labels: str) -> Record:
 
 def measure_topics(draw: int, name: str) -> Record:
     """Return what a tree of topics explains and finds, beside topics of the same numbers."""
-    from sklearn.metrics import normalized_mutual_info_score as agreement
-
-    import ssnmf_fast as sf
-
-    data, names = last_split(name, draw), class_names(name)
+    data, names = split(name, draw), class_names(name)
     groups = np.unique([group_of(one) for one in names], return_inverse=True)[1]
     truths = groups[data.y], data.y
     levels = [len(np.unique(truth)) for truth in truths]
@@ -142,11 +128,6 @@ def measure_topics(draw: int, name: str) -> Record:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return the means over the draws: accuracies in percent, and what a tree of topics finds.
-
-    Topics of the tree and, behind a slash, of NMF.
-    """
-
     def mean(own: list[Record], way: str, level: int) -> str:
         pairs = [r["accuracies"][way][level] for r in own if way in r["accuracies"]]
         return f"{100 * np.mean(pairs):.1f}" if pairs else ""
@@ -164,8 +145,4 @@ def report(records: list[Record], options: Options) -> str:
     return f"{markdown(header, rows)}\n\n{markdown(['data', 'draws', *MEASURED], topics)}"
 
 
-def cases(options: Options) -> Iterator[tuple[Any, ...]]:
-    return product(range(options.draws), options.data, options.labels)
-
-
-QUESTION = Question("draw data labels", cases, measure, report, threads=None)
+QUESTION = Question("draw data labels", "draws data labels", measure, report, threads=None)

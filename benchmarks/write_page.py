@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cases import OURS, WITHIN, Point, first_within, readable, time_cell
-from common import ROOT, Options, Record, load_average, markdown, read_records, say
+from common import ROOT, load_average
 from count_likelihood import PUBLISHED
-from few_labels import amount_name
+from few_labels import amount_name, means, methods_of, results_of
+from records import Options, Record, markdown, read_records, say
 from run import command
 
 PAGE = ROOT / "docs" / "evidence" / "benchmarks.md"
@@ -36,13 +37,8 @@ NOTICEABLE = 1.05  # less is noise of the machine
 LETTER = {"frobenius": "F", "kullback-leibler": "D"}
 
 
-class Loss(NamedTuple):
-    """A case in which another package is ahead."""
-
-    case: str
-    who: str
-    ours: str
-    theirs: str
+# A case in which another package is ahead: the case, who, our figure and theirs.
+Loss = tuple[str, str, str, str]
 
 
 class Part(NamedTuple):
@@ -56,7 +52,6 @@ class Part(NamedTuple):
 
 
 def best_in_bold(cells: list[str], values: list[float]) -> list[str]:
-    """Mark the least value of a row."""
     least = min(values)
     return [
         f"**{cell}**" if v == least and v < float("inf") else cell
@@ -70,7 +65,6 @@ def several(count: int, what: str) -> str:
 
 
 def iterations(records: list[Record]) -> tuple[str, list[Loss]]:
-    """One iteration of the same updates."""
     rows, lost = [], []
     for r in records:
         case = f"{r['model']}, rank {r['rank']}"
@@ -78,7 +72,7 @@ def iterations(records: list[Record]) -> tuple[str, list[Loss]]:
         mine, theirs = readable(r["seconds"]), readable(r["peer_seconds"])
         rows.append([case, peer, mine, theirs, f"{r['ratio']:.2g}"])
         if r["ratio"] * NOTICEABLE < 1:
-            lost.append(Loss(f"an iteration, {case}", peer, mine, theirs))
+            lost.append((f"an iteration, {case}", peer, mine, theirs))
     text = (
         "Time of one iteration of the same updates from the same start, 20 Newsgroups (8980 posts "
         "x 5000 words, TF-IDF). glibc can keep the memory that scikit-learn frees in each "
@@ -89,7 +83,6 @@ def iterations(records: list[Record]) -> tuple[str, list[Loss]]:
 
 
 def convergence(found: dict[str, Any]) -> tuple[str, list[Loss]]:
-    """Time to come near the best loss."""
     cap, lost = found["cap"], []
     goals = [1 + share for share in WITHIN]
     columns = [
@@ -108,7 +101,7 @@ def convergence(found: dict[str, Any]) -> tuple[str, list[Loss]]:
         for name, their in took.items():
             if OURS not in name and their * NOTICEABLE < took[OURS]:
                 where = f"{title}, to {100 * (goal - 1):g} % of the best loss"
-                lost.append(Loss(where, name, cells[OURS], cells[name]))
+                lost.append((where, name, cells[OURS], cells[name]))
         marked = dict(
             zip(cells, best_in_bold(list(cells.values()), list(took.values())), strict=True)
         )
@@ -129,7 +122,6 @@ def convergence(found: dict[str, Any]) -> tuple[str, list[Loss]]:
 
 
 def likelihood(records: list[Record]) -> tuple[str, list[Loss]]:
-    """Poisson log-likelihood of counts, beside what fastTopics publishes."""
     ours = [r for r in records if r["solver"] == OURS]
     top = max(r["log_likelihood"] for r in records if r["solver"].startswith(OURS))
     rows, lost = [], []
@@ -149,9 +141,8 @@ def likelihood(records: list[Record]) -> tuple[str, list[Loss]]:
     for name, value in PUBLISHED.items():
         rows.append([f"*fastTopics, {name}: as published*", "2000", f"{value:,}", "about 10,500"])
         if value > top:
-            lost.append(
-                Loss("log-likelihood of counts", f"fastTopics, {name}", f"{top:,.0f}", f"{value:,}")
-            )
+            who = f"fastTopics, {name}"
+            lost.append(("log-likelihood of counts", who, f"{top:,.0f}", f"{value:,}"))
     text = (
         "18,774 posts x 55,911 words, 2.4 million counts, 10 topics, the data of the experiments "
         "of fastTopics. The divergence is the Poisson log-likelihood but for its sign and a "
@@ -163,7 +154,6 @@ def likelihood(records: list[Record]) -> tuple[str, list[Loss]]:
 
 
 def tensors(found: list[Record]) -> tuple[str, list[Loss]]:
-    """Time of a sweep over a tensor."""
     by_case: dict[str, dict[str, Any]] = defaultdict(dict)
     for record in found:
         by_case[record["case"]][record["peer"]] = record if "seconds" in record else None
@@ -180,9 +170,9 @@ def tensors(found: list[Record]) -> tuple[str, list[Loss]]:
             if not result or peer.startswith(OURS) or not results.get(mine):
                 continue
             if took[peer] * NOTICEABLE < took[mine]:
-                lost.append(Loss(f"a sweep, {case}", peer, cells[mine], cells[peer]))
+                lost.append((f"a sweep, {case}", peer, cells[mine], cells[peer]))
             if result["memory"] * 1.2 < results[mine]["memory"]:
-                lost.append(Loss(f"memory of a sweep, {case}", peer, cells[mine], cells[peer]))
+                lost.append((f"memory of a sweep, {case}", peer, cells[mine], cells[peer]))
         for row in rows:
             row.append(cells.get(row[0], "-"))
     text = (
@@ -194,18 +184,15 @@ def tensors(found: list[Record]) -> tuple[str, list[Loss]]:
 
 
 def completion(found: list[Record]) -> tuple[str, list[Loss]]:
-    """A matrix of rank 10 from 30 % of its entries."""
     records = next(record["tables"][0] for record in found if record["part"] == "a")
-    own = [r for r in records if r["solver"].startswith("ours")]
-    lost = []
-    for r in records:
-        for mine in own[:1]:
-            if r not in own and r["seconds"] < mine["seconds"] and r["error"] <= 2 * mine["error"]:
-                lost.append(
-                    Loss(
-                        "completion", r["solver"], readable(mine["seconds"]), readable(r["seconds"])
-                    )
-                )
+    mine = next(r for r in records if r["solver"].startswith("ours"))
+    lost = [
+        ("completion", r["solver"], readable(mine["seconds"]), readable(r["seconds"]))
+        for r in records
+        if not r["solver"].startswith("ours")
+        and r["seconds"] < mine["seconds"]
+        and r["error"] <= 2 * mine["error"]
+    ]
     rows = [
         [r["solver"].replace("ours", OURS), readable(r["seconds"]), f"{r['error']:.1e}"]
         for r in records
@@ -218,28 +205,20 @@ def completion(found: list[Record]) -> tuple[str, list[Loss]]:
 
 
 def labels(records: list[Record]) -> tuple[str, list[Loss]]:
-    """Accuracy from few labels."""
-    values: dict[tuple[str, float], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        for result in record["results"]:
-            if "accuracy" in result:
-                cell = values[record["data"], record["amount"]]
-                cell[result["method"]].append(100 * result["accuracy"])
-    own = "FewLabelsClassifier()"
-    methods = [own, *dict.fromkeys(m for by in values.values() for m in by if m != own)]
+    found = means(results_of(records), "accuracy")
+    own, *others = methods = methods_of(found)
     rows, lost = [], []
-    for (data, amount), by in sorted(values.items()):
-        means = {m: sum(v) / len(v) for m, v in by.items()}
+    for (data, amount), by in sorted(found.items()):
         where = f"{data}, {amount_name(amount)} labeled"
-        cells = [f"{means[m]:.1f}" if m in means else "" for m in methods]
-        order = [-means[m] if m in means else float("inf") for m in methods]
+        cells = [f"{by[m]:.1f}" if m in by else "" for m in methods]
+        order = [-by[m] if m in by else float("inf") for m in methods]
         rows.append([where, *best_in_bold(cells, order)])
         lost += [
-            Loss(f"accuracy, {where}", m, f"{means[own]:.1f} %", f"{means[m]:.1f} %")
-            for m in methods[1:]
-            if m in means and means[m] > means[own] + 0.5
+            (f"accuracy, {where}", m, f"{by[own]:.1f} %", f"{by[m]:.1f} %")
+            for m in others
+            if m in by and by[m] > by[own] + 0.5
         ]
-    draws = max((len(v) for by in values.values() for v in by.values()), default=0)
+    draws = len({record["draw"] for record in records})
     text = (
         f"Accuracy on test samples in percent, mean of {several(draws, 'draw')} of the labels; "
         "every choice of settings, ours and theirs, from these labels alone. More data: [few "
@@ -276,14 +255,6 @@ PARTS = [
 ]
 
 
-def installed(package: str) -> str | None:
-    """Return the version of a package, None if it is missing."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
 def machine() -> dict[str, Any]:
     """Return the processor, the number of its cores, and the versions of all packages."""
     processor = platform.processor() or platform.machine()
@@ -291,17 +262,20 @@ def machine() -> dict[str, Any]:
     if cpuinfo.exists():
         lines = [x for x in cpuinfo.read_text().splitlines() if x.startswith("model name")]
         processor = lines[0].partition(":")[2].strip() if lines else processor
-    versions = {package: installed(package) for package in PACKAGES.split()}
+    found = {
+        each.metadata["Name"].lower().replace("_", "-"): each.version
+        for each in importlib.metadata.distributions()
+    }
     return {
         "processor": processor,
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "date": time.strftime("%d %B %Y"),
-        "versions": {name: version for name, version in versions.items() if version},
+        "versions": {name: found[name] for name in PACKAGES.split() if name in found},
     }
 
 
-def results_of(part: Part, folder: Path) -> Path | None:
+def file_of(part: Part, folder: Path) -> Path | None:
     """Return the file of the results of a part, None where there is none."""
     return next((folder / part.script).glob(f"{part.script}*.json*"), None)
 
@@ -321,10 +295,9 @@ def measure(part: Part, folder: Path, options: Options) -> None:
 
 
 def page(folder: Path) -> str:
-    """Return the page of all parts that have results."""
     sections, lost, machines = [], [], []
     for part in PARTS:
-        path = results_of(part, folder)
+        path = file_of(part, folder)
         if path is None:
             continue
         facts = json.loads((folder / f"{part.title}.json").read_text(encoding="utf-8"))

@@ -24,9 +24,9 @@ from contextlib import suppress
 import dask
 import dask.array as da
 import numpy as np
-from common import Options
 from distributed import Client, LocalCluster, wait
 from distributed.utils import get_mp_context
+from records import Options
 from run import command
 
 import ssnmf_fast.dask as sfd
@@ -64,9 +64,7 @@ class Trials:
     def __init__(self, client: Client, phase: str) -> None:
         self.client, self.phase = client, phase
         self.X, self.y = samples()
-        supervised = estimators(20)[3:]
-        unsupervised = [] if phase == "predict" else estimators(20)[:3]
-        self.models = [*unsupervised, *supervised]
+        self.models = estimators(20)[3 if phase == "predict" else 0 :]
         if phase in ("represent", "predict"):
             for model in self.models:
                 self.fit(model)
@@ -79,10 +77,8 @@ class Trials:
     def run(self, number: int) -> np.ndarray:
         self.X, _ = samples()
         model = self.models[number % len(self.models)]
-        if self.phase == "start":
-            return self.fit(model.set_params(max_iter=1))
-        if self.phase == "fit":
-            return self.fit(model.set_params(max_iter=30))
+        if self.phase in ("start", "fit"):
+            return self.fit(model.set_params(max_iter=1 if self.phase == "start" else 30))
         method = "transform" if self.phase == "represent" else "predict"
         return getattr(model, method)(self.X).compute()
 
@@ -101,7 +97,6 @@ def ready(cluster: LocalCluster, client: Client) -> dict[str, int]:
 
 
 def replace(cluster: LocalCluster, name: int | None) -> None:
-    """Let another worker take the place of one that was retired."""
     cluster.worker_spec.pop(name, None)
     nanny = cluster.workers.pop(name, None)
     if nanny is not None:
@@ -110,7 +105,6 @@ def replace(cluster: LocalCluster, name: int | None) -> None:
 
 
 def lose(client: Client, address: str, pid: int, seconds: float, retire: bool) -> None:
-    """Kill or retire a worker after some time."""
     time.sleep(seconds)
     if retire:
         client.retire_workers([address])
@@ -129,9 +123,9 @@ def trials(phase: str, first: int, last: int, seed: int, retire: bool, limit: fl
         task = Trials(client, phase)
         expected, times = {}, {}
         for number in range(first, min(last, first + len(task.models))):
-            begin = time.monotonic()
-            expected[number % len(task.models)] = task.run(number)
-            times[number % len(task.models)] = time.monotonic() - begin
+            begin, kind = time.monotonic(), number % len(task.models)
+            expected[kind] = task.run(number)
+            times[kind] = time.monotonic() - begin
         for number in range(first, last):
             pids, kind = ready(cluster, client), number % len(task.models)
             address = rng.choice(sorted(pids))
@@ -157,7 +151,6 @@ def trials(phase: str, first: int, last: int, seed: int, retire: bool, limit: fl
 
 
 def other() -> None:
-    """A cluster that works for ever."""
     with LocalCluster(n_workers=2, **CLUSTER) as cluster, Client(cluster) as client:
         X = client.persist(samples()[0])
         wait(X)
@@ -165,20 +158,8 @@ def other() -> None:
             sfd.factorize(X, n_components=RANK, max_iter=200, tol=0)
 
 
-def report(options: Options) -> int:
-    """Run all trials, each batch in its own process; return how many went wrong."""
-    others = [subprocess.Popen(command("cluster_kill", "--other")) for _ in range(options.others)]
-    wrong = 0
-    try:
-        for phase in options.phases:
-            wrong += _phase(options, phase)
-    finally:
-        for process in others:
-            process.terminate()
-    return wrong
-
-
-def _phase(options: Options, phase: str) -> int:
+def lost(options: Options, phase: str) -> int:
+    """Run the trials of a phase, each batch in its own process; return how many went wrong."""
     done = hung = differ = failed = 0
     slowest = 0.0
     while done < options.trials:
@@ -239,5 +220,11 @@ def main(options: Options) -> int:
         phase, first, last = options.batch
         trials(phase, int(first), int(last), options.seed, options.retire, options.limit)
     else:
-        return report(options)
+        order = command("cluster_kill", "--other")
+        others = [subprocess.Popen(order) for _ in range(options.others)]
+        try:
+            return sum(lost(options, phase) for phase in options.phases)
+        finally:
+            for process in others:
+                process.terminate()
     return 0

@@ -3,8 +3,6 @@
 For several counts of the median entry: accuracy of nearest neighbors on the representation of
 SupervisedBayesianNMF with few and with all labels, coherence (NPMI) of the topics of BayesianNMF
 and how many of them are neither idle nor copies.  The last line of a collection has its raw counts.
-
-    python benchmarks/run.py count_scale
 """
 
 from __future__ import annotations
@@ -13,7 +11,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from common import Array, Options, Question, Record, grouped, markdown
+from common import Array
+from records import Options, Question, Record, grouped, markdown
+from sklearn.neighbors import KNeighborsClassifier
 from text_sets import documents
 
 import ssnmf_fast as sf
@@ -24,8 +24,6 @@ TRAIN, TEST = 3000, 1500
 
 def accuracy(X: Any, y: Array, share: float, rank: int, seed: int) -> float:
     """Return the accuracy in percent on new texts, a share of the others labeled."""
-    from sklearn.neighbors import KNeighborsClassifier
-
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(y))
     n_train = min(TRAIN, int(0.7 * len(y)))
@@ -41,7 +39,6 @@ def accuracy(X: Any, y: Array, share: float, rank: int, seed: int) -> float:
 
 
 def topics(X: Any, rank: int, seed: int) -> tuple[float, int]:
-    """Return coherence and number of distinct topics without labels."""
     model = sf.BayesianNMF(
         n_components=rank, count_scale=1, tol=0, random_state=seed, n_threads=1
     ).fit(X)

@@ -1,7 +1,5 @@
 """What does an iteration of other models cost, in units of one of Kullback-Leibler NMF ("mm")?
 
-    python benchmarks/run.py family_speed
-
 Text-like data of the size of 20 Newsgroups (11314 x 10000, about 80 nonzeros a row), float64;
 target: at most 1.6 times for variational Bayes, 1.3 times for NMF-alpha with ten machines (2p = 20)
 for which half of all labeled samples are support vectors.  All are timed in turn, again and again,
@@ -14,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Fits, Options, Question, Record, iteration_seconds, markdown, zipf_text
+from common import Fits, iteration_seconds, zipf_text
+from records import Options, Question, Record, markdown
 
 import ssnmf_fast as sf
 
@@ -27,7 +25,6 @@ CLASSES = 20
 
 
 def fits(X: Any, rank: int, threads: int) -> dict[str, Callable[[int], Any]]:
-    """Return functions of the number of iterations, the first that of plain NMF."""
     common = {"n_components": rank, "tol": 0, "random_state": 0, "n_threads": threads}
     common["init"] = "random"  # the same for all, and soon done
     nmf = sf.NMF(loss="kullback-leibler", solver="mm", **common)
@@ -84,8 +81,4 @@ def report(records: list[Record], options: Options) -> str:
     return f"float64\n\n{markdown(['threads', 'rank', *records[0]['times']], rows)}"
 
 
-def cases(options: Options) -> Any:
-    return product(options.threads, options.ranks)
-
-
-QUESTION = Question("threads rank", cases, measure, report, threads=None)
+QUESTION = Question("threads rank", "threads ranks", measure, report, threads=None)

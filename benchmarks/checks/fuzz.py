@@ -22,7 +22,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from common import Options
+from records import Options
 from run import command
 
 BATCH = 250
@@ -30,7 +30,6 @@ PATIENCE = 300.0  # seconds for a batch that takes a few
 
 
 def judge(seed: int, case: int) -> tuple[str, str]:
-    """Return the outcome of a case, and what there is to say."""
     import random_calls
 
     call = random_calls.make(seed, case)
@@ -83,7 +82,6 @@ def child(seed: int, first: int, last: int) -> None:
 
 
 def batch(seed: int, first: int, last: int) -> subprocess.Popen[str]:
-    """Start a process for some cases."""
     order = command("fuzz", "--seed", seed, "--child", first, last)
     # Small problems gain nothing by threads of BLAS, which would fight with those of other batches.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
@@ -93,7 +91,6 @@ def batch(seed: int, first: int, last: int) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str], seed: int, left: float) -> Counter[str]:
-    """Count the outcomes of a batch, and print its failures."""
     counts: Counter[str] = Counter()
     case = ""
     try:

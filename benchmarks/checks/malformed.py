@@ -15,7 +15,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from common import Options, say
+from records import Options, say
 
 PROGRAM = Path(__file__).resolve().parents[2] / "tests" / "data" / "broken_matrices.py"
 PER_CHILD = 500

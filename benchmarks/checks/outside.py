@@ -14,14 +14,12 @@ Array = npt.NDArray[Any]
 
 
 def finite(results: dict[str, Any]) -> list[str]:
-    """Complain of entries that are not finite."""
     return [
         f"{name} is not finite" for name, value in results.items() if not np.isfinite(value).all()
     ]
 
 
 def factors(results: dict[str, Any], names: tuple[str, ...]) -> list[str]:
-    """Complain of factors that are not finite or negative."""
     given = {name: results[name] for name in names if name in results}
     found = finite(given)
     return found + [f"{name} is negative" for name, F in given.items() if (F < 0).any()]
@@ -37,10 +35,7 @@ def slack_of(value: float, rounding: float, dtype: Any, first: float = 0.0) -> f
 def trace(
     values: list[float], expected: float, rounding: float, dtype: Any, may_rise: bool = False
 ) -> list[str]:
-    """Complain of objectives that rise, or whose last is not the expected one (if that is finite).
-
-    `rounding` is the size of what they are sums of.
-    """
+    """Complain of objectives that rise, or whose last is not the expected one."""
     if not np.isfinite(values).all() or min(values) < 0:
         return [f"objective {values}"]
     found = []
@@ -117,11 +112,7 @@ def row_values(
 
 
 def optimality(X: Array, W: Array, S: Array, A: Array, loss: str, slack: float) -> list[str]:
-    """Complain of rows of S that are not optimal for the dictionary A.
-
-    Frobenius losses are compared with those that SciPy finds; of the KL loss the optimality
-    conditions are checked.
-    """
+    """Complain of rows of S that are not optimal for the dictionary A."""
     X, S, A = X.astype(np.float64), S.astype(np.float64), A.astype(np.float64)
     W = np.where(np.isnan(X), 0, W)
     X = np.nan_to_num(X)

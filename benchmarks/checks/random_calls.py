@@ -185,7 +185,7 @@ def complete(rng: Any) -> Call:
         "random_state": int(rng.integers(100)),
     }
     if rng.random() < 0.6:
-        arguments["rank"] = int(rng.integers(1, min(6, *shape) + 1))
+        arguments["n_components"] = int(rng.integers(1, min(6, *shape) + 1))
     if method in ("auto", "sirls", "irls") and rng.random() < 0.4:
         arguments |= {"biases": True, "gamma_min": 1e-3}
 
@@ -244,9 +244,6 @@ def make(seed: int, case: int, illegal: bool | None = None) -> Call:
     if illegal:
         spoil(call, rng)
     return call
-
-
-# ---------------------------------------------------------------- what must be refused
 
 
 def spoil(call: Call, rng: Any) -> None:

@@ -97,7 +97,6 @@ def matrix(
 
 
 def layout(rng: Any, X: Array) -> Array:
-    """Return the same array in some layout of memory."""
     way = rng.integers(5)
     if way == 0:
         return np.asfortranarray(X)
@@ -109,10 +108,7 @@ def layout(rng: Any, X: Array) -> Array:
 
 
 def weights(rng: Any, X: Array, sparse: Callable[[Array], Any] = sp.csr_array) -> tuple[Any, Array]:
-    """Return weights in a random form, and as a dense array; none where X says what is missing.
-
-    Tensors have a `sparse` form of their own, and vectors in place of an outer product.
-    """
+    """Return weights in a random form, and as a dense array; none where X says what is missing."""
     shape = X.shape
     if np.isnan(X).any():
         return None, np.ones(shape)
@@ -134,7 +130,6 @@ def weights(rng: Any, X: Array, sparse: Callable[[Array], Any] = sp.csr_array) -
 
 
 def dense_data(rng: Any, shape: tuple[int, ...], dtype: Any, scales: tuple[float, ...]) -> Array:
-    """Return random data of some kind, density and scale."""
     density = rng.choice([0.1, 0.4, 1.0])
     dense = [rng.random, lambda s: rng.poisson(2, s), lambda s: rng.gamma(0.3, 1, s)][
         rng.integers(3)
@@ -167,7 +162,6 @@ def scales_of(*losses: Any, ordinary: bool = False) -> tuple[float, ...]:
 
 
 def of_positive(loss: Any) -> bool:
-    """Whether a loss takes positive entries alone."""
     return loss == "itakura-saito" or (not isinstance(loss, str) and loss == 0)
 
 

@@ -79,6 +79,30 @@ def _rank(rng: Any) -> int:
     return int(rng.integers(1, 6))
 
 
+def _free(rng: Any) -> int:
+    return int(rng.integers(0, 3))
+
+
+def _loss(rng: Any) -> str:
+    return str(rng.choice(LOSSES))
+
+
+def _membership(rng: Any) -> str:
+    return str(rng.choice(["single", "mixed"]))
+
+
+def _maker(
+    name: str, classes: bool = True, missing: bool = True, **draws: Callable[[Any], Any]
+) -> Callable[[Any], Call]:
+    """Return what makes fits with options that are drawn, in this order."""
+
+    def make(rng: Any) -> Call:
+        options = {option: draw(rng) for option, draw in draws.items()}
+        return _fit(name, rng, options, classes, missing)
+
+    return make
+
+
 def nmf(rng: Any) -> Call:
     """Return a fit of a problem, in half of which something is known, or a part costs something."""
     found = problem(
@@ -146,34 +170,6 @@ def classifier(rng: Any) -> Call:
     return _fit("SSNMFClassifier", rng, options, classes=True)
 
 
-def topic_supervised(rng: Any) -> Call:
-    options = {"n_free_topics": int(rng.integers(0, 3)), "loss": str(rng.choice(LOSSES))}
-    return _fit("TopicSupervisedNMF", rng, options, classes=True)
-
-
-def seeded(rng: Any) -> Call:
-    options = {"n_free_topics": int(rng.integers(0, 3)), "loss": str(rng.choice(LOSSES))}
-    options["membership"] = str(rng.choice(["single", "mixed"]))
-    return _fit("SeededTopics", rng, options, classes=True, missing=False)
-
-
-def constrained(rng: Any) -> Call:
-    options = {"n_components": _rank(rng), "loss": str(rng.choice(LOSSES))}
-    return _fit("ConstrainedNMF", rng, options, classes=True)
-
-
-def margin(rng: Any) -> Call:
-    return _fit("MarginNMF", rng, {"n_components": _rank(rng)}, classes=True, missing=False)
-
-
-def bayesian(rng: Any) -> Call:
-    return _fit("BayesianNMF", rng, {"n_components": _rank(rng)}, False, False)
-
-
-def supervised_bayesian(rng: Any) -> Call:
-    return _fit("SupervisedBayesianNMF", rng, {"n_components": _rank(rng)}, True, False)
-
-
 def regressor(rng: Any) -> Call:
     found = problem(rng, labels=False, among=("A_support", "fixed_components"))
     given = {name: value for name, value in found.arguments.items() if name != "X_weights"}
@@ -202,12 +198,12 @@ MODELS = [
     batches,
     batches,
     classifier,
-    topic_supervised,
-    seeded,
-    constrained,
-    margin,
-    bayesian,
-    supervised_bayesian,
+    _maker("TopicSupervisedNMF", n_free_topics=_free, loss=_loss),
+    _maker("SeededTopics", missing=False, n_free_topics=_free, loss=_loss, membership=_membership),
+    _maker("ConstrainedNMF", n_components=_rank, loss=_loss),
+    _maker("MarginNMF", missing=False, n_components=_rank),
+    _maker("BayesianNMF", classes=False, missing=False, n_components=_rank),
+    _maker("SupervisedBayesianNMF", missing=False, n_components=_rank),
     regressor,
 ]
 
@@ -346,7 +342,6 @@ def label_forms(rng: Any) -> Call:
 
 
 def spoiled_labels(y: Any, rng: Any) -> Any:
-    """Return labels that must be refused."""
     n = len(y)
     mixed = [(["ant", 7])[k % 2] for k in range(n)]
     fractions = np.linspace(0.25, 7.6, n)

@@ -53,16 +53,15 @@ class Problem:
     def complaints(self, results: Results, may_rise: bool = False) -> list[str]:
         """Complain of factors that are not what they are known to be, and of the objective."""
         given, found = self.arguments, outside.factors(results, ("S", "A", "B", "C"))
-        for name in ("S", "A"):
-            F, support = results.get(name), given.get(f"{name}_support")
-            fixed = given.get(f"{name}_fixed")
+        for name, known in {"S": "covariates", "A": "fixed_components"}.items():
+            F, support, fixed = results.get(name), given.get(f"{name}_support"), given.get(known)
             if F is None:
                 continue
             moves = np.ones(F.shape, bool)
             if fixed is not None:
                 moves[(..., slice(-fixed.shape[1], None)) if name == "S" else slice(len(fixed))] = 0
                 if not np.array_equal(F[~moves].reshape(fixed.shape), fixed.astype(F.dtype)):
-                    found.append(f"{name} is not {name}_fixed")
+                    found.append(f"{name} is not {known}")
             if support is not None and F[moves & ~support].any():
                 found.append(f"{name} is positive outside of its support")
         found += [f"not verified: {sentence}" for sentence in results.get("differences", [])]
@@ -79,10 +78,7 @@ def problem(
     labels: bool = True,
     among: tuple[str, ...] = KNOWN,
 ) -> Problem:
-    """Return a random problem, in half of which something is known or costs something.
-
-    What is known of factors may be `among` these arguments.
-    """
+    """Return a random problem, in half of which something is known or costs something."""
     dtype, loss, of_labels = floats(rng), any_loss(rng), any_loss(rng)
     known = rng.random() < 0.6
     ordinary = ordinary or known or cluster or of_labels == "elastic"
@@ -115,7 +111,6 @@ def problem(
 
 
 def _know(rng: Any, found: Problem, among: tuple[str, ...]) -> None:
-    """Draw supports and components that are given."""
     (n, m), rank, dtype = found.dense.shape, found.rank, found.dtype
     shapes = {"S_support": (n, rank), "A_support": (rank, m)}
     for name, shape in shapes.items():
@@ -145,7 +140,6 @@ def _penalize(rng: Any, found: Problem, rows: dict[str, int], cluster: bool) -> 
     """Draw penalties: of all factors, one that bounds it, or none has a scale that is free."""
 
     def possible(listed: list[Any], name: str) -> list[Any]:
-        """Leave out those between rows that are apart."""
         return [each for each in listed if each.by_rows or not (cluster and name == "S")]
 
     given = found.arguments
@@ -161,7 +155,6 @@ def _penalize(rng: Any, found: Problem, rows: dict[str, int], cluster: bool) -> 
 
 
 def results_of(fit: Any) -> Results:
-    """Return what a problem's objective is computed of, and the objectives."""
     found = {name: getattr(fit, name) for name in "SABC" if getattr(fit, name) is not None}
     found |= {"weight": fit.supervision_weight, "feature_weight": fit.feature_weight}
     found["objective"] = [value for _, value in fit.objective]
@@ -169,7 +162,6 @@ def results_of(fit: Any) -> Results:
 
 
 def settings(rng: Any) -> dict[str, Any]:
-    """Return how a problem is solved."""
     return {
         "max_iter": int(rng.integers(0, 25)),
         "tol": float(rng.choice([0, 1e-4])),
@@ -185,11 +177,9 @@ def may_rise(given: dict[str, Any]) -> bool:
 
 
 def inputs_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return those arguments of `factorize` that `verify` is told."""
     names = ("y", "X_weights", "y_weights", "feature_labels", "penalties", *KNOWN)
     return {name: given[name] for name in names if given.get(name) is not None}
 
 
 def differences(result: Any, X: Any, n_threads: int, **inputs: Any) -> list[str]:
-    """Return what `verify` says against a result."""
     return list(sf.verify(result, X, n_threads=n_threads, **inputs).differences)

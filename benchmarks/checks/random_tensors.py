@@ -159,7 +159,6 @@ def factorize_tensor(rng: Any) -> Call:
 
 
 def spoiled_tensor(X: Any, rng: Any) -> Any:
-    """Return a tensor that must be refused."""
     if isinstance(X, np.ndarray):
         bad = np.array(X, dtype=np.float64)
         bad[tuple(rng.integers(n) for n in bad.shape)] = rng.choice([-1.0, np.inf, -1e-300])
@@ -189,20 +188,14 @@ TENSORS = [factorize_tensor, factorize_tensor]
 
 @functools.cache
 def _client() -> Any:
-    """Return a client of workers that are threads of this process."""
     import dask
     from distributed import Client, LocalCluster
 
     # The heap of a process that does other things besides is none of the cluster's business.
     dask.config.set({"distributed.worker.memory.terminate": False})
-    cluster = LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=False,
-        dashboard_address=None,
-        memory_limit=0,
-        silence_logs=50,
-    )
+    given: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+    given |= {"dashboard_address": None, "memory_limit": 0, "silence_logs": 50}
+    cluster = LocalCluster(**given)
     client = Client(cluster, set_as_default=False)
     atexit.register(cluster.close)
     atexit.register(client.close)
@@ -291,7 +284,6 @@ def nmf_of_blocks(rng: Any) -> Call:
 
 
 def spoiled_blocks(blocks: Any, rng: Any) -> Any:
-    """Return blocks that must be refused."""
     import dask
 
     n = len(blocks) if isinstance(blocks, list) else blocks.numblocks[0]

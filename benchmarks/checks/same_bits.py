@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import random_calls
 import scipy.sparse as sp
-from common import Options
+from records import Options
 
 THREADS = (1, 2, 3, 8)
 SHIFTS = (0, 1, 3, 5)  # elements
@@ -52,7 +52,6 @@ def _moved(array: npt.NDArray[Any], shift: int) -> npt.NDArray[Any]:
 
 
 def differences(seed: int, case: int) -> list[str]:
-    """Return what differs between the calls of one case."""
     call = random_calls.make(seed, case, illegal=False)
     found = []
     first: dict[str, Any] | None = None

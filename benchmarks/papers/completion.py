@@ -23,7 +23,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import Array, Options, Question, Record, grouped, markdown
+from common import Array, panels
+from records import Options, Question, Record, grouped, markdown
 
 import ssnmf_fast as sf
 from ssnmf_fast.completion import StructuredNNM, StructuredSIRLS
@@ -94,7 +95,6 @@ def experiment_of(figure: str, options: Options) -> Experiment:
 
 
 def cases(options: Options) -> Iterator[tuple[Any, ...]]:
-    """Yield matrix by matrix, so that all cells soon have one."""
     for figure in options.figure:
         step = options.step or EXPERIMENTS[figure].step
         # 0.05, 0.10 ... 0.95, or the middles of coarser intervals.
@@ -104,11 +104,9 @@ def cases(options: Options) -> Iterator[tuple[Any, ...]]:
 
 
 def true_matrix(size: int, rank: int, number: int) -> Array:
-    """Return matrix `number` of an experiment."""
     rng = np.random.default_rng([number, size, rank])
 
     def factor(density: float) -> Array:
-        """Draw uniform values at positions drawn with replacement."""
         flat = np.zeros(size * rank)
         positions = rng.integers(size * rank, size=round(density * size * rank))
         flat[positions] = rng.random(len(positions))
@@ -178,7 +176,6 @@ class Results:
         return np.asarray(middle(self.of(method) / np.maximum(self.of(rival), 1e-300), axis=0))
 
     def region(self, name: str) -> Array:
-        """Mask of the cells, nonzero rates x zero rates."""
         inside = REGIONS[name](np.array(self.zero)[None, :], np.array(self.nonzero)[:, None])
         return np.broadcast_to(inside, (len(self.nonzero), len(self.zero)))
 
@@ -190,7 +187,6 @@ def share(wins: Array, known: Array) -> str:
 
 
 def shares(results: Results, rival: str) -> str:
-    """Return in which share of the cells Structured sIRLS, and auto, win."""
     header = ["cells", f"structured-sirls / {rival}: mean ratio < 1", "median ratio < 1"]
     header += ["structured-sirls / c=0: median < 1", "auto: median error below both"]
     pairs = [(rival, np.mean), (rival, np.median), (WITHOUT, np.median)]
@@ -214,7 +210,6 @@ def shares(results: Results, rival: str) -> str:
 
 
 def medians(results: Results, kind: str = "error") -> str:
-    """Return the median errors (and seconds of a fit) of every method by region."""
     rows = []
     for method in results.methods:
         row = [method]
@@ -227,7 +222,6 @@ def medians(results: Results, kind: str = "error") -> str:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return the tables of all figures."""
     parts = []
     for name, own in grouped(records, "figure").items():
         results, experiment = Results(own), experiment_of(name, options)
@@ -246,16 +240,12 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def draw(records: list[Record], stem: Path) -> None:
-    """Draw the error maps, and the ratio of Structured sIRLS to its rival, as the thesis does."""
-    from matplotlib.figure import Figure
-
     for name, own in grouped(records, "figure").items():
         results, experiment = Results(own), EXPERIMENTS[name]
         rivals = ((STRUCTURED, experiment.rival), (AUTO, STRUCTURED))
         pairs = [pair for pair in rivals if set(pair) <= set(results.methods)]
         columns = max(len(results.methods), 2 * len(pairs))
-        figure = Figure(figsize=(3.6 * columns, 6.8), layout="constrained")
-        axes = figure.subplots(2, columns, squeeze=False)
+        figure, axes = panels(3.6 * columns, 6.8, 2, columns)
         errors = {m: np.mean(results.of(m), axis=0) for m in results.methods}
         known = np.concatenate([grid[np.isfinite(grid)] for grid in errors.values()])
         high = max(float(known.max(initial=1e-12)), 1e-12)
@@ -278,10 +268,7 @@ def draw(records: list[Record], stem: Path) -> None:
 def draw_map(
     axes: Any, results: Results, grid: Array, kind: str, title: str, limits: tuple[float, float]
 ) -> None:
-    """Draw a map with logarithmic colors, or with white below 1 and black from 1 on ("binned").
-
-    Problems above the gray diagonal are structured: zeros are missing more often than nonzeros.
-    """
+    """Draw a map with logarithmic colors, or with white below 1 and black from 1 on ("binned")."""
     from matplotlib import colormaps
     from matplotlib.colors import LogNorm, Normalize
 
@@ -305,7 +292,6 @@ def draw_map(
 
 
 def draw_border(place: Any, experiment: Experiment, results: Results) -> None:
-    """Draw the red line below which problems are hard, if it is within."""
     n, r = experiment.size, experiment.rank
     some = range(min(3, len(results.numbers)))
     nonzeros = np.mean([np.mean(true_matrix(n, r, number) != 0) for number in some])

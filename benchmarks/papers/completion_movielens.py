@@ -5,22 +5,24 @@ to 1..5.  Everything is chosen on the training part: our rank and shrinkage by
 `gamma_min="validate"`, the shrinkage of SoftImpute and the rank of IterativeSVD on a tenth of it.
 "biases" are means of users and items drawn to zero with a ridge of 5.  Seconds include the choice.
 
-    python benchmarks/run.py completion_movielens --out results
-
 reads movielens100k.npz from $SSNMF_FAST_DATA.  For IterativeSVD: python -m pip install --no-deps
 fancyimpute==0.7.0; without it SoftImpute is the same algorithm in NumPy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
+from itertools import product
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import Array, Options, Question, Record, data_file, grouped, mean_of, say, tabulate
+from common import Array, data_file
 from imputers import Impute, iterative_svd, soft_impute, source
+from records import Options, Question, Record, grouped, mean_of, say, tabulate
+from sklearn import impute
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 
 import ssnmf_fast as sf
 
@@ -48,13 +50,11 @@ class Ratings(NamedTuple):
         return Ratings(self.users[chosen], self.items[chosen], self.values[chosen], self.shape)
 
     def dense(self) -> Array:
-        """Return an array, NaN where there is no rating."""
         X = np.full(self.shape, np.nan)
         X[self.users, self.items] = self.values
         return X
 
     def divided(self, share: float, rng: np.random.Generator) -> tuple[Ratings, Ratings]:
-        """Return a random share of the ratings, and the others."""
         order = rng.permutation(len(self.values))
         count = round(share * len(order))
         return self.part(order[:count]), self.part(order[count:])
@@ -63,6 +63,7 @@ class Ratings(NamedTuple):
 Predict = Callable[[Ratings], Array]  # the places of ratings -> predictions
 
 
+@cache
 def movielens() -> Ratings:
     data = np.load(data_file("movielens100k.npz"))
     users, items = data["user"].astype(np.int64), data["item"].astype(np.int64)
@@ -70,8 +71,8 @@ def movielens() -> Ratings:
     return Ratings(users, items, data["rating"].astype(np.float64), shape)
 
 
+@cache
 def made_up() -> Ratings:
-    """Return 4000 ratings by 120 users of 150 items."""
     rng = np.random.default_rng(0)
     n, m, count = 120, 150, 4000
     taste = rng.standard_normal((n, 3)) @ rng.standard_normal((3, m)) / 3
@@ -85,26 +86,17 @@ def rmse(predicted: Array, truth: Ratings) -> float:
     return float(np.sqrt(np.mean((predicted - truth.values) ** 2)))
 
 
-# --- the models: training ratings, seed, threads -> predictions of places ---
-
-
 def ours(train: Ratings, seed: int, threads: int, biases: bool) -> tuple[Predict, str]:
     """Our completion; without biases the data are centered by their mean."""
     mean = 0.0 if biases else float(train.values.mean())
-    fit = sf.complete(
-        (train.users, train.items, train.values - mean),
-        shape=train.shape,
-        gamma_min="validate",
-        biases=biases,
-        random_state=seed,
-        n_threads=threads,
-    )
+    given: dict[str, Any] = {"shape": train.shape, "gamma_min": "validate", "biases": biases}
+    given |= {"random_state": seed, "n_threads": threads}
+    fit = sf.complete((train.users, train.items, train.values - mean), **given)
     chosen = f"rank {fit.n_components}, gamma {fit.gamma:.2g}"
     return (lambda test: mean + fit.predict(test.users, test.items)), chosen
 
 
 def bias_only(train: Ratings, seed: int = 0, threads: int = 1) -> tuple[Predict, str]:
-    """The mean and the biases, by turns."""
     n, m = train.shape
     mean = float(train.values.mean())
     rows, columns = np.zeros(n), np.zeros(m)
@@ -129,7 +121,6 @@ def center_of(train: Ratings, center: str) -> Predict:
 
 
 def imputed(train: Ratings, impute: Impute, center: str) -> Predict:
-    """Impute what a center leaves."""
     base = center_of(train, center)
     whole = impute(train._replace(values=train.values - base(train)).dense())
     return lambda test: base(test) + whole[test.users, test.items]
@@ -159,9 +150,6 @@ def tuned(
 
 def scikit_learn(name: str, **settings: Any) -> Impute:
     """Return an imputer of scikit-learn; columns without any rating become 0."""
-    from sklearn import impute
-    from sklearn.experimental import enable_iterative_imputer as _  # noqa: F401
-
     model = getattr(impute, name)(keep_empty_features=True, **settings)
     return lambda X: np.asarray(model.fit_transform(X))
 
@@ -170,7 +158,6 @@ Model = Callable[[Ratings, int, int], tuple[Predict, str]]
 
 
 def models(everything: bool) -> dict[str, Model]:
-    """Return all models by name."""
     soft = partial(tuned, make=partial(soft_impute, max_rank=MAX_RANK), choices=SHRINKAGES)
     title = f"SoftImpute ({source()})"
     found: dict[str, Model] = {
@@ -195,19 +182,10 @@ def models(everything: bool) -> dict[str, Model]:
     return found
 
 
-@cache
-def ratings_of(quick: bool) -> Ratings:
-    return made_up() if quick else movielens()
-
-
-def cases(options: Options) -> Iterator[tuple[int, str]]:
-    for split in range(options.splits):
-        for name in models(options.all):
-            yield split, name
-
-
 def measure(options: Options, split: int, model: str) -> Record:
-    train, test = ratings_of(options.quick).divided(0.8, np.random.default_rng(split))
+    train, test = (made_up() if options.quick else movielens()).divided(
+        0.8, np.random.default_rng(split)
+    )
     begin = perf_counter()
     predict, chosen = models(True)[model](train, split, options.threads)
     predicted = predict(test)
@@ -218,7 +196,6 @@ def measure(options: Options, split: int, model: str) -> Record:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return means (standard deviations) over the splits."""
     rows = [{"model": model, "own": own} for model, own in grouped(records, "model").items()]
     table = tabulate(
         rows,
@@ -231,4 +208,6 @@ def report(records: list[Record], options: Options) -> str:
     return f"mean (sd) of {options.splits} splits, {options.threads} threads\n\n{table}"
 
 
-QUESTION = Question("split model", cases, measure, report)
+QUESTION = Question(
+    "split model", lambda o: product(range(o.splits), models(o.all)), measure, report
+)

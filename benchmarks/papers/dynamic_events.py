@@ -24,8 +24,10 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import Options, Question, Record, grouped, pivot, read_lines, say, seconds, tabulate
+from common import read_lines, seconds
 from over_time import as_dynamic, save, sklearn_lda
+from records import Options, Question, Record, grouped, pivot, say, tabulate
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 import ssnmf_fast as sf
 
@@ -134,12 +136,7 @@ class Found(NamedTuple):
 
 
 def fits(data: Dated, seed: int, options: Options, names: list[str]) -> dict[str, Found]:
-    """Return what every method finds; counts and TF-IDF have the same terms, whose names it adds.
-
-    The prevalence of LDA is the mean of the documents of a slice.
-    """
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
-
+    """Return what every method finds; adds the names of the terms."""
     vectorizer = CountVectorizer(
         max_features=data.n_terms, stop_words="english", max_df=0.95, token_pattern=r"[a-z]{3,}"
     )
@@ -149,16 +146,10 @@ def fits(data: Dated, seed: int, options: Options, names: list[str]) -> dict[str
     models: dict[str, Any] = {}
     per_slice = A_MONTH if data.freq == "month" else None
     for (method, short), (letter, loss) in product(METHODS.items(), LOSSES.items()):
-        model = sf.DynamicTopics(
-            options.rank,
-            freq=data.freq,
-            method=method,
-            loss=loss,
-            documents_per_slice=None if method == "nmf" else per_slice,
-            max_iter=500,
-            tol=1e-5,
-            random_state=seed,
-        )
+        given: dict[str, Any] = {"freq": data.freq, "method": method, "loss": loss}
+        given |= {"documents_per_slice": None if method == "nmf" else per_slice, "max_iter": 500}
+        given |= {"tol": 1e-5, "random_state": seed}
+        model = sf.DynamicTopics(options.rank, **given)
         X = counts if letter == "K" else tfidf
         took = seconds(lambda model=model, X=X: model.fit(X, data.times))
         models[f"{short} {letter}"] = model
@@ -230,7 +221,6 @@ def measure(options: Options, data: str, seed: int) -> Record:
 
 
 def draw(name: str, methods: dict[str, Found], names: Any, folder: Any) -> None:
-    """Save a heat map for each method."""
     from matplotlib import pyplot
 
     from ssnmf_fast import plotting
@@ -260,8 +250,4 @@ def report(records: list[Record], options: Options) -> str:
     return "\n\n".join(parts)
 
 
-def cases(options: Options) -> Any:
-    return product(options.only, options.seeds)
-
-
-QUESTION = Question("data seed", cases, measure, report)
+QUESTION = Question("data seed", "only seeds", measure, report)

@@ -17,25 +17,12 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import (
-    Array,
-    D,
-    Options,
-    Question,
-    Record,
-    data_file,
-    grouped,
-    mean_of,
-    read_posts,
-    say,
-    strip,
-    tabulate,
-)
+from common import Array, D, data_file, read_posts, strip, timed
 from over_time import GENSIM, as_dynamic, gensim_lda, save, sklearn_lda
+from records import Options, Question, Record, grouped, mean_of, say, tabulate
 from scipy.optimize import linear_sum_assignment
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
@@ -76,6 +63,7 @@ GENSIM_LDA = "LDA of gensim, counts (the thesis')"
 Fit = Callable[[Any, Any, int], sf.DynamicTopics]
 
 
+@cache
 def posts() -> dict[str, list[str]]:
     """Return the posts of the groups without headers, footers and quotes, where any is left."""
     found: dict[str, list[str]] = {group: [] for group in GROUPS}
@@ -85,6 +73,7 @@ def posts() -> dict[str, list[str]]:
     return found
 
 
+@cache
 def made_up_posts() -> dict[str, list[str]]:
     """Return posts whose words are mostly those of their group, for quick runs."""
     rng = np.random.default_rng(0)
@@ -102,14 +91,10 @@ def made_up_posts() -> dict[str, list[str]]:
 
 
 @cache
-def texts_of(quick: bool) -> dict[str, list[str]]:
-    return made_up_posts() if quick else posts()
-
-
-@cache
 def draw_texts(quick: bool, seed: int) -> tuple[Any, Any, Array]:
     """Return TF-IDF and counts of the posts of all slices, none of them twice, and the terms."""
-    found, rng = texts_of(quick), np.random.default_rng(seed)
+    found = made_up_posts() if quick else posts()
+    rng = np.random.default_rng(seed)
     rest = {group: iter(rng.permutation(len(found[group]))) for group in GROUPS}
     texts = [found[GROUPS[k]][next(rest[GROUPS[k]])] for k in GROUP_OF_SLICE[SLICES]]
     words = None  # else those of NLTK, which the thesis takes
@@ -129,8 +114,6 @@ def right(prevalence: Array) -> float:
 
 
 def dynamic(of_counts: bool = False, **parameters: Any) -> Fit:
-    """Return what fits our model to TF-IDF, or to counts."""
-
     def fit(tfidf: Any, counts: Any, seed: int) -> sf.DynamicTopics:
         X = counts.astype(np.float64) if of_counts else tfidf
         return sf.DynamicTopics(RANK, random_state=seed, **parameters).fit(X, TIMES)
@@ -139,8 +122,6 @@ def dynamic(of_counts: bool = False, **parameters: Any) -> Fit:
 
 
 def lda(package: Callable[..., tuple[Array, Array]], **parameters: Any) -> Fit:
-    """Return what fits LDA to counts."""
-
     def fit(tfidf: Any, counts: Any, seed: int) -> sf.DynamicTopics:
         del tfidf
         components, shares = package(counts, RANK, seed, **parameters)
@@ -177,7 +158,6 @@ PANELS = {
 
 
 def draw(models: dict[str, sf.DynamicTopics], names: Any, path: Path) -> None:
-    """Save heat maps below each other, with lines between the groups, which stand on top."""
     from matplotlib import pyplot
     from matplotlib.dates import date2num
 
@@ -228,9 +208,7 @@ def cases(options: Options) -> Iterator[tuple[str, int]]:
 
 def measure(options: Options, method: str, trial: int) -> Record:
     X, counts, _ = draw_texts(options.quick, trial)
-    begin = perf_counter()
-    model = METHODS[method](X, counts, trial)
-    took = perf_counter() - begin
+    model, took = timed(METHODS[method], X, counts, trial)
     return {"right": right(model.prevalence_), "seconds": took}
 
 

@@ -27,21 +27,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import (
-    NEWSGROUPS,
-    Options,
-    Question,
-    Record,
-    data_file,
-    grouped,
-    markdown,
-    mean_of,
-    pivot,
-    read_lines,
-    stop_words,
-    strip,
-)
+from common import NEWSGROUPS, data_file, read_lines, stop_words, strip
 from nmf_alpha_methods import ALPHA, METHODS, RAW, WEIGHTS, Case, Data, judge, possible
+from records import Options, Question, Record, grouped, markdown, mean_of, pivot
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 N_TERMS = 6000
 AVIATION_TEST = 7077
@@ -64,7 +53,6 @@ QUICK = {"splits": 1, "ranks": [3], "rates": [0.5], "updates": 10}
 
 
 def mnist() -> Data:
-    """Return fours against nines (11791 + 1991 images, csr of 784 pixels)."""
     parts = []
     for name in ("mnist_train.npz", "mnist_t10k.npz"):
         with np.load(data_file(name)) as file:
@@ -76,12 +64,7 @@ def mnist() -> Data:
 
 
 def news() -> Data:
-    """Return the twenty groups (11314 + 7532 posts, TF-IDF of 6000 terms).
-
-    The terms and their frequencies are those of the 11314 posts, which NMF may see without labels.
-    """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
+    """Return the twenty groups (11314 + 7532 posts, TF-IDF of 6000 terms)."""
     records = read_lines(NEWSGROUPS)
     names = sorted({record["label"] for record in records})
     vectorizer = TfidfVectorizer(
@@ -149,7 +132,6 @@ def measure(
 
 
 def scores(records: list[Record]) -> str:
-    """Return mean (standard deviation) over the splits for every method, rate and rank."""
     return pivot(records, "labeled method", "rank", lambda own: mean_of(own, "test", 100))
 
 

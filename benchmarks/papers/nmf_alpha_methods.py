@@ -15,6 +15,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from common import Array
+from sklearn.decomposition import PCA as Centered
+from sklearn.decomposition import TruncatedSVD
+from sklearn.metrics import f1_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
 from ssnmf_fast._labels import ClassLabels, Indicators
@@ -96,14 +101,12 @@ class Case:
 
     @cached_property
     def parts(self) -> Features:
-        """Return labeled, validation and test rows."""
         X = self.data.X
         rows = X[self.labeled], X[self.split[1]], self.data.X_test
         return tuple(part.astype(np.float32) for part in rows)
 
     @cached_property
     def alpha(self) -> sp.csr_array:
-        """Return the dual coefficients of the paper's machines."""
         return self._scaled(self._duals(self.y, MACHINE_PENALTY))
 
     @cached_property
@@ -125,12 +128,10 @@ class Case:
         return dual_coefficients(self.X, targets, penalty / squares)
 
     def _scaled(self, alpha: sp.csr_array) -> sp.csr_array:
-        """Scale so that alpha^T X sums to as much as X."""
         return sp.csr_array(alpha * (self.X.sum() / (alpha.T @ self.X).sum()))
 
 
 def mapped(case: Case, model: Any) -> Features:
-    """Return the features of labeled, validation and test rows."""
     return tuple(np.asarray(model.transform(part)) for part in case.parts)
 
 
@@ -162,7 +163,6 @@ def margin(case: Case, rank: int, method: str = ALPHA) -> Iterator[Candidate]:
 
 @lru_cache(maxsize=2 * len(WEIGHTS[ALPHA]))
 def plain_model(data: Data, split: int, rank: int, updates: int, start: int) -> sf.NMF:
-    """Fit NMF, once for all rates of labels."""
     case = Case(data, split, 1.0, updates)
     arguments = common_arguments(case, rank, start)
     return sf.NMF(loss="kullback-leibler", **arguments).fit(case.X)
@@ -176,9 +176,6 @@ def unsupervised(case: Case, rank: int, starts: int = 1) -> Iterator[Candidate]:
 
 def principal(case: Case, rank: int) -> Iterator[Candidate]:
     """PCA of images; truncated singular vectors of text, which is not centered."""
-    from sklearn.decomposition import PCA as Centered
-    from sklearn.decomposition import TruncatedSVD
-
     if case.data.name == "mnist":
         model = Centered(rank, svd_solver="covariance_eigh")
     else:
@@ -190,14 +187,9 @@ def lee(case: Case, rank: int) -> Iterator[Candidate]:
     ones = case.data.y[case.labeled].sum() if case.data.multilabel else len(case.labeled)
     scale = float(case.X.multiply(case.X).sum() / ones)
     for weight in WEIGHTS[LEE]:
-        model = sf.SSNMFClassifier(
-            loss="frobenius",
-            supervision_loss="frobenius",
-            supervision_weight=weight * scale,
-            readout="joint",
-            unlabeled=-1,
-            **common_arguments(case, rank),
-        )
+        given: dict[str, Any] = {"loss": "frobenius", "supervision_loss": "frobenius"}
+        given |= {"supervision_weight": weight * scale, "readout": "joint", "unlabeled": -1}
+        model = sf.SSNMFClassifier(**given, **common_arguments(case, rank))
         yield weight, corrected(case, model.fit(case.X, case.y))
 
 
@@ -225,9 +217,6 @@ def possible(method: str, name: str, several: bool) -> bool:
 
 
 def score_of(data: Data, truth: Array, predicted: Array) -> float:
-    """Return the accuracy, or the mean of macro- and micro-averaged F-measure."""
-    from sklearn.metrics import f1_score
-
     if not data.multilabel:
         return float((truth == predicted).mean())
     kinds = ("macro", "micro")
@@ -235,9 +224,6 @@ def score_of(data: Data, truth: Array, predicted: Array) -> float:
 
 
 def classifier(data: Data, penalty: float, is_raw: bool) -> Any:
-    from sklearn.multiclass import OneVsRestClassifier
-    from sklearn.svm import LinearSVC
-
     machine = LinearSVC(C=penalty, dual="auto" if is_raw else False, tol=1e-3, random_state=0)
     return OneVsRestClassifier(machine) if data.multilabel else machine
 

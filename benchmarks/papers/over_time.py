@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from common import Array
+from sklearn.decomposition import LatentDirichletAllocation
 
 import ssnmf_fast as sf
 
@@ -16,10 +17,7 @@ PASSES = 20  # of gensim, as in the program of Kassab's thesis
 
 
 def as_dynamic(components: Array, weights: Array, place: Array, starts: Array) -> sf.DynamicTopics:
-    """Return topics of others in the form of ours; the prevalence is the mean of a slice.
-
-    `place` has the slice of every document, `weights` its shares of the topics.
-    """
+    """Return topics of others in the form of ours; the prevalence is the mean of a slice."""
     sizes = np.bincount(place, minlength=len(starts))
     sums = np.zeros((len(starts), weights.shape[1]))
     np.add.at(sums, place, weights)
@@ -32,34 +30,25 @@ def as_dynamic(components: Array, weights: Array, place: Array, starts: Array) -
 
 def sklearn_lda(counts: Any, rank: int, seed: int, **parameters: Any) -> tuple[Array, Array]:
     """Return topics, and shares of the topics in the documents, of scikit-learn's LDA."""
-    from sklearn.decomposition import LatentDirichletAllocation
-
     model = LatentDirichletAllocation(rank, random_state=seed, **parameters)
     shares = model.fit_transform(counts)
     return model.components_, shares
 
 
 def gensim_lda(counts: Any, rank: int, seed: int) -> tuple[Array, Array]:
-    """Return the same of gensim's LDA, with the settings of the thesis."""
     from gensim.matutils import Sparse2Corpus
     from gensim.models import LdaModel
 
     corpus = Sparse2Corpus(counts.T.tocsc())
     words = {j: str(j) for j in range(counts.shape[1])}
-    model = LdaModel(
-        corpus,
-        num_topics=rank,
-        id2word=words,
-        passes=PASSES,
-        minimum_probability=0,
-        random_state=seed,
-    )
+    given: dict[str, Any] = {"num_topics": rank, "id2word": words, "passes": PASSES}
+    given |= {"minimum_probability": 0, "random_state": seed}
+    model = LdaModel(corpus, **given)
     likely, _ = model.inference(corpus)
     return model.get_topics(), likely / likely.sum(axis=1, keepdims=True)
 
 
 def save(figure: Any, path: Path) -> None:
-    """Save a picture with a palette, which makes the file small."""
     from matplotlib import pyplot
     from PIL import Image
 

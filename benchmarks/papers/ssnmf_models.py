@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from common import CLASSES, PER_CLASS, Array, D, F, read_posts, stop_words, strip
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 import ssnmf_fast as sf
 
@@ -51,14 +52,15 @@ class Part(NamedTuple):
         return np.eye(len(CLASSES))[self.classes]
 
 
+@cache
 def newsgroup_documents() -> Documents:
-    """Return all posts of the 13 subgroups."""
     index = {group: i for i, group in enumerate(SUBGROUPS)}
     kept = [(text, index[group]) for text, group in read_posts() if group in index]
     texts = np.array([strip(text) for text, _ in kept], dtype=object)
     return Documents(texts, np.array([group for _, group in kept]))
 
 
+@cache
 def random_documents(per_subgroup: int = 40, words: int = 40, seed: int = 0) -> Documents:
     """Return texts of made-up words, a third of them from the text's own subgroup."""
     rng = np.random.default_rng(seed)
@@ -71,17 +73,9 @@ def random_documents(per_subgroup: int = 40, words: int = 40, seed: int = 0) -> 
     return Documents(np.array(texts, dtype=object), subgroups)
 
 
-@cache
-def documents_of(quick: bool) -> Documents:
-    return random_documents() if quick else newsgroup_documents()
-
-
 def split(quick: bool, seed: int) -> tuple[Part, Part]:
-    """Draw the balanced subset, cut it into train, validation and test; return two parts.
-
-    Settings are chosen on the first (train, validation), the second is (both of these, test).
-    """
-    documents = documents_of(quick)
+    """Draw the balanced subset, cut it into train, validation and test; return two parts."""
+    documents = random_documents() if quick else newsgroup_documents()
     rng = np.random.default_rng(seed)
     classes = CLASS_OF_SUBGROUP[documents.subgroups]
     size = min(PER_CLASS, int(np.bincount(classes).min()))
@@ -98,8 +92,6 @@ def split(quick: bool, seed: int) -> tuple[Part, Part]:
 
 def _part(documents: Documents, fitted: Array, held: Array) -> Part:
     """TF-IDF whose terms and document frequencies are those of the fitted documents."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     vectorizer = TfidfVectorizer(
         token_pattern="[a-zA-Z]+", min_df=5, max_df=0.7, max_features=5000, stop_words=stop_words()
     )
@@ -138,7 +130,6 @@ class Protocol(NamedTuple):
     reference: int  # 0: the objective of the start; 1: that after the first update
 
     def start(self, X: Any, k: int, seed: int) -> Any:
-        """Return the library's scaled start, or factors uniform on (0, 1)."""
         if self.scaled:
             return "random"
         rng = np.random.default_rng(seed)
@@ -162,20 +153,11 @@ def fit(X: Any, Y: Array, model: Model, protocol: Protocol, seed: int) -> tuple[
     start = protocol.start(X, Y.shape[1], seed)
     values: list[float] = []
     for update in range(1, MOST_UPDATES + 1):
-        result = sf.factorize(
-            X,
-            Y,
-            n_components=RANK,
-            loss=model.loss,
-            supervision_loss=model.supervision_loss,
-            supervision_weight=model.weight,
-            solver="mu",
-            init=start,
-            max_iter=1,
-            tol=0,
-            random_state=seed,
-            n_threads=1,
-        )
+        given: dict[str, Any] = {"n_components": RANK, "loss": model.loss}
+        given |= {"supervision_loss": model.supervision_loss, "supervision_weight": model.weight}
+        given |= {"solver": "mu", "init": start, "max_iter": 1, "tol": 0, "random_state": seed}
+        given |= {"n_threads": 1}
+        result = sf.factorize(X, Y, **given)
         start = (result.S, result.A, result.B)
         values += [value for _, value in result.objective[bool(values) :]]
         if update > protocol.reference and (

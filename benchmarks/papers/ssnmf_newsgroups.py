@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Array, D, F, Options, Question, Record, markdown, mean_and_deviation
+from common import Array, D, F, panels
+from records import Options, Question, Record, markdown, mean_and_deviation
+from sklearn.linear_model import SGDClassifier
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from ssnmf_models import CLASSES, MODELS, PROTOCOLS, RANK, Part, fit, represent, split
 
 import ssnmf_fast as sf
@@ -61,13 +67,6 @@ def clustering(part: Part, S: Array, S_held: Array) -> dict[str, float]:
 
 
 def measure(options: Options, trial: int) -> Record:
-    """Return accuracies by reading and method, updates by protocol and model, scores by method."""
-    from sklearn.linear_model import SGDClassifier
-    from sklearn.naive_bayes import MultinomialNB
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.svm import LinearSVC
-
     part = split(options.quick, trial)[1]
     found: Record = {"accuracy": {reading: {} for reading in READINGS}, "P": {}}
     found["updates"] = {name: {} for name in PROTOCOLS}
@@ -102,7 +101,6 @@ def measure(options: Options, trial: int) -> Record:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return Table 4, the updates before the tolerance stops the fits, and Table 8."""
     accuracies, updates, scores = [], [], []
     for name, paper in PAPER_ACCURACY.items():
         accuracies.append([name, paper])
@@ -127,14 +125,10 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def draw(records: list[Record], stem: Path) -> None:
-    """Draw Figure 2: B of the (D, F) fit of median accuracy, every topic's column summing to 1."""
-    from matplotlib.figure import Figure
-
     accuracies = [record["accuracy"][AS_PROGRAM]["(D, F)"] for record in records]
     median = int(np.argsort(accuracies)[len(accuracies) // 2])
     B = np.array(records[median]["B"]).T
-    figure = Figure(figsize=(8, 2.4), layout="constrained")
-    axes = figure.subplots()
+    figure, ((axes,),) = panels(8, 2.4)
     image = axes.imshow(B / B.sum(axis=0), aspect="auto", cmap="viridis", vmin=0)
     axes.set_xticks(range(RANK), [str(topic + 1) for topic in range(RANK)])
     axes.set_yticks(range(len(CLASSES)), list(CLASSES))
@@ -144,6 +138,4 @@ def draw(records: list[Record], stem: Path) -> None:
     figure.savefig(stem.with_name(f"{stem.name}-figure-2.png"), dpi=150)
 
 
-QUESTION = Question(
-    "trial", lambda options: [(k,) for k in range(options.trials)], measure, report, draw
-)
+QUESTION = Question("trial", "trials", measure, report, draw)

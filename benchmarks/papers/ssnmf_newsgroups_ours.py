@@ -18,7 +18,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import Array, D, Options, Question, Record, mean_and_deviation, mean_of, tabulate
+from common import Array, D
+from records import Options, Question, Record, mean_and_deviation, mean_of, tabulate
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.svm import LinearSVC
 from ssnmf_models import CLASSES, Part, split
 
 import ssnmf_fast as sf
@@ -59,7 +62,6 @@ def owned_start(part: Part, topics: int, seed: int) -> tuple[Array, Array, Array
 
 
 def word_shares(part: Part) -> Array:
-    """Return the share of every word in the fitted documents."""
     totals = np.asarray(part.X.sum(axis=0)).ravel()
     return totals / totals.sum()
 
@@ -96,10 +98,7 @@ def accuracy(part: Part, shares: Array) -> float:
 
 
 def choose(part: Part, found: dict[Setting, list[Array]], kind: str) -> tuple[Setting, float]:
-    """Return the setting of the highest validation accuracy, and that accuracy.
-
-    One fit's accuracy is noisy, so that single fits are chosen by their mean over the members.
-    """
+    """Return the setting of the highest validation accuracy, and that accuracy."""
     if kind == ALL:
         reached = {s: accuracy(part, np.sum(found[s], axis=0)) for s in found}
     else:
@@ -109,15 +108,10 @@ def choose(part: Part, found: dict[Setting, list[Array]], kind: str) -> tuple[Se
 
 
 def score(method: Any, part: Part) -> float:
-    """Fit, and return the accuracy on the held-out documents."""
     return float(method.fit(part.X, part.classes).score(part.X_held, part.classes_held))
 
 
 def measure(options: Options, trial: int) -> Record:
-    """Return validation and test accuracy of all methods on one split."""
-    from sklearn.naive_bayes import MultinomialNB
-    from sklearn.svm import LinearSVC
-
     seed, members = FIRST_SPLIT + trial, options.members
     choice, test = split(options.quick, seed)
     results: dict[str, dict[str, Any]] = {}
@@ -150,7 +144,6 @@ def measure(options: Options, trial: int) -> Record:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return means, and how far ours is above the others on the same splits."""
     trials = [record["results"] for record in records]
 
     def above(name: str) -> list[float]:
@@ -173,4 +166,4 @@ def report(records: list[Record], options: Options) -> str:
     return "\n".join([title, "", table, "", "Chosen (topics, updates, background):", *lines])
 
 
-QUESTION = Question("trial", lambda options: [(k,) for k in range(options.trials)], measure, report)
+QUESTION = Question("trial", "trials", measure, report)

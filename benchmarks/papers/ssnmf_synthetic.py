@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
-from common import Array, Options, Question, Record, markdown
+from common import Array
+from records import Options, Question, Record, markdown
 from ssnmf_models import MODELS
 
 import ssnmf_fast as sf
@@ -52,7 +53,6 @@ def true_factors(size: int, rng: np.random.Generator) -> Factors:
 
 
 def noisy(truth: Factors, experiment: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return X and Y of an experiment (0 to 3)."""
     S, A, B = truth
     deviation = 1.0 if experiment == 0 else 1 / (2 * RANK)
 
@@ -65,7 +65,6 @@ def noisy(truth: Factors, experiment: int, rng: np.random.Generator) -> tuple[Ar
 
 
 def fits(X: Array, Y: Array, name: str, start: Factors, updates: list[int]) -> list[Factors]:
-    """Return the factors after each number of updates of the papers' rule."""
     found = []
     for before, after in pairwise([0, *updates]):
         given = {"loss": MODELS[name].loss, "supervision_loss": MODELS[name].supervision_loss}
@@ -77,7 +76,6 @@ def fits(X: Array, Y: Array, name: str, start: Factors, updates: list[int]) -> l
 
 
 def distance(X: Array, Y: Array, factors: Factors, experiment: int) -> float:
-    """Return the objective of the model that suits an experiment."""
     S, A, B = factors
     suits = list(MODELS.values())[experiment]
     losses = {"loss": suits.loss, "supervision_loss": suits.supervision_loss}
@@ -86,17 +84,12 @@ def distance(X: Array, Y: Array, factors: Factors, experiment: int) -> float:
 
 @cache
 def data_of(size: int) -> tuple[Factors, list[tuple[Array, Array]]]:
-    """Return truth and data of all trials, which differ in the start alone."""
     rng = np.random.default_rng(0)
     truth = true_factors(size, rng)
     return truth, [noisy(truth, experiment, rng) for experiment in range(4)]
 
 
 def measure(options: Options, trial: int, size: int, updates: list[int]) -> Record:
-    """Return the relative errors of one start, against the truth and against the noisy data.
-
-    By model, they are numbers of updates x experiments.
-    """
     truth, data = data_of(size)
     rng = np.random.default_rng(trial + 1)
     start = (rng.random(truth[0].shape), rng.random(truth[1].shape), rng.random(truth[2].shape))
@@ -113,7 +106,6 @@ def measure(options: Options, trial: int, size: int, updates: list[int]) -> Reco
 
 
 def table(records: list[Record], kind: str, row: int) -> str:
-    """Return the mean errors (standard deviations) after one number of updates, and the wins."""
     trials = np.array([[record[kind][name][row] for name in MODELS] for record in records])
     means, spreads = trials.mean(axis=0), trials.std(axis=0, ddof=len(trials) > 1)
     paper, header, rows = kind == "truth", ["model"], []
@@ -143,8 +135,9 @@ def report(records: list[Record], options: Options) -> str:
     return "\n\n".join([*parts, table(records, "data", len(updates) - 1)])
 
 
-def cases(options: Options) -> list[tuple[int, int, list[int]]]:
-    return [(trial, options.size, sorted(options.updates)) for trial in range(options.trials)]
-
-
-QUESTION = Question("trial size updates", cases, measure, report)
+QUESTION = Question(
+    "trial size updates",
+    lambda o: product(range(o.trials), [o.size], [sorted(o.updates)]),
+    measure,
+    report,
+)

@@ -7,8 +7,6 @@ S times the row sums of A, and the rows of S and of the labels sum to 1 ("rows")
 other scales.  The paper judges all stories, also those whose labels the fit has seen, where a
 supervised S is zero at every wrong topic by construction; hence also the unlabeled ones alone.
 
-    python benchmarks/run.py topic_supervised --out results
-
 The weight 100 is ours; it was chosen on other draws of labels than are reported, of the same
 stories.  These are those of Reuters-21578 as the paper prepares it: the 90 topics that occur in
 both parts of the ModApte split, the stories of both parts with one of them and with 250 characters
@@ -25,19 +23,11 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import (
-    Array,
-    D,
-    Options,
-    Question,
-    Record,
-    grouped,
-    markdown,
-    mean_and_deviation,
-    pivot,
-    read_lines,
-    stop_words,
-)
+from common import Array, D, read_lines, stop_words
+from records import Options, Question, Record, grouped, markdown, mean_and_deviation, pivot
+from sklearn.decomposition import NMF as SklearnNMF
+from sklearn.decomposition import LatentDirichletAllocation
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 import ssnmf_fast as sf
 
@@ -58,7 +48,6 @@ class Stories(NamedTuple):
 
 @cache
 def reuters_stories() -> Stories:
-    """Return the stories of the 90 topics, from $SSNMF_FAST_DATA."""
     stories = read_lines("reuters21578.jsonl.gz")
     names = sorted(_topics_of(stories, "train") & _topics_of(stories, "test"))
     texts, topics = [], []
@@ -95,8 +84,6 @@ def _word(number: int) -> str:
 
 
 def _stories(texts: list[str], topics: Array, names: list[str]) -> Stories:
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
-
     words = stop_words()
     if not isinstance(words, str):  # those that are long enough to be terms
         words = [word for word in words if len(word) >= 3]
@@ -107,7 +94,6 @@ def _stories(texts: list[str], topics: Array, names: list[str]) -> Stories:
 
 
 def labeled_rows(stories: Stories, rate: float, draw: int) -> Array:
-    """Return which stories a draw labels: a share `rate` of them."""
     n = len(stories.topics)
     rng = np.random.default_rng([2017, draw, round(1e4 * rate)])
     labeled = np.zeros(n, dtype=bool)
@@ -141,16 +127,12 @@ def _nmf(stories: Stories, draw: int) -> tuple[Array, int]:
 
 
 def _sklearn_nmf(stories: Stories, draw: int) -> tuple[Array, int]:
-    from sklearn.decomposition import NMF as SklearnNMF
-
     model = SklearnNMF(stories.topics.shape[1], init="random", random_state=draw)
     S = model.fit_transform(stories.X)
     return S * model.components_.sum(axis=1), model.n_iter_
 
 
 def _lda(stories: Stories, draw: int) -> tuple[Array, int]:
-    from sklearn.decomposition import LatentDirichletAllocation
-
     options = {"learning_method": "batch", "max_iter": LDA_PASSES, "random_state": draw}
     model = LatentDirichletAllocation(stories.topics.shape[1], **options)
     return model.fit_transform(stories.counts), model.n_iter_
@@ -176,7 +158,6 @@ def stories_of(quick: bool) -> Stories:
 
 
 def cases(options: Options) -> Iterator[tuple[Any, ...]]:
-    """Yield draw by draw, a method's rates together."""
     for draw, method, rate in product(range(options.draws), options.methods, options.rates):
         if method != LDA or draw < options.lda_draws:
             yield method, rate, draw
@@ -191,10 +172,6 @@ def unsupervised(quick: bool, method: str, draw: int) -> tuple[Array, int, float
 
 
 def judge(S: Array, truth: Array) -> dict[str, list[float]]:
-    """Return similarity score and number of resolved topics, by scale.
-
-    Topics of none of these stories are left out: nothing could match them.
-    """
     present = truth[:, truth.any(axis=0)]
     matched = {scale: sf.metrics.match_topics(S, present, normalize=scale) for scale in SCALES}
     return {scale: [found.score, found.n_resolved] for scale, found in matched.items()}
@@ -230,10 +207,7 @@ def measure(options: Options, method: str, rate: float, draw: int) -> Record:
 
 
 def margins(records: list[Record], where: str) -> str:
-    """Return how many times the best rival's mean score each supervised method reaches.
-
-    In parentheses: in how many draws the method lies above every rival's best draw.
-    """
+    """Return how many times the best rival's mean score each supervised method reaches."""
     scores = {
         place: [record[where]["rows"][SCORE] for record in own]
         for place, own in grouped(records, "method", "rate").items()
@@ -253,7 +227,6 @@ def margins(records: list[Record], where: str) -> str:
 
 
 def scales(records: list[Record]) -> str:
-    """Return how scores and resolved topics depend on the scale of S."""
     rows = []
     for method, own in grouped(records, "method").items():
         means = [np.mean([r[w][s] for r in own], axis=0) for w in TITLES for s in SCALES]
@@ -262,7 +235,6 @@ def scales(records: list[Record]) -> str:
 
 
 def fits(records: list[Record]) -> str:
-    """Return what the fits took, and how well topics match the component of their own name."""
     rows = []
     for method, own in grouped(records, "method").items():
         row = [method, f"{np.median([r['iterations'] for r in own]):g}"]

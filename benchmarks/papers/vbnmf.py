@@ -3,8 +3,6 @@
 PCA, Poisson-gamma vbNMF without labels and with labels learn a space from the training documents;
 k-NN with cosine similarity, k = sqrt(n_train), classifies the test documents in it.
 
-    python benchmarks/run.py vbnmf --out results
-
 As in the paper settings are compared on the test documents, so that the best of them flatters.
 Departures, since other settings do worse or the paper is silent: TF-IDF counts twice
 (count_scale=2), the shape of A is fixed at 1, fits have 60 iterations.  Training documents are
@@ -28,17 +26,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import (
-    NEWSGROUPS,
-    Array,
-    Options,
-    Question,
-    Record,
-    grouped,
-    read_lines,
-    stop_words,
-    tabulate,
-)
+from common import NEWSGROUPS, Array, panels, read_lines, stop_words
+from records import Options, Question, Record, grouped, tabulate
+from sklearn.decomposition import PCA as PrincipalComponents
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
+from sklearn.neighbors import KNeighborsClassifier
 
 import ssnmf_fast as sf
 from ssnmf_fast import metrics
@@ -80,7 +73,6 @@ class Documents(NamedTuple):
 
 @cache
 def newsgroup_documents() -> Documents:
-    """Return the 11,314 training and the 7,532 test documents."""
     posts = read_lines(NEWSGROUPS)
     counts = _counts(post["text"].partition("\n\n")[2] for post in posts)
     groups = np.array([post["label"] for post in posts])
@@ -120,9 +112,6 @@ def _weighted(counts: Any, weights: Array) -> Any:
 
 
 def _counts(texts: Iterable[str]) -> Any:
-    """Return the counts (csr) of all words but the stop words."""
-    from sklearn.feature_extraction.text import CountVectorizer
-
     vectorizer = CountVectorizer(token_pattern="[a-z]+", stop_words=stop_words(), dtype=np.float64)
     return vectorizer.fit_transform(texts)
 
@@ -136,7 +125,6 @@ COUNT_SCALE = 2.0
 
 
 def cases(options: Options) -> Iterator[tuple[Any, ...]]:
-    """Yield method, rank, shape and start, so that all settings soon have one."""
     for rank in sorted({*options.ranks, options.pca_rank}):
         yield PCA, rank, 0.0, 0
     for start, rank in product(range(options.restarts), options.ranks):
@@ -148,8 +136,6 @@ def cases(options: Options) -> Iterator[tuple[Any, ...]]:
 
 def measure(options: Options, method: str, rank: int, shape: float, start: int) -> Record:
     """Fit once; the shape is S_shape or rate_shape (PCA: 0)."""
-    from sklearn.decomposition import PCA as PrincipalComponents
-
     documents = made_up_documents() if options.quick else newsgroup_documents()
     begin = perf_counter()
     if method == PCA:
@@ -175,9 +161,6 @@ def measure(options: Options, method: str, rank: int, shape: float, start: int) 
 
 def accuracies(S: Array, S_test: Array, documents: Documents) -> dict[str, float]:
     """Classify by k-NN with cosine similarity and majority vote, k the root of n_train."""
-    from sklearn.metrics import accuracy_score, balanced_accuracy_score
-    from sklearn.neighbors import KNeighborsClassifier
-
     k = round(np.sqrt(len(S)))
     neighbors = KNeighborsClassifier(k, metric="cosine", algorithm="brute", n_jobs=1)
     predicted = neighbors.fit(S, documents.classes).predict(S_test)
@@ -196,7 +179,6 @@ def cell(records: list[Record], measure: str) -> str:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return Table 1 (every method at the setting of its single best micro accuracy), and all."""
     settings = grouped(records, "method", "rank", "shape")
     rows = [
         {
@@ -237,26 +219,17 @@ def report(records: list[Record], options: Options) -> str:
     return "\n\n".join(parts)
 
 
-def new_axes(columns: int) -> tuple[Any, Any]:
-    """Return a figure and its axes, side by side."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.6 * columns, 3.6), layout="constrained")
-    return figure, figure.subplots(1, columns, squeeze=False)[0]
-
-
 def draw(records: list[Record], stem: Path) -> None:
-    """Draw Figures 3, 6 and 7, if there are supervised fits."""
     fits = [record for record in records if record["method"] == SUPERVISED]
     if not fits:
         return
     micro, sparsity = "micro accuracy", "inter-label sparsity"
-    figure, (place,) = new_axes(1)
+    figure, ((place,),) = panels(4.6, 3.6)
     curves(place, records, SUPERVISED, "micro")
     place.set(xlabel="rate_shape", ylabel=micro)
     figure.savefig(stem.with_name(f"{stem.name}-figure-3.png"), dpi=130)
 
-    figure, (place,) = new_axes(1)  # a point for every supervised fit
+    figure, ((place,),) = panels(4.6, 3.6)  # a point for every supervised fit
     for rank in sorted({record["rank"] for record in fits}):
         points = [(r["inter_label"], r["micro"]) for r in fits if r["rank"] == rank]
         place.scatter(*zip(*points, strict=True), s=14, label=f"rank {rank}")
@@ -264,7 +237,7 @@ def draw(records: list[Record], stem: Path) -> None:
     place.legend()
     figure.savefig(stem.with_name(f"{stem.name}-figure-6.png"), dpi=130)
 
-    figure, axes = new_axes(2)
+    figure, (axes,) = panels(9.2, 3.6, 1, 2)
     names = {UNSUPERVISED: "S_shape", SUPERVISED: "rate_shape"}
     for place, (method, name) in zip(axes, names.items(), strict=True):
         curves(place, records, method, "inter_label")

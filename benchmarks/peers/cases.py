@@ -12,8 +12,9 @@ from statistics import geometric_mean, median
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import markdown, seconds
+from common import panels, timed
 from problems import F, Problem
+from records import markdown
 
 OURS = "ssnmf_fast"
 WITHIN = (0.01, 0.001)  # shares above the best loss
@@ -69,13 +70,12 @@ class Case:
 
     @property
     def best(self) -> float:
-        return lowest(self.traces)
+        return min(point.loss for points in self.traces.values() for point in points)
 
     def goals(self) -> list[float]:
         return [self.best * (1 + share) for share in WITHIN]
 
     def finish(self) -> None:
-        """Put the traces in the order of the fits, and let go of these."""
         self.traces = {label: without_noise(self.traces[label]) for label in self.fits}
         self.fits = {}
 
@@ -85,9 +85,7 @@ class Case:
 
 def point(fit: Callable[[int], Any], loss_of: Callable[[Any], float], k: int) -> Point:
     """Time a fit of k iterations; its loss is outside of the clock."""
-    results: list[Any] = []
-    took = seconds(lambda: results.append(fit(k)))
-    result = results[0]
+    result, took = timed(fit, k)
     if isinstance(result, Timed):
         took, result = result
     return Point(k, took, loss_of(result))
@@ -119,10 +117,7 @@ def trace(
     budget: float,
     settled_below: float = 0.0,
 ) -> list[Point]:
-    """Time whole fits of more and more iterations, as long as a fit takes `budget` seconds at most.
-
-    Ends early where the loss has settled: `settled_below` is the share it must change by.
-    """
+    """Time whole fits of more and more iterations, each of `budget` seconds at most."""
     points = [point(fit, loss_of, ITERATIONS[0])]
     while not settled(points, settled_below):
         k = next_iterations(points[-1], budget)
@@ -133,13 +128,7 @@ def trace(
 
 
 def first_within(points: list[Point], goal: float) -> Point | None:
-    """Return the first point with a loss at or below the goal."""
     return next((found for found in points if found.loss <= goal), None)
-
-
-def lowest(traces: dict[str, list[Point]]) -> float:
-    """Return the lowest loss in any trace."""
-    return min(found.loss for points in traces.values() for found in points)
 
 
 def refine(
@@ -164,10 +153,7 @@ def without_noise(points: list[Point]) -> list[Point]:
 
 
 def per_iteration(points: list[Point]) -> float:
-    """Return the seconds of an iteration without set-up, if there is more than one fit.
-
-    The median over the longer fits: the longest was timed once only.
-    """
+    """Return the seconds of an iteration without set-up, if there is more than one fit."""
     first, later = points[0], points[1:]
     if not later:
         return first.seconds
@@ -202,7 +188,6 @@ def times_ours(case: Case, label: str, goal: float, cap: float) -> tuple[str, fl
 
 
 def table(cases: list[Case], cap: float) -> str:
-    """Return the table with a row for every solver of every case."""
     rows = []
     for case in cases:
         for label, points in case.traces.items():
@@ -237,10 +222,7 @@ def means(cases: list[Case], cap: float) -> str:
 
 def plot(case: Case, folder: Path) -> None:
     """Draw how far above the best loss every trace is, with a line at each share of WITHIN."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 5), layout="constrained")
-    axes = figure.add_subplot()
+    figure, ((axes,),) = panels(9, 5)
     for share in WITHIN:
         axes.axhline(share, color="0.5", linewidth=1, zorder=0)
         at_right = axes.get_yaxis_transform()

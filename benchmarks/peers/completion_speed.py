@@ -1,7 +1,5 @@
 """How fast is completion, compared with dense NumPy and SoftImpute, and how large may a matrix be?
 
-    python benchmarks/run.py completion_speed --out results
-
 a  1000 x 1000, rank 10, 30 % observed: our methods, the dense NumPy reference with the same
    schedule and number of iterations (and exact SVDs), and SoftImpute with its default shrinkage,
    which bounds its error (fancyimpute's if it is installed: see imputers.py);
@@ -25,22 +23,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import (
-    Array,
-    Clock,
-    Options,
-    Question,
-    Record,
-    best,
-    blas_threads,
-    dense,
-    say,
-    seconds,
-    tabulate,
-)
+from common import Array, Clock, best, blas_threads, dense, timed
 from imputers import soft_impute, source
+from records import Options, Question, Record, say, tabulate
 from run import command
 from scale import skewed
+from scipy.sparse.linalg import svds
+from sklearn.utils.extmath import randomized_svd
 
 import ssnmf_fast as sf
 from ssnmf_fast._backend import dispatch
@@ -66,24 +55,18 @@ TOLERANCES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 RANK_OF_SVD = 20
 
 
-# --- a: beside NumPy and SoftImpute ---
-
-
 def holes(n: int) -> tuple[Array, Array]:
-    """Return a product of Gaussian factors, and it with 70 % NaN."""
     rng = np.random.default_rng(0)
     M = rng.standard_normal((n, RANK)) @ rng.standard_normal((RANK, n))
     return M, np.where(rng.random((n, n)) < 0.3, M, np.nan)
 
 
 def error(found: Array, M: Array, X: Array) -> float:
-    """Relative error at the missing entries."""
     missing = np.isnan(X)
     return float(np.linalg.norm((found - M)[missing]) / np.linalg.norm(M[missing]))
 
 
 def schedule(name: str, observations: _problem.Observations) -> _irls.Schedule:
-    """Return what the library iterates with by default."""
     if name == "sirls":
         return _irls.sirls(observations, RANK)
     floor = (1e-3 * observations.root_mean_square) ** 2
@@ -104,29 +87,21 @@ def reference(name: str, M: Array, X: Array, count: int) -> Record:
 
 
 def beside_peers(quick: bool, threads: int) -> list[Record]:
-    """Return a record for every solver."""
     M, X = holes(200 if quick else 1000)
     records: list[Record] = []
     for method in ("auto", "sirls", "irls", "structured-sirls"):
-        fits: list[Any] = []
-
-        def fit(method: str = method, fits: list[Any] = fits) -> None:
-            fits.append(
-                sf.complete(X, n_components=RANK, method=method, random_state=0, n_threads=threads)
-            )
-
-        took = min(seconds(fit) for _ in range(2))
-        own = {"solver": f"ours, {method}", "seconds": took, "iterations": fits[-1].n_iter}
-        records.append(own | {"error": error(fits[-1].to_dense(), M, X)})
+        given: Any = {"n_components": RANK, "method": method, "n_threads": threads}
+        runs = [timed(sf.complete, X, random_state=0, **given) for _ in range(2)]
+        fit, took = runs[-1][0], min(each for _, each in runs)
+        own = {"solver": f"ours, {method}", "seconds": took, "iterations": fit.n_iter}
+        records.append(own | {"error": error(fit.to_dense(), M, X)})
         say(f"  {records[-1]}")
         if method in ("sirls", "structured-sirls"):
-            records.append(reference(method, M, X, fits[-1].n_iter))
+            records.append(reference(method, M, X, fit.n_iter))
             records[-1]["times"] = records[-1]["seconds"] / took
             say(f"  {records[-1]}")
     for title, rank in (("full SVD", None), ("SVD of rank 20", 20)):
-        begin = perf_counter()
-        found = soft_impute(None, rank)(X)
-        took = perf_counter() - begin
+        found, took = timed(soft_impute(None, rank), X)
         records.append({"solver": f"SoftImpute ({source()}), {title}", "seconds": took})
         records[-1] |= {"error": error(found, M, X), "times": took / records[0]["seconds"]}
     return records
@@ -139,9 +114,6 @@ TABLE_A = {
     "error at missing entries": "{error:.1e}",
     "times ours (NumPy: same method; SoftImpute: auto)": "{times:.1f}",
 }
-
-
-# --- b and c: large matrices ---
 
 
 # Title, iterations of the short and the long fit (None: as many as it takes), and settings.
@@ -216,10 +188,9 @@ def fit_large(job: dict[str, Any]) -> dict[str, Any]:
     return many | {"per_iteration": took / (many["max_iter"] - few["max_iter"])}
 
 
-def large(jobs: Any, n: int, observed: int, threads: int) -> list[Record]:
-    """Run jobs, each in a fresh process, for the sake of its peak."""
+def large(jobs: Any, n: int, observed: int, quick: bool, threads: int) -> list[Record]:
     records = []
-    size = {"n": n, "observed": observed}
+    size = {"n": 1000, "observed": 100_000} if quick else {"n": n, "observed": observed}
     for title, iterations, settings in jobs:
         job = {**size, "rank": RANK, "threads": threads, "iterations": iterations}
         order = command("completion_speed", "--one", json.dumps({**job, "settings": settings}))
@@ -242,7 +213,6 @@ TABLE_LARGE: dict[str, Any] = {
 
 
 def pass_alone(quick: bool, threads: int) -> list[Record]:
-    """Time the pass over all entries, and a matrix product, in GFLOP/s."""
     n = 2000 if quick else 10_000
     rng = np.random.default_rng(0)
     F, G, H = (rng.standard_normal((n, PADDED)) for _ in range(3))
@@ -274,14 +244,7 @@ TABLE_PASS = {
 }
 
 
-# --- d: the randomized SVD ---
-
-
 def solvers(X: Any, threads: int) -> dict[str, Callable[[], Array]]:
-    """Return functions that give the singular values, by title."""
-    from scipy.sparse.linalg import svds
-    from sklearn.utils.extmath import randomized_svd
-
     fixed = {"random_state": 0}
     ours = partial(sf.linalg.randomized_svd, X, RANK_OF_SVD, n_threads=threads, **fixed)
     theirs = partial(randomized_svd, X, RANK_OF_SVD, **fixed)
@@ -296,8 +259,6 @@ def solvers(X: Any, threads: int) -> dict[str, Callable[[], Array]]:
 
 def truth(X: Any) -> Array:
     """Return the singular values: LAPACK's of a dense matrix, ARPACK's with tolerance 0 else."""
-    from scipy.sparse.linalg import svds
-
     if isinstance(X, np.ndarray):
         return np.asarray(np.linalg.svd(X, compute_uv=False)[:RANK_OF_SVD])
     return np.sort(svds(X, RANK_OF_SVD, tol=0, random_state=1)[1])[::-1]
@@ -313,10 +274,9 @@ def singular_values(quick: bool, threads: int) -> list[Record]:
     for name, X in matrices.items():
         exact, first = truth(X), len(records)
         for title, solve in solvers(X, threads).items():
-            found: list[Array] = []
-            rounds = range(1 if quick else 3)
-            took = min(seconds(lambda s=solve, f=found: f.append(s())) for _ in rounds)
-            error = float(np.max(np.abs(found[-1] - exact) / exact))
+            runs = [timed(solve) for _ in range(1 if quick else 3)]
+            took = min(each for _, each in runs)
+            error = float(np.max(np.abs(runs[-1][0] - exact) / exact))
             record = {"matrix": f"{name}, {X.shape[0]} x {X.shape[1]}", "solver": title}
             records.append(record | {"seconds": took, "error": error})
             records[-1]["times"] = took / records[first]["seconds"]  # our default is the first
@@ -335,20 +295,10 @@ TABLE_SVD = {
 PARTS: dict[str, list[tuple[str, Callable[[bool, int], list[Record]], dict[str, Any]]]] = {
     "a": [("Dense NumPy and SoftImpute", beside_peers, TABLE_A)],
     "b": [
-        (
-            "Large, in fresh processes",
-            lambda q, t: large(LARGE, *((1000, 100_000) if q else (10_000, 1_000_000)), t),
-            TABLE_LARGE,
-        ),
+        ("Large, in fresh processes", partial(large, LARGE, 10_000, 1_000_000), TABLE_LARGE),
         ("Pass over all entries", pass_alone, TABLE_PASS),
     ],
-    "c": [
-        (
-            "Huge, in fresh processes",
-            lambda q, t: large(HUGE, *((3000, 300_000) if q else (100_000, 10_000_000)), t),
-            TABLE_LARGE,
-        )
-    ],
+    "c": [("Huge, in fresh processes", partial(large, HUGE, 100_000, 10_000_000), TABLE_LARGE)],
     "d": [("Randomized SVD", singular_values, TABLE_SVD)],
 }
 

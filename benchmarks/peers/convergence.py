@@ -40,9 +40,10 @@ from cases import (
     refine,
     trace,
 )
-from common import Options, blas_threads, load_average, markdown, say
+from common import blas_threads, load_average
 from problems import QUICK_SETS, SETS, D, F, Problem, made
 from process import INSTALL, Process, Silent
+from records import Options, markdown, say
 
 RANKS = {"dense": [20], "signatures": [8]}  # the others: 13 and 50
 SHORT = 0.2  # seconds: all fits as short are timed again, for the sake of the plot
@@ -84,13 +85,11 @@ def all_fits(problem: Problem, packages: list[Process], solvers: list[str]) -> d
 
 
 def rotated(labels: list[str], turn: int) -> list[str]:
-    """Nobody is always first, nor always after the same solver's heat."""
     turn %= len(labels)
     return labels[turn:] + labels[:turn]
 
 
 def measure(case: Case, turn: int, options: Options) -> None:
-    """Trace every solver, then time again, turn by turn, the fits that decide the figures."""
     objective = case.problem.objective
 
     def each(labels: list[str], job: Callable[[str], None]) -> None:
@@ -162,7 +161,6 @@ def many_starts(problem: Problem, packages: list[Process], options: Options) -> 
 
 
 def results_of(done: list[Case], options: Options) -> dict[str, Any]:
-    """Return all results, for a file."""
     return {
         "threads": options.threads,
         "cap": options.cap,

@@ -1,7 +1,5 @@
 """How likely are topics of counts, and how soon, compared with the published logs of fastTopics?
 
-    python benchmarks/run.py count_likelihood --out counts
-
 The counts are those of the experiments of fastTopics (18,774 posts of 20 Newsgroups x 55,911
 words), `fasttopics_newsgroups.npz` in $SSNMF_FAST_DATA.  The Kullback-Leibler divergence is the
 Poisson log-likelihood but for its sign and a constant.  Every fit is timed whole.
@@ -12,17 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import (
-    Options,
-    blas_threads,
-    markdown,
-    newsgroup_counts,
-    say,
-    seconds,
-    sklearn_runner,
-    start,
-    zipf_text,
-)
+from common import blas_threads, newsgroup_counts, sklearn_runner, start, timed, zipf_text
+from records import Options, markdown, say
+from scipy.special import gammaln
 
 import ssnmf_fast as sf
 
@@ -39,22 +29,17 @@ PUBLISHED = {
 
 
 def log_likelihood(X: Any, S: Any, A: Any) -> float:
-    """Return the Poisson log-likelihood of the counts, with the factorials."""
-    from scipy.special import gammaln
-
     best = np.sum(X.data * np.log(X.data) - X.data - gammaln(X.data + 1))
     return float(best - sf.extend.objective(X, S, A, loss=LOSS))
 
 
 def measure(X: Any, options: Options) -> list[dict[str, Any]]:
-    """Return a record for every fit."""
     records = []
 
     def add(solver: str, seed: int, iterations: int, fit: Any) -> None:
-        found: list[Any] = []
-        took = seconds(lambda: found.append(fit(iterations)))
+        factors, took = timed(fit, iterations)
         record = {"solver": solver, "seed": seed, "iterations": iterations, "seconds": took}
-        records.append(record | {"log_likelihood": log_likelihood(X, *found[0])})
+        records.append(record | {"log_likelihood": log_likelihood(X, *factors)})
         say(f"  {records[-1]}")
 
     def ours(seed: int, init: Any = "auto") -> Any:
@@ -84,7 +69,6 @@ def measure(X: Any, options: Options) -> list[dict[str, Any]]:
 
 
 def table(records: list[dict[str, Any]]) -> str:
-    """Return the fits and the published figures, the most likely first."""
     rows = [
         (
             r["log_likelihood"],

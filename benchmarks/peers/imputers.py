@@ -4,8 +4,6 @@ A fifth of the entries of complete tables is hidden, by five draws; the root mea
 the fills, in standard deviations of the columns, is compared with that of column means, and of
 KNNImputer (on standardized columns) and IterativeImputer of scikit-learn with their defaults.
 
-    python benchmarks/run.py imputers
-
 Other benchmarks take from here SoftImpute and IterativeSVD of fancyimpute, and SoftImpute in plain
 NumPy where that is missing.  fancyimpute 0.7.0 is no longer maintained: it fails with scikit-learn
 since 1.8, which renamed an argument of `check_array`, and imports packages that these two methods
@@ -19,12 +17,16 @@ import importlib
 import sys
 from collections.abc import Callable
 from itertools import product
-from time import perf_counter
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from common import Options, Question, Record, grouped, markdown
+from common import timed
+from records import Options, Question, Record, grouped, markdown
+from sklearn import datasets
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
+from sklearn.utils import check_array
 
 import ssnmf_fast as sf
 
@@ -50,7 +52,6 @@ def fancyimpute() -> Any:
         package = importlib.import_module("fancyimpute")
     except ImportError:
         return None
-    from sklearn.utils import check_array
 
     def renamed(X: Any, force_all_finite: Any = True, **more: Any) -> Any:
         return check_array(X, ensure_all_finite=force_all_finite, **more)
@@ -79,7 +80,6 @@ def iterative_svd(rank: int) -> Impute | None:
 
 
 def source() -> str:
-    """Return whose SoftImpute it is."""
     return "NumPy, ours" if fancyimpute() is None else "fancyimpute"
 
 
@@ -100,7 +100,6 @@ def numpy_soft_impute(X: Array, shrinkage: float | None, max_rank: int | None) -
 
 
 def _shrunk(X: Array, shrinkage: float, max_rank: int | None) -> Array:
-    """Soft-threshold the singular values, all of them or the leading ones."""
     if max_rank is None:
         U, singular, Vt = np.linalg.svd(X, full_matrices=False)
     else:
@@ -113,9 +112,6 @@ def _shrunk(X: Array, shrinkage: float, max_rank: int | None) -> Array:
 
 
 def tables(quick: bool) -> dict[str, Array]:
-    """Return complete tables, those of scikit-learn and others that are drawn."""
-    from sklearn import datasets
-
     rng = np.random.default_rng(0)
     planted = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 12))
     skewed = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 8))
@@ -141,9 +137,6 @@ def tables(quick: bool) -> dict[str, Array]:
 
 
 def scaled_neighbors(X: Array) -> Array:
-    """Fill by KNNImputer, on standardized columns."""
-    from sklearn.impute import KNNImputer
-
     means, deviations = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
     deviations[deviations == 0] = 1.0
     filled: Array = KNNImputer().fit_transform((X - means) / deviations) * deviations + means
@@ -155,9 +148,6 @@ QUICK = {"draws": 1}
 
 
 def imputers() -> dict[str, Impute]:
-    from sklearn.experimental import enable_iterative_imputer as _  # noqa: F401
-    from sklearn.impute import IterativeImputer, SimpleImputer
-
     return {
         "column means": SimpleImputer().fit_transform,
         "KNNImputer": scaled_neighbors,
@@ -167,14 +157,11 @@ def imputers() -> dict[str, Impute]:
 
 
 def measure(options: Options, table: str, share: float, seed: int) -> Record:
-    """Return the errors of all imputers, and the seconds of ours."""
     X = tables(options.quick)[table]
     hidden = np.random.default_rng(seed).random(X.shape) < share
     errors, took = {}, 0.0
     for imputer, impute in imputers().items():
-        begin = perf_counter()
-        filled = impute(np.where(hidden, np.nan, X))
-        took = perf_counter() - begin  # in the end that of ours
+        filled, took = timed(impute, np.where(hidden, np.nan, X))
         gaps = ((filled - X) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1))[hidden]
         errors[imputer] = float(np.sqrt(np.mean(gaps**2)))
     return {"errors": errors, "seconds": took, "size": " x ".join(map(str, X.shape))}
@@ -190,8 +177,9 @@ def report(records: list[Record], options: Options) -> str:
     return f"{title}\n\n{markdown(header, rows)}"
 
 
-def cases(options: Options) -> Any:
-    return product(tables(options.quick), [options.share], range(options.draws))
-
-
-QUESTION = Question("table share seed", cases, measure, report)
+QUESTION = Question(
+    "table share seed",
+    lambda o: product(tables(o.quick), [o.share], range(o.draws)),
+    measure,
+    report,
+)

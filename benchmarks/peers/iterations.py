@@ -32,19 +32,16 @@ from common import (
     F,
     Factors,
     Fits,
-    Options,
-    Record,
     blas_threads,
     iteration_seconds,
     load_average,
     newsgroups,
     one_hot,
-    say,
     sklearn_runner,
     start,
-    tabulate,
     zipf_text,
 )
+from records import Options, Record, say, tabulate
 from run import command
 
 import ssnmf_fast as sf
@@ -126,8 +123,6 @@ def ssnmf_cases(X: Any, Y: Any, options: Options) -> list[Case]:
 
 
 def sklearn_cases(X: Any, Y: Any, options: Options) -> list[Case]:
-    """Plain NMF against scikit-learn's multiplicative updates."""
-
     def case(loss: str, rank: int) -> Case:
         ours = our_run(X, Y, (loss, None), rank, options)
         theirs = sklearn_runner(X, start(X, CLASSES, rank)[:2], loss, "mu")
@@ -180,7 +175,6 @@ def tsnmf_cases(X: Any, Y: Any, options: Options) -> list[Case]:
 
 
 def with_memory(memory: str, options: Options) -> list[Record]:
-    """Return the results for scikit-learn, in a fresh process."""
     given = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     order = command("iterations", "--peers", "sklearn", "--memory", memory)
     order += ["--quick"] * options.quick
@@ -197,7 +191,6 @@ def with_memory(memory: str, options: Options) -> list[Record]:
 
 
 def measure(case: Case, rounds: int) -> dict[str, Any]:
-    """Time both sides turn by turn."""
     case.ours.run(1)
     mine, peers = iteration_seconds({"ours": case.ours, "peer": case.theirs}, rounds).values()
     say(f"{case.model} / {case.peer} r={case.rank}: {peers / mine:.1f}x (load {load_average()})")

@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -69,14 +70,9 @@ class Process:
         self._begin()
 
     def _begin(self) -> None:
-        self.child = subprocess.Popen(
-            self._command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=self._environment,
-        )
+        given: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        given |= {"stderr": subprocess.DEVNULL, "text": True, "env": self._environment}
+        self.child = subprocess.Popen(self._command, **given)
         self.version, *labels = self._answer()
         self.labels = [label for label in labels if label]
 
@@ -120,7 +116,6 @@ class Process:
         return {n: partial(middle if n.endswith("*") else fit, n) for n in self.labels}
 
     def close(self) -> None:
-        """End the process that was started here."""
         self.child.kill()
         with suppress(BrokenPipeError), self.child:
             pass

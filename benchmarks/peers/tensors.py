@@ -21,29 +21,15 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 import numpy as np
-from common import (
-    Array,
-    Clock,
-    Fits,
-    Options,
-    Question,
-    Record,
-    iteration_seconds,
-    say,
-    seconds,
-    tabulate,
-)
+from common import Array, Clock, Fits, iteration_seconds, seconds
+from records import Options, Question, Record, say, tabulate
 from run import command
 
 Sparse = tuple[Array, Array, tuple[int, ...]]
 Run = Callable[[int], float]  # the loss after so many sweeps
-
-
-# ------------------------------------------------------------------------------- tensors
 
 
 def texts(n_terms: int, per_slice: int, n_slices: int, nonzeros: int) -> Sparse:
@@ -56,14 +42,12 @@ def texts(n_terms: int, per_slice: int, n_slices: int, nonzeros: int) -> Sparse:
 
 
 def scattered(shape: tuple[int, ...], nonzeros: int) -> Sparse:
-    """Return counts at random places."""
     rng = np.random.default_rng(0)
     coords = np.array([rng.integers(n, size=nonzeros) for n in shape])
     return coords, rng.integers(1, 4, nonzeros).astype(float), shape
 
 
 def dense(n: int, rank: int) -> Array:
-    """Return a dense tensor of low rank and noise."""
     rng = np.random.default_rng(0)
     factors = [rng.random((n, rank)) for _ in range(3)]
     return np.einsum("ir,jr,kr->ijk", *factors, optimize=True) + 0.1 * rng.random((n, n, n))
@@ -80,9 +64,6 @@ CASES: dict[str, tuple[Callable[[], Any], int]] = {
 }
 MAIN = ("20 Newsgroups' size", "headlines' size", "dense", "distinct")
 LARGEST_DENSE = 50_000_000  # places that TensorLy is given
-
-
-# ------------------------------------------------------------------------------- packages
 
 
 def is_dense(X: Any) -> bool:
@@ -194,9 +175,6 @@ PEERS: dict[str, Callable[[Any, int, Options], Run | None]] = {
 }
 
 
-# ------------------------------------------------------------------------------- measuring
-
-
 def measure_here(peer: str, case: str, options: Options) -> Record:
     """Return the time of a sweep, the peak of memory and the loss, in this process."""
     make, rank = CASES[case]
@@ -264,8 +242,4 @@ def report(records: list[Record], options: Options) -> str:
     return f"{options.threads} threads\n\n{table}"
 
 
-def cases(options: Options) -> Any:
-    return product(options.only, options.peers)
-
-
-QUESTION = Question("case peer", cases, measure, report, threads=None)
+QUESTION = Question("case peer", "only peers", measure, report, threads=None)

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, Factors, seconds, sklearn_runner, start
+from common import Array, Factors, sklearn_runner, start, timed
 
 F, D = "frobenius", "kullback-leibler"
 
@@ -110,10 +110,7 @@ def tsnmf(given: Given) -> Runners:
 
 
 def nmf_torch(given: Given) -> Runners:
-    """Its default, a variant of HALS, and block principal pivoting; MU for KL.
-
-    MU divides by S A, which is zero for samples without any entry: there KL becomes NaN.
-    """
+    """Its default, a variant of HALS, and block principal pivoting; MU for KL."""
     import torch
     from nmf.nmf_models import NMFBatchHALS, NMFBatchMU, NMFBatchNnlsBpp
 
@@ -244,14 +241,9 @@ def topica(given: Given) -> Runners:
     loss = {F: "frobenius", D: "kl"}[given.loss]
 
     def own_start(k: int, init: Factors, seed: int) -> Any:
-        model = package.NMF(
-            given.rank,
-            beta_loss=loss,
-            init="random",
-            weighting="count",
-            convergence_tol=0.0,
-            seed=seed,
-        )
+        settings: dict[str, Any] = {"beta_loss": loss, "init": "random", "weighting": "count"}
+        settings |= {"convergence_tol": 0.0, "seed": seed}
+        model = package.NMF(given.rank, **settings)
         model.fit(corpus, iters=k, num_threads=given.threads)
         return model
 
@@ -264,16 +256,9 @@ def topica(given: Given) -> Runners:
         return shares * np.reshape(np.asarray(above).ravel() / below, (-1, 1)), topics
 
     def guided(k: int, init: Factors, seed: int) -> Any:
-        model = package.GuidedNMF(
-            given.rank,
-            {"any": [words[0]]},
-            guidance=0.0,
-            init="none",
-            init_a=init[0],
-            init_s=init[1],
-            init_b=np.ones((1, given.rank)),
-            weighting="count",
-        )
+        arguments: dict[str, Any] = {"guidance": 0.0, "init": "none", "init_a": init[0]}
+        arguments |= {"init_s": init[1], "init_b": np.ones((1, given.rank)), "weighting": "count"}
+        model = package.GuidedNMF(given.rank, {"any": [words[0]]}, **arguments)
         model.fit(corpus, iters=k, num_threads=given.threads)
         return model
 
@@ -307,13 +292,8 @@ def main() -> None:
     for line in sys.stdin:
         label, iterations, seed = line.rstrip("\n").split("\t")
         init = given.start(int(seed))
-        results: list[Any] = []
-
-        def once(label: str = label, k: int = int(iterations), init: Factors = init) -> None:
-            results[:] = [runners[label].fit(k, init, int(seed))]  # noqa: B023
-
-        took = seconds(once)
-        for name, factor in zip("SA", runners[label].factors(results[0]), strict=True):
+        result, took = timed(runners[label].fit, int(iterations), init, int(seed))
+        for name, factor in zip("SA", runners[label].factors(result), strict=True):
             np.save(folder / f"{name}.npy", np.ascontiguousarray(factor, dtype=np.float64))
         print(took, file=answers, flush=True)
 

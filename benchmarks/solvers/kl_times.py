@@ -8,14 +8,14 @@ to coordinate descent with momentum; "relaxed mm" is "auto" that never does.
 
 from __future__ import annotations
 
-from itertools import product
 from time import process_time
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import scipy.sparse as sp
-from common import DATA_SETS, Options, Question, Record, say, tabulate, zipf_text
+from common import DATA_SETS, zipf_text
+from records import Options, Question, Record, say, tabulate
 
 import ssnmf_fast as sf
 from ssnmf_fast._solver import loop
@@ -27,7 +27,6 @@ SOLVERS = {"relaxed mm": ("auto", 0.0), "auto": ("auto", 1e-4), "hals": ("hals",
 
 
 def follow(X: Any, init: Any, name: str, seconds: float) -> list[Any]:
-    """Return (seconds, loss) of every tenth iteration."""
     solver, slow = SOLVERS[name]
     points: list[Any] = []
 
@@ -43,7 +42,6 @@ def follow(X: Any, init: Any, name: str, seconds: float) -> list[Any]:
 
 
 def measure(options: Options, data: str, rank: int, seed: int) -> Record:
-    """Follow all solvers from one start, the longer the higher the rank."""
     X = sp.csr_array(DATA_SETS[data](), dtype=np.float64)
     how = {"n_components": rank, "random_state": seed, "init": "least-squares"}
     start = sf.factorize(X, max_iter=0, **how, **LOSS)
@@ -54,7 +52,6 @@ def measure(options: Options, data: str, rank: int, seed: int) -> Record:
 
 
 def rows_of(record: Record) -> list[Record]:
-    """Return a row for each solver."""
     lowest = min(loss for points in record["points"].values() for _, loss in points)
     rows = []
     for name, points in record["points"].items():
@@ -84,8 +81,4 @@ def report(records: list[Record], options: Options) -> str:
     )
 
 
-def cases(options: Options) -> Any:
-    return product(options.data, options.ranks, options.seeds)
-
-
-QUESTION = Question("data rank seed", cases, measure, report, threads=None)
+QUESTION = Question("data rank seed", "data ranks seeds", measure, report, threads=None)

@@ -9,7 +9,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from common import D, F, Options, Question, Record, pivot
+from common import D, F
+from records import Options, Question, Record, pivot
 from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf
@@ -23,23 +24,17 @@ QUICK = {"solvers": ["mm", "auto"], "iterations": [2], "splits": 1}
 
 
 def measure(options: Options, model: str, iterations: int, solver: str, split: int) -> Record:
-    """Return accuracy and objective."""
     X, y = load_digits(return_X_y=True)
     X = X / 16
     order = np.random.default_rng(split).permutation(len(X))[:SAMPLES]
     train, test = order[:TRAIN], order[TRAIN:]
     losses = {"loss": LETTERS[model[1]], "supervision_loss": LETTERS[model[3]]}
-    fitted = sf.SSNMFClassifier(
-        n_components=15,
-        supervision_weight="balanced",
-        init="random",
-        readout="joint",
-        solver=solver,
-        max_iter=iterations,
-        tol=0,
-        random_state=split,
-        **losses,
-    ).fit(X[train], np.where(np.arange(TRAIN) % 2, y[train], -1))
+    given: dict[str, Any] = {"n_components": 15, "supervision_weight": "balanced", "init": "random"}
+    given |= {"readout": "joint", "solver": solver, "max_iter": iterations, "tol": 0}
+    given |= {"random_state": split}
+    fitted = sf.SSNMFClassifier(**given, **losses).fit(
+        X[train], np.where(np.arange(TRAIN) % 2, y[train], -1)
+    )
     return {"accuracy": fitted.score(X[test], y[test]), "objective": fitted.objective_[-1][1]}
 
 

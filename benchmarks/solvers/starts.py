@@ -15,7 +15,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from common import Array, D, F, Factors, Options, Question, Record, grouped, markdown
+from common import Array, D, F, Factors
+from records import Options, Question, Record, grouped, markdown
 from sklearn.preprocessing import normalize
 from text_sets import FORMS, TEXTS, documents
 
@@ -61,7 +62,6 @@ METHODS: dict[str, Any] = {
 def measure(
     options: Options, name: str, form: str, loss: str, rank: int, start: str, seed: int, on: bool
 ) -> Record:
-    """Fit once, and (with `on`) on to where the objective has settled."""
     X, _ = documents(name, form)
     kind: dict[str, Any] = {"loss": LOSSES[loss], "n_threads": options.threads}
     begin = perf_counter()
@@ -94,7 +94,6 @@ def excess(records: list[Record], measure: str) -> dict[int, float]:
 
 
 def report(records: list[Record], options: Options) -> str:
-    """Return a table of means over seeds and over the parts of a case that --by leaves out."""
     by = (*options.by, "start")
     above = {name: excess(records, name) for name in ("objective", "settled")}
     rows = []

@@ -1,7 +1,5 @@
 """What do several starts gain by sharing what they read?
 
-    python benchmarks/run.py starts_together
-
 Two tables, of counts of 20 Newsgroups (the 2000 most frequent words) and times per start.  The
 first has passes over the data of 1, 4 and 16 starts whose factors lie side by side, as columns of
 one factor: for the Frobenius loss that is all that such a pass has to do, for the Kullback-Leibler
@@ -20,7 +18,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Options, markdown, newsgroup_counts, say, seconds, zipf_text
+from common import newsgroup_counts, seconds, zipf_text
+from records import Options, markdown, say
+
+import ssnmf_fast as sf
+from ssnmf_fast._backend.dispatch import padded
+from ssnmf_fast._data.entries import SparseEntries, Target
+from ssnmf_fast._models.many_starts import fit_starts
 
 WORDS = 2000
 STARTS = (1, 4, 16)
@@ -28,7 +32,6 @@ LOSSES = {"frobenius": 0, "kullback-leibler": -1}  # exponents of the model in a
 
 
 def counts(quick: bool) -> Any:
-    """Return documents by words."""
     if quick:
         X = sp.csr_array(zipf_text(300, 200, 20))
         X.data = np.ceil(X.data)
@@ -41,22 +44,16 @@ def counts(quick: bool) -> Any:
 
 
 def two_passes(entries: Any, factors: Any, results: Any, exponent: int) -> None:
-    """Pass over the data for S and for A."""
     (rows, columns), (S, A), (to_S, to_A) = entries, factors, results
     rows.power(exponent, S, A, to_S)
     columns.power(exponent, A, S, to_A)
 
 
 def least(repeats: int, function: Any, *arguments: Any) -> float:
-    """Return the milliseconds of the fastest of some calls."""
     return 1000 * min(seconds(partial(function, *arguments)) for _ in range(repeats))
 
 
 def passes(X: Any, ranks: Sequence[int], repeats: int) -> list[list[str]]:
-    """Time the two passes of an iteration, for each start."""
-    from ssnmf_fast._backend.dispatch import padded
-    from ssnmf_fast._data.entries import SparseEntries, Target
-
     rng, table = np.random.default_rng(0), []
     for dtype in (np.float64, np.float32):
         rows = SparseEntries(X.astype(dtype))
@@ -77,25 +74,17 @@ def passes(X: Any, ranks: Sequence[int], repeats: int) -> list[list[str]]:
 
 
 def one_by_one(X: Any, seeds: Sequence[int], options: dict[str, Any]) -> None:
-    """Fit every start by itself."""
-    import ssnmf_fast as sf
-
     for seed in seeds:
         sf.factorize(X, random_state=seed, **options)
 
 
 def at_once(X: Any, seeds: Sequence[int], n_jobs: int, options: dict[str, Any]) -> None:
     """Fit the starts, some at a time."""
-    from ssnmf_fast._models.many_starts import fit_starts
-
     for _ in fit_starts(X, seeds, n_jobs=n_jobs, **options):
         pass
 
 
 def fits(X: Any, folder: Path, n_starts: int) -> list[list[str]]:
-    """Time fits for each start."""
-    import ssnmf_fast as sf
-
     for name in ("indptr", "indices", "data"):
         np.save(folder / f"{name}.npy", getattr(X, name))
     np.save(folder / "shape.npy", X.shape)

@@ -21,7 +21,7 @@ NAMES = """
     class_names class_weight clip columns_ common_scale consensus consensuses consider_weights
     count_scale coverage criterion darkest distance_threshold documents_per_slice dtype entry_names
     estimator feature_names feature_weight features fill_value fit_parameters fit_params fits folder
-    forbidden forget_factor freq gamma_min given history_or_completion input_features inputs
+    forbidden foreign forget_factor freq gamma_min given history_or_completion input_features inputs
     interval keep_empty_features keep_observed kind kinds label label_names labeled_weight level
     levels limits log_x loss mask_zeros max_components max_iter max_rows measure membership memory
     method missing_norm missing_values mode mode_names model n n_components n_features n_fits

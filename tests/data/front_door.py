@@ -106,6 +106,8 @@ class Fits:
         given = {"freq": "quarter", "supervision_weight": 1.0, **MORE}
         if name in ("SSNMFClassifier", "SSNMFRegressor"):
             given["readout"] = "refit"  # others are slow
+        if name == "HierarchicalClassifier":
+            given["estimator"] = self.new("FewLabelsClassifier")
         return one(**{key: value for key, value in given.items() if key in known})
 
     def fitted(self, name):

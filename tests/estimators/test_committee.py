@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -136,7 +137,7 @@ def test_members_of_one_class_or_of_missing_classes(name):
 def test_a_sum_of_members_gives_the_sum_of_their_logits():
     rng = np.random.default_rng(0)
     X, shares = rng.random((7, 5)), rng.dirichlet(np.ones(3), 7)
-    view = _neighbors.view_of(X, rng.normal(size=(2, 5))).with_shares(shares)
+    view = replace(_neighbors.view_of(X, rng.normal(size=(2, 5))), shares=shares)
     one = _members.Linear(
         rng.normal(size=4), rng.normal(size=(4, 3)), None, rng.normal(size=(4, 5))
     )

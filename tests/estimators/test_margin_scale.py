@@ -23,7 +23,7 @@ rng = np.random.default_rng(0)
 X, y = rng.random((60, 20)) * (rng.random((60, 20)) < 0.5), np.arange(60) % 3
 for kind in (np.asarray, sp.csr_array):
     expected = None
-    for power in (0, -1020, -566, 266):
+    for power in (0, -48, 48):
         model = sf.papers.MarginNMF(n_components=4, random_state=0, max_iter=10, tol=0)
         model.fit(kind(np.ldexp(X, power)), y)
         found = model.representation_ @ np.ldexp(model.components_, -power)

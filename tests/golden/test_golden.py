@@ -16,16 +16,7 @@ from ssnmf_fast.cli import main
 
 VERSIONS = sorted(path for path in Path(__file__).parent.glob("[0-9]*") if path.is_dir())
 FILES = [path for version in VERSIONS for path in sorted(version.glob("*.npz"))]
-# Their parameters have other names by now: `golden_models.py` writes them again for the release.
-OUTDATED = {
-    "bayesian_supervised": "SupervisedBayesianNMF",
-    "constrained": "ConstrainedNMF",
-    "hierarchical": "HierarchicalClassifier",
-    "margin": "MarginNMF",
-    "seeded": "SeededTopics",
-    "topic_supervised": "TopicSupervisedNMF",
-}
-MODELS = [path for path in FILES if path.stem not in {"expected", *OUTDATED}]
+MODELS = [path for path in FILES if path.stem != "expected"]
 FOLDERS = [path.parent for version in VERSIONS for path in sorted(version.glob("*/new.csv"))]
 
 
@@ -94,7 +85,7 @@ def test_every_class_that_can_be_saved_is_here() -> None:
     kept = {type(sf.load(path)).__name__ for path in MODELS if path.parent == newest}
     results = {"Factorization", "TensorFactorization", "Completion", "Consensus"}
     fitted = {name for name in estimators.__all__ if hasattr(getattr(estimators, name), "fit")}
-    assert kept == (fitted | results) - set(OUTDATED.values())
+    assert kept == fitted | results
 
 
 def test_another_number_would_be_noticed() -> None:

@@ -17,7 +17,6 @@ from calls import calls  # noqa: E402
 
 
 def names() -> list[str]:
-    """Return the names of the calls."""
     with tempfile.TemporaryDirectory() as folder:
         return [*calls(Path(folder))]
 

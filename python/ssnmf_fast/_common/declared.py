@@ -9,11 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, 
 
 
 def as_declared(value: object, kind: Any, name: str) -> Any:
-    """Return a value as its annotation has it, or raise ValueError that names what differs.
-
-    Lists become tuples, and lists or mappings dataclasses, where these are declared.  Whole numbers
-    are floats as well, and bool is no number.
-    """
+    """Return a value as its annotation has it, or raise ValueError that names what differs."""
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any:
         return value

@@ -40,7 +40,6 @@ class NpzReader:
             self._names = [one.removesuffix(".npy") for one in self._archive.zip.namelist()]
 
     def header(self) -> Any:
-        """Return the header."""
         return json.loads(self._read(HEADER).tobytes().decode())
 
     def arrays(self, names: Collection[str]) -> dict[str, Array]:

@@ -31,7 +31,6 @@ class OnDisk:
     dtype: np.dtype[Any]
 
     def as_type(self, dtype: npt.DTypeLike) -> OnDisk:
-        """Return it with numbers of another dtype."""
         raise NotImplementedError
 
 
@@ -47,7 +46,6 @@ def on_disk_error(user: str, name: str = "X") -> TypeError:
 
 
 def refuse_on_disk(X: Matrix, user: str, name: str = "X") -> None:
-    """Raise TypeError for a matrix on disk that is needed in memory."""
     if isinstance(X, OnDisk):
         raise on_disk_error(user, name)
 
@@ -55,18 +53,7 @@ def refuse_on_disk(X: Matrix, user: str, name: str = "X") -> None:
 def as_array(
     values: npt.ArrayLike, name: str, *, allow_nan: bool = False, allow_objects: bool = False
 ) -> Array:
-    """Return an array, of any dtype and shape, without a mask.
-
-    Objects that are numbers, as columns of several dtypes of a data frame become, are converted to
-    numbers, None and pandas.NA among them to NaN, unless objects are allowed.  Masked entries
-    become NaN if that is allowed, where it stands for a missing entry.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If rows have different lengths, if entries are masked, if objects are no numbers, or if
-        NumPy finds no array in it.
-    """
+    """Return an array, of any dtype and shape, without a mask."""
     refuse_annotated(values, name)
     refuse_on_disk(values, "this call", name)
     values = unmask(values, name, allow_nan=allow_nan)
@@ -197,13 +184,7 @@ def float_dtype(dtype: Any, name: str) -> np.dtype[Any]:
 
 
 def check_dtype(dtype: npt.DTypeLike | None, otherwise: npt.DTypeLike | None = None) -> Any:
-    """Return the dtype to work in that a caller names; `otherwise` where that is None.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For any but "float32", "float64" and what NumPy calls so.
-    """
+    """Return the dtype to work in that a caller names; `otherwise` where that is None."""
     if dtype is None:
         return otherwise
     for known in map(np.dtype, ("float32", "float64")):
@@ -227,18 +208,7 @@ def to_native(array: Array, target: npt.DTypeLike | None = None) -> Array:
 
 
 def read_sparse(X: Matrix, name: str, n_threads: int = 1) -> Any:
-    """Return a sparse matrix as a csr, csc, bsr or coo array that SciPy can work with safely.
-
-    The formats dia, lil and dok become coo.  Parts are shared where they can be, and must not be
-    written to; those that are strided, misaligned or in foreign byte order are copied.
-
-    Raises
-    ------
-    ValueError
-        If the parts of X do not make a matrix of its shape.
-    TypeError
-        If it does not hold real numbers.
-    """
+    """Return a sparse matrix as a csr, csc, bsr or coo array that SciPy can work with safely."""
     return _inspect(X, name, n_threads)[0]
 
 
@@ -302,7 +272,6 @@ def _read_compressed(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
 
 
 def _fault(indptr: Array, indices: Array, width: int) -> str:
-    """Return what is wrong with the lines of a compressed matrix."""
     if indptr[0] != 0:
         return f"indptr begins with {indptr[0]}; expected 0"
     falls = np.flatnonzero(indptr[1:] < indptr[:-1])
@@ -411,7 +380,6 @@ def kernel_parts(matrix: sp.csr_array) -> tuple[Array, Array, Array]:
 
 
 def transpose(matrix: sp.csr_array, n_threads: int) -> sp.csr_array:
-    """Return the transpose, a copy with sorted rows."""
     n_rows, n_columns = matrix.shape
     indptr = np.empty(n_columns + 1, dtype=np.int64)
     indices = np.empty(matrix.nnz, dtype=np.int32)
@@ -432,12 +400,10 @@ def transpose_panels(
 
 
 def with_values(Z: sp.csr_array, values: Array) -> sp.csr_array:
-    """Return a matrix of the same structure with other values."""
     return sp.csr_array((values, Z.indices, Z.indptr), shape=Z.shape, copy=False)
 
 
 def scale_rows(matrix: sp.csr_array, factors: Array) -> sp.csr_array:
-    """Return the matrix with each row multiplied by its factor, in the same structure."""
     return with_values(matrix, matrix.data * np.repeat(factors, np.diff(matrix.indptr)))
 
 

@@ -70,7 +70,6 @@ def check_random_state(random_state: Seed) -> np.random.Generator:
 
 
 def check_observers(callback: object, verbose: object) -> None:
-    """Raise TypeError unless a callback can be called and `verbose` is a number."""
     if callback is not None and not callable(callback):
         raise TypeError(
             f"callback must be a function of a state, or None; got {short(callback)} "
@@ -96,7 +95,6 @@ def check_real(
 
 
 def check_shape(array: Matrix, shape: tuple[int, int], name: str, of: str) -> None:
-    """Raise ValueError unless the shapes agree."""
     if tuple(array.shape) != shape:
         raise ValueError(f"{name} has shape {tuple(array.shape)}; expected {shape}, {of}.")
 
@@ -139,7 +137,6 @@ def check_support(
     dtype: npt.DTypeLike,
     of: str = "samples x components",
 ) -> Array:
-    """Return S_support or A_support as bool."""
     array = check_factor(support, name, shape, dtype, of)
     if not np.all((array == 0) | (array == 1)):
         value = array[(array != 0) & (array != 1)][0]

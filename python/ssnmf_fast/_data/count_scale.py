@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,22 +28,15 @@ _ROUNDINGS = 8  # rounding errors of a value that was multiplied once or twice
 
 def check_count_scale(value: object) -> float | None:
     """Return the factor, or None for "auto"."""
-    if isinstance(value, str):
-        if value == "auto":
-            return None
-        raise ValueError(f"count_scale must be 'auto' or a number above 0; got {short(value)}.")
-    number = check_real(value, "count_scale")
-    if number <= 0:
+    if isinstance(value, str) and value == "auto":
+        return None
+    if isinstance(value, str) or (number := check_real(value, "count_scale")) <= 0:
         raise ValueError(f"count_scale must be 'auto' or a number above 0; got {short(value)}.")
     return number
 
 
-class Ask(Protocol):
-    """Calls a task with X, or with each of its blocks, whose answers are added in their order."""
-
-    def __call__(
-        self, plus: Callable[[Any, Any], Any], task: Callable[..., Any], *arguments: float
-    ) -> Any: ...
+# ask(plus, task, *numbers) calls a task with X, or with each block, whose answers are added.
+Ask: TypeAlias = Callable[..., Any]
 
 
 def find_count_scale(X: Matrix) -> float:
@@ -59,7 +52,6 @@ def find_count_scale(X: Matrix) -> float:
 
 
 def scale_of_step(step: float) -> float:
-    """Return the factor that makes 1 of a step."""
     scale = 1 / step if step > 0 else np.inf
     if not np.isfinite(scale):
         raise ValueError(
@@ -86,7 +78,6 @@ class Summary(NamedTuple):
     divisor: int
 
     def plus(self, other: Summary) -> Summary:
-        """Return the summary of both."""
         return Summary(
             self.size + other.size,
             min(self.smallest, other.smallest),
@@ -102,7 +93,6 @@ def positive_values(X: Matrix) -> Array:
 
 
 def summarize(X: Matrix) -> Summary:
-    """Return what is known of all entries above 0."""
     values = positive_values(X)
     if not len(values):
         return Summary(0, np.inf, 0.0, True, 0)

@@ -96,7 +96,6 @@ def stored_array(path: Path, offset: int) -> StoredArray:
 
 
 def plain_array(path: Path, dtype: np.dtype[Any]) -> StoredArray:
-    """Return the array in a file that holds its values and nothing else."""
     with path.open("rb") as file:
         state = _state(file)
     return StoredArray(path, 0, dtype, state[0] // dtype.itemsize, state)
@@ -121,7 +120,6 @@ class RowCollector:
         self._spilled = False
 
     def append(self, block: sp.csr_array) -> None:
-        """Add rows below those before."""
         first = int(self._ends[-1][-1])
         self._ends.append(first + block.indptr[1:].astype(np.int64))
         parts = block.indices, block.data
@@ -284,11 +282,7 @@ def equal_blocks(indptr: Array, entries: int) -> list[slice]:
 
 
 def open_csr(
-    path: str | Path,
-    *,
-    n_features: int | None = None,
-    memory: int = 1 << 28,
-    dtype: Any = None,
+    path: str | Path, *, n_features: int | None = None, memory: int = 1 << 28, dtype: Any = None
 ) -> CsrFile:
     """Open a sparse matrix in a file, to fit it without loading it into memory as a whole.
 

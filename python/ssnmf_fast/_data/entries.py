@@ -55,7 +55,6 @@ class Target(NamedTuple):
     accumulate: bool = False
 
     def rows(self, rows: slice) -> Target:
-        """Return the place of some rows of the result."""
         return self._replace(out=self.out[rows])
 
     def weighted(self, weights: Array | None, run: Callable[[Target], None]) -> None:
@@ -172,7 +171,6 @@ class SparseEntries(Entries):
         return self.turned()
 
     def turned(self) -> SparseEntries:
-        """Return a transposed copy."""
         return SparseEntries(transpose(self.matrix, self.threads), self.threads)
 
     def part(self, rows: slice) -> SparseEntries:
@@ -304,19 +302,15 @@ class DenseEntries(Entries):
 
 @dataclass(frozen=True)
 class StreamedEntries(Entries):
-    """Rows of a file."""
-
     file: CsrFile
     threads: int
     streamed = True
 
     @cached_property
     def _bounds(self) -> Array:
-        """One range of columns for each thread."""
         return column_ranges(self.file.column_counts, self.threads)
 
     def blocks(self) -> Iterator[tuple[slice, BlockEntries]]:
-        """Read all rows, a block at a time."""
         for rows, block in self.file.blocks():
             yield rows, BlockEntries(block, self.threads, self._bounds)
 
@@ -342,8 +336,6 @@ class StreamedEntries(Entries):
 
 
 class BlockEntries(SparseEntries):
-    """Some rows of a file."""
-
     def __init__(self, matrix: sp.csr_array, threads: int, bounds: Array) -> None:
         super().__init__(matrix, threads)
         self._bounds = bounds
@@ -378,7 +370,6 @@ class ScatteredEntries(Entries):
         return self.by_rows.total()
 
     def csr_rows(self, rows: slice) -> Csr:
-        """Some columns as indptr, indices and values."""
         matrix = self.part(rows).matrix
         return matrix.indptr, matrix.indices, matrix.data
 
@@ -413,7 +404,6 @@ class WeightedEntries(Entries):
         return WeightedEntries(self.entries.part(rows), weights, self.columns)
 
     def block(self, rows: slice) -> DenseEntries:
-        """Return some rows, weighted."""
         array = self.entries.array[rows]
         if self.entries.mask:
             array = np.where(np.isnan(array), array.dtype.type(0), array.dtype.type(1))

@@ -69,7 +69,6 @@ def input_fingerprint(given: Any) -> str:
 
 
 def digest(text: str) -> str:
-    """Return a hash of a text."""
     return sha256(text.encode()).hexdigest()[:_LENGTH]
 
 

@@ -44,8 +44,6 @@ class TensorEntries(Entries):
 
 @dataclass(frozen=True, eq=False)
 class SparseTensorEntries(TensorEntries):
-    """The entries of a sparse tensor."""
-
     tensor: SparseTensor
     threads: int = 1
     mode: int = 0

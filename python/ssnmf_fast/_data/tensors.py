@@ -23,16 +23,7 @@ _MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
 def check_tensor(
     X: Any, name: str, dtype: Any = None, *, ordinary: bool = True
 ) -> Array | SparseTensor:
-    """Return a dense tensor as a C-contiguous array, which may have NaN, or a sparse one.
-
-    The result may share memory with `X` and must not be written to.  A sparse one of this dtype is
-    not checked again.  Unless it is to be `ordinary`, its entries may be of any size.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For anything that is no nonnegative finite tensor of two modes or more.
-    """
+    """Return a dense tensor as a C-contiguous array, which may have NaN, or a sparse one."""
     if isinstance(X, SparseTensor):
         if check_dtype(dtype, X.dtype) == X.dtype:
             return X
@@ -162,14 +153,7 @@ _KEYS = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Places in a tensor in lexicographic order, none twice.
-
-    Attributes
-    ----------
-    places : ndarray of int32, shape (N, entries)
-    shape : tuple of int
-        Lengths of the modes.
-    """
+    """Places in a tensor in lexicographic order, none twice."""
 
     places: Array
     shape: tuple[int, ...]
@@ -180,7 +164,11 @@ class Coordinates:
     def unfolded(self, mode: int) -> tuple[Array, Array, Array | None]:
         """Return the entries by their index in a mode: pointers, other indices, order."""
         if mode not in self._unfolded:
-            order = None if mode == 0 else _stable_order(self.places[mode], self.shape[mode])
+            order = None
+            if mode:  # the stable order of small integers, by counting
+                entries = np.arange(self.places.shape[1])
+                ones, shape = np.ones(len(entries), np.int8), (self.shape[mode], len(entries))
+                order = sp.csr_array((ones, (self.places[mode], entries)), shape).indices
             counts = np.bincount(self.places[mode], minlength=self.shape[mode])
             indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
             others = np.delete(self.places, mode, axis=0)
@@ -190,7 +178,6 @@ class Coordinates:
         return self._unfolded[mode]
 
     def keys(self) -> Array:
-        """Return the place of every entry, counted through the tensor; they rise."""
         return _keys(self.places, self.shape)
 
 
@@ -218,7 +205,6 @@ class SparseTensor:
         return self.values.dtype
 
     def with_values(self, values: Array) -> SparseTensor:
-        """Return a tensor with other values at the same places."""
         return SparseTensor(self.at, values)
 
     def sampled(self, at: Coordinates) -> SparseTensor:
@@ -233,7 +219,6 @@ class SparseTensor:
         return SparseTensor(at, values)
 
     def without(self, at: Coordinates) -> SparseTensor:
-        """Return the tensor without the entries at some places."""
         keep = ~np.isin(self.at.keys(), at.keys(), assume_unique=True)
         return SparseTensor(Coordinates(self.at.places[:, keep], self.shape), self.values[keep])
 
@@ -261,13 +246,6 @@ class SparseTensor:
 
 Tensor: TypeAlias = Array | SparseTensor
 TensorLike: TypeAlias = MatrixLike | Sequence[npt.ArrayLike] | SparseTensor
-
-
-def _stable_order(indices: Array, length: int) -> Array:
-    """Return the stable order of small integers, by counting."""
-    entries = np.arange(len(indices))
-    ones = np.ones(len(indices), dtype=np.int8)
-    return np.asarray(sp.csr_array((ones, (indices, entries)), (length, len(indices))).indices)
 
 
 def _in_order(places: Array, order: Array) -> Array:
@@ -322,7 +300,6 @@ def in_order(places: Array, values: Array, shape: tuple[int, ...]) -> SparseTens
 
 
 def as_type(X: Tensor, dtype: npt.DTypeLike) -> Tensor:
-    """Return a tensor of a dtype."""
     if isinstance(X, SparseTensor):
         return X.with_values(X.values.astype(dtype, copy=False))
     return X.astype(dtype, copy=False)
@@ -351,7 +328,6 @@ class RowProducts:
         return self.factors[0].dtype
 
     def rows(self, first: int, last: int) -> Array:
-        """Return some rows of G."""
         lengths = tuple(len(F) for F in self.factors)
         places = np.unravel_index(np.arange(first, last), lengths)
         return self.at(places)
@@ -371,12 +347,10 @@ def factors_of(G: Rows) -> tuple[Array, ...]:
 
 
 def some_rows(G: Rows, first: int, last: int) -> Array:
-    """Return some rows of G as an array."""
     return G.rows(first, last) if isinstance(G, RowProducts) else G[first:last]
 
 
 def whole(G: Rows) -> Array:
-    """Return G as an array."""
     return some_rows(G, 0, G.shape[0])
 
 

@@ -173,7 +173,7 @@ def run_side_by_side(tasks: Iterable[Task[Result]], jobs: int, threads: int) -> 
     """
     with one_blas_thread():
         if jobs == 1:
-            yield from (task(threads, _go_on) for task in tasks)
+            yield from (task(threads, lambda _: False) for task in tasks)
             return
         stopped = Event()
         waiting: deque[Future[Result]] = deque()
@@ -190,7 +190,3 @@ def run_side_by_side(tasks: Iterable[Task[Result]], jobs: int, threads: int) -> 
                 stopped.set()
                 for future in waiting:
                     future.cancel()
-
-
-def _go_on(_: Any) -> bool:
-    return False

@@ -187,7 +187,18 @@ def read_times(
     if values.dtype.kind == "M":
         read = values.astype("datetime64[s]")
     elif values.dtype.kind in "OUTiuf":
-        read, first = _read_texts([_as_text(value) for value in values.tolist()], name, first)
+        texts = [_as_text(value) for value in values.tolist()]
+        known: dict[str, Any] = {text: _read_iso(text) for text in set(texts)}
+        others = [text for text in dict.fromkeys(texts) if text and known[text] is None]
+        if others:
+            which = (
+                f"{name}[{texts.index(others[0])}] is {short(others[0])}, which is not an ISO date"
+            )
+            with require_package(f"{which} such as 2004-12-26; pandas, for others,", TABLES_HINT):
+                import pandas  # noqa: F401
+            dates, first = _decide(others, name, first)
+            known.update(zip(others, dates, strict=True))
+        read = np.array([known[text] for text in texts], dtype="datetime64[s]")
     else:
         raise TypeError(f"{name} are of dtype {values.dtype}; expected {_DATES}.")
     for place in np.flatnonzero(np.isnat(read))[:1]:
@@ -213,18 +224,6 @@ def _as_text(value: object) -> str:
     if hasattr(value, "to_timestamp"):  # a period of pandas
         value = value.to_timestamp()
     return str(value).strip()
-
-
-def _read_texts(texts: list[str], name: str, first: str) -> Times:
-    known: dict[str, Any] = {text: _read_iso(text) for text in set(texts)}
-    others = [text for text in dict.fromkeys(texts) if text and known[text] is None]
-    if others:
-        which = f"{name}[{texts.index(others[0])}] is {short(others[0])}, which is not an ISO date"
-        with require_package(f"{which} such as 2004-12-26; pandas, for others,", TABLES_HINT):
-            import pandas  # noqa: F401
-        read, first = _decide(others, name, first)
-        known.update(zip(others, read, strict=True))
-    return Times(np.array([known[text] for text in texts], dtype="datetime64[s]"), first)
 
 
 def _read_iso(text: str) -> np.datetime64 | None:

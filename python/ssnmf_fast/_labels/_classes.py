@@ -84,7 +84,6 @@ class ClassLabels(Targets):
             )
 
     def prior(self) -> Array:
-        """Return the share of every class."""
         return np.bincount(self.codes, minlength=len(self.classes)) / len(self.known)
 
     @cached_property

@@ -13,23 +13,13 @@ import scipy.sparse as sp
 from .._common.arrays import Array, Matrix
 from .._common.text import as_first_given, listed, nfc, short
 from .._data.arrays import as_array, is_missing, read_csr
-from ._classes import (
-    ClassLabels,
-    Targets,
-    refuse_lists,
-    unmask_labels,
-    warn_of_missing_words,
-)
+from ._classes import ClassLabels, Targets, refuse_lists, unmask_labels, warn_of_missing_words
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 
 
 class Indicators(Targets):
-    """Several labels for each sample, as a matrix of 0 and 1.
-
-    `labeled` marks rows with any label, `complete` rows without a missing entry, and `known`
-    holds the latter.
-    """
+    """Several labels for each sample, as a matrix of 0 and 1."""
 
     def __init__(self, y: object, n_labels: int | None = None) -> None:
         matrix: Any = read_csr(y, "y").astype(np.float64) if sp.issparse(y) else _numbers(y)
@@ -94,10 +84,7 @@ class RealTargets(Targets):
         self.known = values[self.complete]
 
     def measure(self, weights: Array, before: Any = np.nan) -> Array:
-        """Set the offset, the smallest target that counts or is given; NaN where there is none.
-
-        Return the weight of every target, of those of the samples; 0 stands for no label.
-        """
+        """Set the offset, the smallest target that counts or is given; NaN where there is none."""
         self.labeled = self.labeled & (weights > 0)
         self.offset = np.fmin(np.fmin.reduce(self._values[self.labeled], initial=np.nan), before)
         return np.where(np.isnan(self._values), 0.0, weights[:, None])
@@ -190,7 +177,6 @@ class LabelLists:
         self.members = indicator_matrix(lists, place, rows, n_documents) != 0
 
     def part(self, rows: Matrix) -> LabelLists:
-        """Return the topics of some documents."""
         part = copy.copy(self)
         part.members, part.labeled = self.members[rows], self.labeled[rows]
         return part
@@ -207,10 +193,7 @@ class LabelLists:
         return Indicators(matrix)
 
     def support(self, rank: int) -> Array:
-        """Return T, (n, rank): whether a document may have a topic.
-
-        Only unlabeled documents may have topics beyond the named ones.
-        """
+        """Return T, (n, rank): whether a document may have a topic."""
         n, k = self.members.shape
         T = np.ones((n, rank), dtype=bool)
         T[self.labeled, :k] = self.members[self.labeled].toarray()
@@ -282,7 +265,6 @@ def _whole_rows(marked: Any) -> Array:
 
 
 def names_array(names: Any) -> Array:
-    """Return names as an array of text or numbers, or of objects."""
     names = list(names)
     array = np.array(names)
     if array.ndim == 1 and array.tolist() == names:
@@ -293,7 +275,6 @@ def names_array(names: Any) -> Array:
 
 
 def _check_names(names: list[Any]) -> Array:
-    """Return the names as an array of text, of numbers, or of objects."""
     forms = [nfc(name) for name in names]
     if len(set(forms)) < len(forms):
         repeated = next(name for name in forms if forms.count(name) > 1)

@@ -44,12 +44,10 @@ def add_times(out: Array, F: Array, K: Array, n_threads: int, scale: float = 1.0
 
 
 def inner(A: Array, B: Array) -> float:
-    """Sum of A .* B."""
     return float(np.einsum("i,i->", A.ravel(), B.ravel()))
 
 
 def square(A: Array) -> float:
-    """Sum of squares."""
     return inner(A, A)
 
 
@@ -104,10 +102,7 @@ class MatrixOperator(Operator):
 
 @dataclass(frozen=True)
 class Pattern:
-    """Places of the stored entries of a sparse matrix with sorted rows.
-
-    `ranges` cuts the columns so that each thread has about as many entries.
-    """
+    """Places of the stored entries of a sparse matrix with sorted rows."""
 
     shape: tuple[int, int]
     indptr: Array
@@ -116,7 +111,6 @@ class Pattern:
 
     @classmethod
     def of(cls, matrix: sp.csr_array, n_threads: int) -> Pattern:
-        """The pattern of a CSR matrix whose rows are sorted."""
         counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
         return cls.from_counts(matrix.shape, matrix.indptr, matrix.indices, counts, n_threads)
 
@@ -202,13 +196,7 @@ class LowRankPlusSparse(SparsePlusLowRank):
     51.0
     """
 
-    def __init__(
-        self,
-        sparse: Any,
-        left: Any,
-        right: Any,
-        n_threads: int | None = None,
-    ) -> None:
+    def __init__(self, sparse: Any, left: Any, right: Any, n_threads: int | None = None) -> None:
         threads = resolve_threads(n_threads)
         if not sp.issparse(sparse):
             raise TypeError(f"sparse must be a scipy.sparse matrix; got {type(sparse).__name__}.")

@@ -27,11 +27,7 @@ def orthonormal(A: Array, columns: int, threads: int) -> Array:
 def leading_triplets(
     X: Operator, sketched: Array, columns: int, n_power: int
 ) -> tuple[Array, Array, Array]:
-    """Return U (n x C), singular values (`columns`) and V (m x C) of X within a row space.
-
-    The space is that of `sketched` (m x C, its first columns) after `n_power` steps with X^T X.
-    Sketching the rows makes ``X V = U diag(singular)`` exact, however good the space is.
-    """
+    """Return U (n x C), singular values (`columns`) and V (m x C) of X within a row space."""
     Q = sketched
     for _ in range(n_power):
         Y = X.times(Q)

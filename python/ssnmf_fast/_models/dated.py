@@ -59,7 +59,12 @@ def factorize_tied(
             rows_of_start = _product(weights, means_of_slices(_tfidf_rows(X, shares), slices)[used])
             squares = {"loss": "frobenius", "callback": None, "verbose": 0}
             S = _fit_squares(rows_of_start, at, rng, arguments | squares).S * weights
-            arguments["init"] = _topics_of(S, rows, counted)
+            # To start from: of each topic the mean of slices by its share in these.
+            S = without_zeros(S)
+            S *= counted / S.sum(axis=1, keepdims=True)
+            A: Any = (S / counted).T @ rows
+            A = np.asarray(A.toarray() if sp.issparse(A) else A)
+            arguments["init"] = S, without_zeros(A / S.sum(axis=0)[:, None])
         fit = factorize(rows, **arguments)
         P = fit.S / counted
     prevalence = np.zeros((len(used), rank), dtype=fit.S.dtype)
@@ -68,7 +73,6 @@ def factorize_tied(
 
 
 def normalize_documents(X: Matrix, loss: str | float) -> Matrix:
-    """Return documents as they are for squared errors, else with sum 1."""
     return X if loss_named(loss, "loss").quadratic else _shares(X)
 
 
@@ -104,15 +108,6 @@ def _tfidf_rows(X: Matrix, shares: Matrix) -> Matrix:
     documents = _product(rarity[None].astype(X.dtype), shares)
     length = np.sqrt(np.asarray((documents * documents).sum(axis=1))).reshape(-1, 1)
     return _product((1 / np.where(length > 0, length, 1)).astype(X.dtype), documents)
-
-
-def _topics_of(S: Array, rows: Matrix, counted: Array) -> tuple[Array, Array]:
-    """Return S and A to start from: of each topic the mean of slices by its share in these."""
-    S = without_zeros(S)
-    S *= counted / S.sum(axis=1, keepdims=True)
-    A = (S / counted).T @ rows
-    A = np.asarray(A.toarray() if sp.issparse(A) else A)
-    return S, without_zeros(A / S.sum(axis=0)[:, None])
 
 
 def _product(weights: Array, X: Any) -> Matrix:
@@ -157,7 +152,6 @@ def start_from_slices(
 def best_short_fit(
     sums: Matrix, rank: int, rng: Generator, n_threads: int | None, **penalties: Any
 ) -> tuple[Array, Array]:
-    """Return S and A of the best of several short least-squares fits, without zeros."""
     settings = {"max_iter": _STEPS, "init": "random", "n_threads": n_threads, **penalties}
     fits = (factorize(sums, n_components=rank, random_state=rng, **settings) for _ in range(_FITS))
     best = min(fits, key=lambda fit: fit.objective[-1][1])
@@ -170,7 +164,6 @@ def without_zeros(F: Array) -> Array:
 
 
 def sums_of_slices(values: Matrix, slices: Slices) -> Matrix:
-    """Return the sum of the rows of every slice, sparse where they are."""
     n = len(slices.of)
     ones = np.ones(n, dtype=values.dtype)
     return sp.csr_array((ones, (slices.of, np.arange(n))), (len(slices.starts), n)) @ values

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any, ClassVar, Generic, TypeVar
@@ -43,13 +42,17 @@ from .receipts import WEIGHTS, parts_of_result, receipt_of
 Result = TypeVar("Result", Factorization, TensorFactorization)
 
 
-class Fits(ABC, Generic[Result]):
+class Fits(Generic[Result]):
     """Fits of the same clean data with the same settings, which may run at the same time."""
 
     known = Known()
     penalties: Mapping[str, Penalties]
     starts: ClassVar[tuple[str, ...]]  # those that differ by their seeds
     _refuses_zeros = False  # whether zeros of a start may not stay where the data are positive
+    _start: Callable[[np.random.Generator], dict[str, Array]]  # factors as the kernels hold them
+    _relations: Callable[[dict[str, Array]], list[Relation]]  # "balanced" depends on the start
+    _views: Callable[[dict[str, Array]], Current]  # which gives the factors as a user knows them
+    _result: Callable[[Run, Current, list[Relation]], Result]  # without a receipt
 
     def __init__(
         self,
@@ -102,22 +105,6 @@ class Fits(ABC, Generic[Result]):
             dtype=self.X.dtype,
         )
         return replace(result, receipt=receipt)
-
-    @abstractmethod
-    def _start(self, rng: np.random.Generator) -> dict[str, Array]:
-        """Return the factors to start from, as the kernels hold them."""
-
-    @abstractmethod
-    def _relations(self, factors: dict[str, Array]) -> list[Relation]:
-        """Return the relations; "balanced" weights depend on the start."""
-
-    @abstractmethod
-    def _views(self, factors: dict[str, Array]) -> Current:
-        """Return a function that gives the factors as a user knows them."""
-
-    @abstractmethod
-    def _result(self, run: Run, current: Current, related: list[Relation]) -> Result:
-        """Return the result, without a receipt."""
 
 
 class MatrixFits(Fits[Factorization]):
@@ -270,8 +257,7 @@ class TensorFits(Fits[TensorFactorization]):
         return self.related
 
     def _views(self, factors: dict[str, Array]) -> Current:
-        views = {name: F[:, : self.rank] for name, F in factors.items()}
-        return lambda: views
+        return lambda: {name: F[:, : self.rank] for name, F in factors.items()}
 
     def _result(self, run: Run, current: Current, related: list[Relation]) -> TensorFactorization:
         views: Any = current()

@@ -122,12 +122,6 @@ class Online:
         factors = {name: F.copy() for name, F in self.factors.items()}
         return replace(self, factors=factors, settings=dict(self.settings))
 
-    def check_settings(self, settings: dict[str, Any]) -> None:
-        """Keep the settings of a batch; raise ValueError if they differ from those before."""
-        for name, value in settings.items():
-            self.settings.setdefault(name, value)
-        refuse_changes(settings, self.settings)
-
     def lift(self, by: Array) -> None:
         """Go on with targets that all are larger by a number each (k,)."""
         if not by.any() or "B" not in self._statistics:
@@ -265,7 +259,8 @@ def learn_batch(
             warn_of_rank(rank, X.shape[1], "the number of features")
         _, A, B = start(init, X, data, labels, rank, rng, known, X_weights)
         online = Online.resume(A, B)
-    online.check_settings(settings)
+    online.settings = settings | online.settings
+    refuse_changes(settings, online.settings)
     if online.weight is None:
         online.weight = weight
     online.support = known.moves(online.factors)
@@ -356,7 +351,14 @@ class Stream:
         rank, dtype = self.factors[0].shape[1], self.factors[0].dtype
         names = mode_names(len(X.shape))
         rows = padded_zeros(X.shape[0], rank, dtype)
-        stored = [rows, *(padded(F, dtype) for F in self._begun())]
+        stored = [rows, *(padded(F, dtype) for F in self.factors)]
+        # Components that the slices so far did not use are drawn anew.
+        unused = np.any([~F.any(axis=0) for F in self.factors], axis=0)
+        if unused.any():
+            rng = np.random.default_rng(self.n_slices)
+            for F in stored[1:]:
+                drawn = rng.random((len(F), rank)) / len(F)
+                F[:, :rank] = np.where(unused, drawn, F[:, :rank])
         problem = Problem(dict(zip(names, stored, strict=True)), [Relation(names, term)])
         far: Any = RowProducts(tuple(stored[1:]))
         n_slices = self.n_slices + X.shape[0]
@@ -381,16 +383,6 @@ class Stream:
         seen = left * self.seen + X.shape[0]
         mean = self.mean_loss + (value - X.shape[0] * self.mean_loss) / seen
         return self._normalized(stored, sums, term.loss, n_slices, seen, mean)
-
-    def _begun(self) -> list[Array]:
-        """Return the factors; components that the slices so far did not use are drawn anew."""
-        unused = np.any([~F.any(axis=0) for F in self.factors], axis=0)
-        if not unused.any():
-            return list(self.factors)
-        rng = np.random.default_rng(self.n_slices)
-        return [
-            np.where(unused, rng.random(F.shape) / len(F), F).astype(F.dtype) for F in self.factors
-        ]
 
     def _normalized(
         self, stored: list[Array], sums: list[BatchStatistics], loss: Loss, *counts: Any

@@ -17,11 +17,10 @@ from .._common.arrays import Array
 from .._common.text import short
 from .._data.border import check_real
 from .._data.entries import Target
-from .._solver.relations import Relation
 from .._solver.terms import Term
 
-SHAPES = (1e-6, 1e6)  # range of given shapes
-MEANS = (1e-9, 1e9)  # and of given means
+_SHAPES = (1e-6, 1e6)  # range of given shapes
+_MEANS = (1e-9, 1e9)  # and of given means
 _LEARNED_SHAPES = (1e-3, 1e6)  # below, posteriors without data underflow
 
 
@@ -29,7 +28,7 @@ def check_prior(value: object, name: str) -> float | None:
     """Return a hyperparameter, or None for "auto"."""
     if isinstance(value, str) and value == "auto":
         return None
-    least, most = SHAPES if name.endswith("_shape") else MEANS
+    least, most = _SHAPES if name.endswith("_shape") else _MEANS
     number = -1.0 if isinstance(value, str) else check_real(value, name)
     if not least <= number <= most:
         raise ValueError(
@@ -55,6 +54,8 @@ class PosteriorSums:
     """Gamma posteriors of a factor, as far as the others and the priors need to know them."""
 
     E: Array | None = None  # expectations, where there are rows
+    # What the entries add to the bound, by the prior's shape, but for the terms with its rate.
+    bound: Callable[[float], float]
 
     def __init__(self, n_rows: int, rank: int, n_groups: int, columns: int) -> None:
         self.size, self.rank = n_rows * rank, rank
@@ -69,10 +70,6 @@ class PosteriorSums:
         """Set the rates, (groups or 1) x (r or 1)."""
         self.rates = np.ones_like(self.sums)
         self.rates[:, : self.rank] = rates
-
-    def bound(self, prior_shape: float) -> float:
-        """What the entries add to the bound, but for the terms with the prior's rate."""
-        raise NotImplementedError
 
 
 class Posterior(PosteriorSums):
@@ -90,11 +87,9 @@ class Posterior(PosteriorSums):
     ) -> None:
         super().__init__(len(start), rank, n_groups, start.shape[1])
         self.F, self.E = start, start.copy()
-        self.threads = threads
-        self.groups = groups
+        self.threads, self.groups = threads, groups
 
     def add_up(self) -> None:
-        """Refresh the sums of E."""
         kernels.group_sums(self.E, self.groups, self.sums, self.threads)
 
     def update(self, P: Array, prior_shape: float, rates: Array, logs: bool) -> None:
@@ -211,9 +206,9 @@ _ENTRIES_AT_ONCE = 1 << 16
 class Counts:
     """Counts as the posteriors of S and of A see them."""
 
-    def __init__(self, relation: Relation) -> None:
-        self._data = relation.term
-        self._seen = {"S": relation.term.view(0), "A": relation.term.view(1)}
+    def __init__(self, data: Term) -> None:
+        self._data = data
+        self._seen = {"S": data.view(0), "A": data.view(1)}
         self._work: Array | None = None
 
     def P(self, name: str, F: Array, G: Array) -> Array:
@@ -241,6 +236,10 @@ class Counts:
 
 class VariationalSteps:
     """Posteriors of S and A, their priors, and exact coordinate ascent on one of them at a time."""
+
+    P_of_A: Callable[[], Array]  # of the counts
+    update_S: Callable[[float, Array, bool], None]  # from prior shape, rates, whether logs count
+    bound_of_counts: Callable[[], float]  # what they add to the bound, but for the sum of S A
 
     def __init__(
         self,
@@ -282,18 +281,6 @@ class VariationalSteps:
         S = None if self.S.E is None else self.S.E[:, : self.A.rank]
         return {"S": S, "A": self.A.E[:, : self.A.rank].T / scale, "B": None}
 
-    def P_of_A(self) -> Array:
-        """Return P of the counts for A."""
-        raise NotImplementedError
-
-    def update_S(self, prior_shape: float, rates: Array, logs: bool) -> None:
-        """Set the posterior of S."""
-        raise NotImplementedError
-
-    def bound_of_counts(self) -> float:
-        """Return what the counts add to the bound, but for the sum of S A."""
-        raise NotImplementedError
-
     def objective(self) -> float:
         """Return minus the lower bound of the log-evidence."""
         bound = self.bound_of_counts()
@@ -317,7 +304,7 @@ class VariationalProblem(VariationalSteps):
         priors: dict[str, GammaPrior | LabelPrior],
         burn_in: int,
     ) -> None:
-        self._counts = Counts(Relation(("S", "A"), data))
+        self._counts = Counts(data)
         self._constant = self._counts.constant()
         S.add_up()
         super().__init__(S, A, priors, burn_in)

@@ -184,13 +184,6 @@ _RESULTS: dict[Any, Table] = {
 }
 _FITTED = ("components_", "factors_", "classifiers_")
 _OF_THE_COMMAND = "model.npz"
-# Names in the golden files, until these are written again.
-_FORMER = {
-    "rank": "n_components",
-    "rank_": "n_components_",
-    "density": "neighbor_distances",
-    "density_threshold": "distance_threshold",
-}
 _MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
@@ -286,15 +279,12 @@ def load(path: Names) -> Any:
                 f"{path} has format version {version}; this version of ssnmf_fast reads up to "
                 f"{FORMAT_VERSION}. Update ssnmf_fast."
             )
-        for part in ("parameters", "attributes"):
-            header[part] = {_FORMER.get(k, k): v for k, v in header[part].items()}
         kind = _class_of(header["class"])
         if kind is None:
             raise _damaged(path, f"it holds a {header['class']!r:.100}, not one of {_names()}")
         try:
-            names = names_of_arrays(header["attributes"], [*_table(kind), *_FORMER])
+            names = names_of_arrays(header["attributes"], _table(kind))
             arrays = _popped(archive.arrays({f"{_ARRAY}{name}" for name in names}), _ARRAY)
-            arrays = {_FORMER.get(name, name): array for name, array in arrays.items()}
             return _put_together(header, arrays)
         except _MISFITS as error:
             raise _damaged(path, f"its contents do not fit together: {error}") from error

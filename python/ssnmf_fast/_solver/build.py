@@ -65,12 +65,7 @@ def build_tensor_term(X: Tensor, given: object, loss: Loss, threads: int) -> Ter
 def collapse(
     X: Matrix, X_weights: WeightsLike, groups: Array, n_groups: int, loss: Loss
 ) -> tuple[Any, Weights, float]:
-    """Merge the rows of a clean X by groups, 0 ... n_groups - 1, which all occur.
-
-    Return their weighted means, the weights of these, and what of the loss they do not have: a
-    constant, since ``sum w_i d(x_i, z)`` over a group is ``w d(x, z)`` plus a constant, with w the
-    sum of the weights and x the weighted mean.
-    """
+    """Merge the rows of a clean X by groups, 0 ... n_groups - 1, which all occur."""
     n = X.shape[0]
     G = sp.csr_array((np.ones(n, dtype=X.dtype), (groups, np.arange(n))), shape=(n_groups, n))
     return as_weights(X_weights, "X_weights").grouped(X, G, loss, "X_weights")
@@ -162,7 +157,6 @@ def sparse_labels(Y: Any) -> Any:
 
 
 def check_weight(weight: Any, name: str = "supervision_weight") -> float | None:
-    """Return lambda, or None for "balanced"."""
     if isinstance(weight, str):
         check_option(weight, name, ("balanced",))
         return None
@@ -201,7 +195,6 @@ def view_factors(factors: Mapping[str, Array], rank: int) -> Current:
 def factorization(
     run: Run, current: Current, weight: float | None = None, feature_weight: float | None = None
 ) -> Factorization:
-    """Return the result of a fit of S, A and, where there are some, B and C."""
     views = current().items()
     factors = {name: None if F is None else np.ascontiguousarray(F) for name, F in views}
     return Factorization(
@@ -215,12 +208,8 @@ def factorization(
 
 
 def relations(
-    data: Term,
-    labels: Term | None,
-    weight: float | None,
-    factors: dict[str, Array],
+    data: Term, labels: Term | None, weight: float | None, factors: dict[str, Array]
 ) -> list[Relation]:
-    """Return the relations of X and, where there are labels, of Y."""
     related = [Relation(("S", "A"), data)]
     if labels is None:
         return related

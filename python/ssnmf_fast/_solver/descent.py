@@ -41,12 +41,7 @@ def descend(
     threads: int,
     bounds: Sequence[Bound] = (),
 ) -> None:
-    """Lower ``sum_i f_i K_i f_i^T - 2 p_i f_i^T`` in place by sweeps over the entries of F.
-
-    Before the last sweep come steps of conjugate gradients on the positive entries, where all rows
-    have the same curvature but for a factor.  An entry of F must stay where `support`, as
-    bits, has none.  The bounds of penalties are added.
-    """
+    """Lower ``sum_i f_i K_i f_i^T - 2 p_i f_i^T`` in place by sweeps over the entries of F."""
     convex = [_convex(bound, F) for bound in bounds]
     if any(one is not bound for one, bound in zip(convex, bounds, strict=True)):
         face_steps = 0  # of little use where products of components are to vanish
@@ -155,12 +150,7 @@ _QUADRATIC, _LOGARITHMIC = (1.0, 0.0, 2.0), (0.0, -1.0, 1.0)
 
 
 def multiply(
-    F: Array,
-    sums: Sums,
-    rule: str,
-    relaxation: float,
-    threads: int,
-    bounds: Sequence[Bound] = (),
+    F: Array, sums: Sums, rule: str, relaxation: float, threads: int, bounds: Sequence[Bound] = ()
 ) -> None:
     """Multiply F, in place, by the minimizer of the majorizer; overwrites the sums.
 
@@ -186,7 +176,6 @@ def multiply(
 def _penalize(
     pairs: dict[tuple[float, float, float], tuple[Array, Array]], bound: Bound, F: Array
 ) -> None:
-    """Add the bound of a penalty to the pairs (P, N)."""
     if bound.linear:
         # Exact for an exponent of 0; a larger one bounds it, as in :func:`multiply`.
         kind = min(pairs)

@@ -73,7 +73,6 @@ class Known:
         return F if T is None else np.asarray(F * T * (T.size / max(1.0, float(T.sum()))))
 
     def restore(self, name: str, F: Array) -> Array:
-        """Return a factor as it is known."""
         if name in self.support:
             F = F * self.support[name]
         if name in self.fixed:
@@ -118,10 +117,7 @@ def _length(given: Any, name: str, axis: int) -> int:
 
 
 def check_penalties(
-    given: object,
-    rows: Mapping[str, int],
-    shape: tuple[int, int],
-    rank: int,
+    given: object, rows: Mapping[str, int], shape: tuple[int, int], rank: int
 ) -> dict[str, Penalties]:
     """Return the penalties of factors, each times the number of entries that its rows meet."""
     if given is None:
@@ -166,7 +162,6 @@ class PlainPenalties(TypedDict, total=False):
 
 
 def penalties_named(coefficients: Mapping[str, float]) -> list[Penalty]:
-    """Return the penalties of :func:`plain_penalties`."""
     kinds = {kind.__name__: kind for kind in (L1, L2, Orthogonal)}
     return [kinds[name](coefficient) for name, coefficient in coefficients.items()]
 
@@ -182,7 +177,6 @@ def penalties_of_factor(
 
 
 def _active(given: object, meets: float) -> tuple[Penalty, ...]:
-    """Return one penalty, or several, without those of coefficient 0, times a number."""
     listed = (given,) if isinstance(given, Penalty) else given
     if not isinstance(listed, Sequence) or not all(isinstance(p, Penalty) for p in listed):
         raise TypeError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -36,7 +36,13 @@ class ProgressBar:
         lines: bool = False,
         unit: str = "iteration",
     ) -> None:
-        self._bar = _tqdm(max_iter, label) if sys.stderr.isatty() else None
+        self._bar: Any = None
+        with suppress(ImportError):
+            if sys.stderr.isatty():
+                from tqdm import tqdm
+
+                shown = {"file": sys.stderr, "leave": False, "unit": "it"}
+                self._bar = tqdm(total=max_iter, desc=label, **shown)
         self._lines = lines and self._bar is None
         self._unit = unit
         self._max_iter, self._label, self._value = max_iter, label, value
@@ -83,15 +89,6 @@ class ProgressBar:
         self.close()
 
 
-def _tqdm(total: int | None, label: str) -> Any:
-    """Return a bar, or None without tqdm."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return None
-    return tqdm(total=total, desc=label, unit="it", file=sys.stderr, leave=False)
-
-
 def verbose_progress(
     verbose: int,
     max_iter: int | None,
@@ -123,7 +120,6 @@ class Optimality:
         return {name: found.residual for name, found in self.measured(last).items()}
 
     def measured(self, last: bool = False) -> dict[str, Measured]:
-        """Return the residuals, and what they are shares of."""
         problem = self.problem.twin(last)
         found = {}
         for name, F in problem.factors.items():
@@ -177,8 +173,6 @@ _FIRST_STEP = {"auto": 0.25, "hals": 0.5}  # of the momentum
 
 @dataclass
 class Run:
-    """Outcome of a fit."""
-
     objective: list[tuple[int, float]] = field(default_factory=list)
     n_iter: int = 0
     converged: bool = False
@@ -266,7 +260,8 @@ class Extrapolation:
         for name in problem.others:
             problem.apply(name, problem.statistics(name, True), self._rule)
             self._extrapolate(name, step)
-        problem.update_rows(self._rule, Momentum(before[last], self._next_step(), self._positive))
+        onward = min(self._largest, _GROWTH * self._step)
+        problem.update_rows(self._rule, Momentum(before[last], onward, self._positive))
         value = problem.objective()
         if value > self._value:
             problem.restore({**accepted, last: before[last]})
@@ -275,14 +270,11 @@ class Extrapolation:
             return
         self._value, self._momentum = value, True
         self._step_before = self._step
-        self._step = self._next_step()
+        self._step = onward
         self._largest = min(1.0, _LARGEST_GROWTH * self._largest)
 
     def _extrapolate(self, name: str, step: float) -> None:
         self.problem.extrapolate(name, self._before[name], step, self._positive)
-
-    def _next_step(self) -> float:
-        return min(self._largest, _GROWTH * self._step)
 
 
 class Refinement:
@@ -327,7 +319,6 @@ class FitLoop:
         self.tol = check_real(self.tol, "tol")
 
     def steps(self, problem: Problem) -> Steps:
-        """Return the steps of the solver, for a fit to `tol`."""
         return steps_of(problem, self.solver, self.tol)
 
     def run(

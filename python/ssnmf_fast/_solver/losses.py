@@ -212,10 +212,24 @@ class BetaDivergence(Power):
         return max(value, 0.0)
 
     def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
-        """By Newton's method; by multiplicative steps where a tensor has too large a far side."""
+        """By Newton's method; by multiplicative steps where a tensor has too large a far side.
+
+        As for the Kullback-Leibler loss, a row is solved if no
+        |min(F_k N_k / <F, N>, 1 - P_k / N_k)| is above `tol`.  Rows without data become 0.
+        """
         if term.entries.by_factors and prod(G.shape) > _LARGEST_FAR_SIDE:
             return super().solve_rows(term, F, G, tol, most)
-        return solve_beta_rows(term, self.beta, F, G, tol, most)
+        wide = padded(whole(G), np.float64)
+        reached = wide.any(axis=1)
+        unsolved = 0
+        with one_blas_thread():
+            for rows in block_slices((len(F), len(wide))):
+                X = term.entries.dense(rows, len(wide)).astype(np.float64) * reached
+                V = term.form.dense(rows, G).astype(np.float64) * reached
+                start, block = F[rows].astype(np.float64), _Rows(X, V, wide, self.beta)
+                F[rows], left = block.solve(start, tol, most, term.threads)
+                unsolved += left
+        return unsolved
 
     def check(self, term: Term, name: str) -> None:
         """Refuse zeros that count, for which Itakura-Saito is infinite."""
@@ -276,24 +290,6 @@ _CLOSE = 1e-13  # of the sum of the absolute values of what a slope is the sum o
 _QP_TOL, _FINEST_QP_TOL, _QP_SWEEPS = 0.05, 1e-15, 300
 
 
-@one_blas_thread()
-def solve_beta_rows(term: Term, beta: float, F: Array, G: Array, tol: float, most: int) -> int:
-    """Set every row of F to a minimizer, in at most `most` steps; return how many are unsolved.
-
-    As for the Kullback-Leibler loss, a row is solved if no |min(F_k N_k / <F, N>, 1 - P_k / N_k)|
-    is above `tol`.  Rows without data, or weight, become 0.
-    """
-    wide = padded(whole(G), np.float64)
-    reached = wide.any(axis=1)
-    unsolved = 0
-    for rows in block_slices((len(F), len(wide))):
-        X = term.entries.dense(rows, len(wide)).astype(np.float64) * reached
-        V = term.form.dense(rows, G).astype(np.float64) * reached
-        F[rows], left = _Rows(X, V, wide, beta).solve(F[rows].astype(np.float64), tol, most, term)
-        unsolved += left
-    return unsolved
-
-
 @dataclass(frozen=True)
 class _Rows:
     """Rows of weighted data V .* X and of weights V, both dense; G is padded."""
@@ -306,7 +302,7 @@ class _Rows:
     def part(self, rows: Array) -> _Rows:
         return replace(self, X=self.X[rows], V=self.V[rows])
 
-    def solve(self, F: Array, tol: float, most: int, term: Term) -> tuple[Array, int]:
+    def solve(self, F: Array, tol: float, most: int, threads: int) -> tuple[Array, int]:
         """Return the minimizers from a start, and the number of those that are not solved."""
         active = np.flatnonzero(self.X.any(axis=1))
         found = np.zeros_like(F)
@@ -328,7 +324,7 @@ class _Rows:
                 return found, 0
             active, F, z, level = active[wrong], F[wrong], z[wrong], level[wrong]
             rows = rows.part(wrong)
-            end = rows._least(F, N[wrong], P[wrong], rows._curvature(z, level), tol, term.threads)
+            end = rows._least(F, N[wrong], P[wrong], rows._curvature(z, level), tol, threads)
             F = rows._search(F, end, z, level)
         return found, len(active)
 
@@ -358,7 +354,6 @@ class _Rows:
         return np.maximum(convex + rest, _LEAST_CURVATURE * convex)
 
     def _least(self, F: Array, N: Array, P: Array, K: Array, tol: float, n: int) -> Array:
-        """Return the least point of the quadratic model of every row."""
         count, m = K.shape
         indptr = np.arange(count + 1, dtype=np.int32) * np.int32(m)
         indices = np.tile(np.arange(m, dtype=np.int32), count)
@@ -418,7 +413,6 @@ class _Rows:
         t[short] = np.where(slopes <= 0.5 * np.abs(first[short]), further, 1.0)
 
     def _slopes(self, z: Array, level: Array, moves: Array) -> tuple[Array, Array]:
-        """Return the derivatives of the loss along the moves, and the sizes of what they add up."""
         down, up = self._pulls(np.maximum(z, 0.0), level)
         sizes = (down + up) * np.abs(moves)
         return np.sum((down - up) * moves, axis=1), np.sum(sizes, axis=1)

@@ -32,7 +32,6 @@ class Bound:
     up: Array | None = None
 
     def part(self, rows: slice) -> Bound:
-        """Return that of some rows."""
         of_rows, up = (None if each is None else each[rows] for each in (self.rows, self.up))
         return replace(self, rows=of_rows, up=up)
 
@@ -184,7 +183,11 @@ class Graph(Penalty):
             raise ValueError(
                 "weights of the graph are not symmetric; give (weights + weights.T) / 2."
             )
-        object.__setattr__(self, "weights", _without_loops(sp.csr_array(W + W.T) / 2))
+        W = sp.csr_array(sp.csr_array(W + W.T) / 2)
+        rows = entry_rows(W.indptr)
+        edges = (rows != W.indices) & (W.data > 0)
+        W = sp.csr_array((W.data[edges], (rows[edges], W.indices[edges])), shape=W.shape)
+        object.__setattr__(self, "weights", W)
 
     def check(self, n_rows: int, name: str) -> None:
         if self.weights.shape[0] != n_rows:
@@ -229,12 +232,6 @@ def _stored(part: Array, n_rows: int, F: Array) -> Array:
     found = np.zeros((n_rows, F.shape[1]), dtype=F.dtype)
     found[: len(part), : part.shape[1]] = part
     return found
-
-
-def _without_loops(W: sp.csr_array) -> sp.csr_array:
-    rows = entry_rows(W.indptr)
-    edges = (rows != W.indices) & (W.data > 0)
-    return sp.csr_array((W.data[edges], (rows[edges], W.indices[edges])), shape=W.shape)
 
 
 def _chain(n_rows: int) -> sp.csr_array:
@@ -286,7 +283,6 @@ class Penalties:
         return any(penalty.bounds_scale for penalty in self.listed)
 
     def value(self, F: Array) -> float:
-        """Return what they add to the objective."""
         return sum(penalty.value(F[:, : self.rank]) for penalty in self.listed)
 
     def bounds(self, F: Array) -> list[Bound]:
@@ -298,7 +294,6 @@ NONE = Penalties()
 
 
 def value_of(penalties: Mapping[str, Penalties], factors: Mapping[str, Array]) -> float:
-    """Return what the penalties of factors add to the objective."""
     return sum(each.value(factors[name]) for name, each in penalties.items() if each)
 
 

@@ -12,16 +12,7 @@ from .._common.arrays import Array, Solver, bits_of, mask_of
 from .._data.entries import Target
 from .descent import Part, descend, multiply
 from .penalties import NONE, Bound, Penalties, value_of
-from .relations import (
-    Images,
-    Relation,
-    Rules,
-    Statistics,
-    TermView,
-    curvatures,
-    unreached,
-    value,
-)
+from .relations import Images, Relation, Rules, Statistics, TermView, unreached, value
 from .terms import Loss
 
 Workspaces = dict[Loss, tuple[Array, Array]]
@@ -202,7 +193,6 @@ class Problem(Rules):
         self._images.forget(name)
 
     def _bounds(self, name: str) -> list[Bound]:
-        """Return the bounds of the penalties of a factor at where it is."""
         return self.penalties.get(name, NONE).bounds(self.factors[name])
 
     def row_statistics(
@@ -219,7 +209,6 @@ class Problem(Rules):
         kernels.extrapolate(self.factors[name], before, step, positive, self.threads)
 
     def restore(self, factors: Mapping[str, Array]) -> None:
-        """Put factors back to what they were."""
         for name, factor in factors.items():
             np.copyto(self.factors[name], factor)
         self.forget()
@@ -276,13 +265,7 @@ class Problem(Rules):
 
 
 def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) -> dict[str, Array]:
-    """Return the powers of two that bring the sides of components that drifted apart together.
-
-    Those of a component of a tensor add up to 0, and the far side of a factor's own relation has
-    its opposite.  A component that dies out of the data stays if labels, which it may still have,
-    would make a factor grow beyond all.  None for relations that do not share the factor of their
-    rows.
-    """
+    """Return the powers of two that bring the sides of components that drifted apart together."""
     first, *rest = (r.names for r in relations)
     if any(len(pair) > 2 or pair[0] not in first for pair in rest):
         return {}
@@ -363,7 +346,7 @@ class BlockProblem(Problem):
     def _blocks(self) -> Iterator[tuple[slice, _RowsOfBlock]]:
         """Read the data, and give the problem of each block of rows."""
         first, *others = (r for r in self.relations if self.rows in r.names)
-        elsewhere = curvatures([r for r in self.relations if self.rows not in r.names])
+        elsewhere = [r.term.gram for r in self.relations if self.rows not in r.names]
         for rows, entries in first.term.entries.blocks():
             relations = [replace(first, term=first.term.part(rows, entries))]
             relations += [replace(r, term=r.term.part(rows)) for r in others]

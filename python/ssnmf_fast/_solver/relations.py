@@ -25,7 +25,6 @@ _SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
 
 
 def mode_names(n_modes: int) -> tuple[str, ...]:
-    """Return the names of the factors of the modes."""
     return tuple(f"F{mode}" for mode in range(n_modes))
 
 
@@ -74,7 +73,6 @@ class Images:
         self._made: dict[tuple[str, LinearMap], Array] = {}
 
     def of(self, name: str, linear: LinearMap | None) -> Array:
-        """Return a factor, or its image."""
         if linear is None:
             return self.factors[name]
         key = name, linear
@@ -104,11 +102,9 @@ class Relation:
     map: LinearMap | None = None
 
     def pair(self, images: Images) -> tuple[Array, Any]:
-        """Return F and G of the first view."""
         return images.of(self.names[0], self.map), self.view(self.names[0]).G(images)
 
     def view(self, name: str) -> TermView:
-        """Return the relation as one of its factors sees it."""
         position = self.names.index(name)
         far = self.names[:position] + self.names[position + 1 :]
         maps = (self.map, None) if position == 0 else (None, self.map)
@@ -126,7 +122,6 @@ class TermView(NamedTuple):
 
     @property
     def quadratic(self) -> bool:
-        """Whether coordinate descent may use it."""
         return self._unmapped and self.term.loss.quadratic and self.term.form.curved
 
     @property
@@ -141,7 +136,6 @@ class TermView(NamedTuple):
 
     @property
     def equal_N(self) -> bool:
-        """Whether all rows of N are the same."""
         return self.map is None and self.term.loss.model_free and self.term.form.equal_rows
 
     def G(self, images: Images) -> Any:
@@ -155,7 +149,6 @@ class TermView(NamedTuple):
 def value(
     relations: Sequence[Relation], factors: Mapping[str, Array], images: Images | None = None
 ) -> float:
-    """Return the weighted sum of the values of the terms."""
     images = images or Images(factors)
     return sum(r.coefficient * r.term.value(*r.pair(images)) for r in relations if r.coefficient)
 
@@ -179,7 +172,6 @@ class Statistics:
 
     @property
     def P(self) -> Array:
-        """P of quadratic terms."""
         return next(iter(self.sums.values()))[0]
 
     def copied(self, copy: Callable[[Array], Array] = np.copy) -> Statistics:
@@ -188,7 +180,6 @@ class Statistics:
         return Statistics(sums, [part.copied(copy) for part in self.parts])
 
     def join(self, others: Statistics) -> None:
-        """Add those of other relations."""
         for loss, pair in others.sums.items():
             self.sums[loss] = added(self.sums[loss], pair) if loss in self.sums else pair
         self.parts += others.parts
@@ -202,11 +193,6 @@ class Statistics:
             mine, its = part.quadratic.gram, other.quadratic.gram
             if mine is not None and its is not None:
                 mine += its
-
-
-def curvatures(relations: Sequence[Relation]) -> tuple[bool, ...]:
-    """Return of each relation whether its curvature is one Gram matrix."""
-    return tuple(r.term.gram for r in relations)
 
 
 class Rules:
@@ -231,6 +217,7 @@ class Rules:
         self.rows, *self.others = factors
         self._views: dict[str, list[TermView]] = {}
         self._n_elsewhere = len(elsewhere)
+        self._n_relations = len(relations) + len(elsewhere)
         # With weights of every row only for one data matrix: products with them take long.
         lists = whole and self._n_relations == 1
         self._all_quadratic = all(elsewhere) and all(
@@ -239,10 +226,6 @@ class Rules:
             and r.term.loss.quadratic
             for r in relations
         )
-
-    @property
-    def _n_relations(self) -> int:
-        return len(self.relations) + self._n_elsewhere
 
     def views(self, name: str) -> list[TermView]:
         """Return the terms that meet a factor, as that factor sees them."""
@@ -261,12 +244,7 @@ class Rules:
         return self._all_quadratic and here + self._n_elsewhere == 1
 
     def descends(self, name: str, rule: Solver) -> bool:
-        """Whether a factor is updated by coordinate descent, and not by a multiplicative step.
-
-        By "hals" where all of its terms are quadratic, or the only one goes entry by entry.  By
-        "auto" where all terms of all factors are quadratic: with mixed losses descent on a part of
-        the factors ends in poorer minima.
-        """
+        """Whether a factor is updated by coordinate descent, and not by a multiplicative step."""
         if rule == "auto":
             return self._all_quadratic
         if rule != "hals":

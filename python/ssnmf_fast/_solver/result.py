@@ -94,11 +94,9 @@ class Receipt:
         return max(self.residuals.values(), default=0.0)
 
     def sealed(self) -> Receipt:
-        """Return the receipt with the seal that belongs to it."""
         return replace(self, seal=self.expected_seal())
 
     def expected_seal(self) -> str:
-        """Return the hash of all that is not the seal."""
         return digest(repr([one for name, one in vars(self).items() if name != "seal"]))
 
     def with_inputs(self, **given: Any) -> Receipt:
@@ -119,7 +117,6 @@ RECEIPT = Saved(optional=True, kind=Receipt)
 
 
 def fingerprints(given: Mapping[str, Any]) -> dict[str, str]:
-    """Return the fingerprints of those inputs that are not None."""
     return {name: input_fingerprint(one) for name, one in given.items() if one is not None}
 
 
@@ -169,7 +166,6 @@ class FitState:
         return None if self._optimality is None else max(self._optimality.residuals().values())
 
     def __getattr__(self, name: str) -> Any:
-        """Return a factor."""
         factors = self.__dict__.get("factors", {})
         if name in factors:
             return factors[name]

@@ -102,7 +102,6 @@ def _drawn(
 def uniform(
     shape: tuple[int, ...], mean: float, rank: int, rng: np.random.Generator
 ) -> list[Array]:
-    """Return uniform factors (n_k x r) of a model of this mean."""
     level = mean / rank
     scale = 2 * (np.sqrt(level) if len(shape) == 2 else level ** (1 / len(shape)))
     first = scale * rng.random((shape[0], rank))
@@ -148,7 +147,6 @@ def squares_of_fit(
 
 
 def fit_roots(problem: Problem) -> None:
-    """Fit factors to roots, in a few iterations."""
     steps = steps_of(problem, "auto")
     for iteration in range(_LEAST_SQUARES_STEPS):
         steps.iterate(iteration + 1)
@@ -156,7 +154,6 @@ def fit_roots(problem: Problem) -> None:
 
 
 def roots(X: Matrix) -> Any:
-    """Return the square roots of the entries."""
     return with_values(X, np.sqrt(values_of(X)))
 
 
@@ -252,12 +249,7 @@ _FURTHEST = {np.dtype(np.float32): 45, np.dtype(np.float64): 300}
 
 
 def start_tensor(
-    init: object,
-    X: Tensor,
-    weights: WeightsLike,
-    term: Term,
-    rank: int,
-    rng: np.random.Generator,
+    init: object, X: Tensor, weights: WeightsLike, term: Term, rank: int, rng: np.random.Generator
 ) -> list[Array]:
     """Return a factor for each mode, (n_k x r), of the dtype of X, with a model of its mean."""
     given = given_factors(init)
@@ -335,11 +327,7 @@ def given_factors(init: object) -> tuple[Any, list[Any]] | None:
 
 
 def _given_factors(
-    weights: Any,
-    factors: Sequence[Any],
-    shape: tuple[int, ...],
-    rank: int,
-    dtype: npt.DTypeLike,
+    weights: Any, factors: Sequence[Any], shape: tuple[int, ...], rank: int, dtype: npt.DTypeLike
 ) -> list[Array]:
     """Return given factors, whose columns share the size of their component by powers of two."""
     if len(factors) != len(shape):

@@ -162,13 +162,11 @@ registry: dict[str, Loss] = {}
 
 
 def register(loss: Loss) -> Loss:
-    """Enter a loss: public functions take its name from now on."""
     registry[loss.name] = loss
     return loss
 
 
 def registered(name: object, argument: str) -> Loss:
-    """Return the loss of a name."""
     if isinstance(name, str) and name in registry:
         return registry[name]
     listed = ", ".join(repr(known) for known in registry)
@@ -293,7 +291,6 @@ class Term:
 
 
 def _first(numbers: tuple[int, ...], position: int) -> tuple[int, ...]:
-    """Return the numbers with that of a position first."""
     return (*numbers[position : position + 1], *numbers[:position], *numbers[position + 1 :])
 
 
@@ -314,7 +311,6 @@ def with_values(Z: Matrix, values: Array) -> Any:
 
 
 def entries_of(Z: Matrix, threads: int, tensor: bool = False) -> Entries:
-    """Return what the passes run over; an array is a matrix, or a dense tensor."""
     if isinstance(Z, SparseTensor):
         return SparseTensorEntries(Z, threads)
     if sp.issparse(Z):
@@ -386,7 +382,6 @@ def weighted(
 
 
 def entrywise(Z: Matrix, W: Array, loss: Loss, threads: int, tensor: bool = False) -> Term:
-    """Return the term of data with a dense array of weights of their shape."""
     if isinstance(Z, np.ndarray):
         return weighted(Z, W, loss, threads, tensor=tensor)
     return weighted(Z, W[places_of(Z)], loss, threads, Listed(entries_of(W, threads, tensor)))
@@ -407,7 +402,6 @@ def _term(
     shape: tuple[int, ...],
     listed: bool,
 ) -> Term:
-    """Return the term of entries V .* Z, with the raw ones Z."""
     data = (raw, w) if loss.entrywise(raw.sparse, listed, w is not None) else None
     constant = loss.constant(raw.values, w) if w is None or isinstance(w, np.ndarray) else 0.0
     lengths = tuple(int(np.count_nonzero(raw.values)) // n for n in shape)

@@ -115,8 +115,6 @@ TWO_WAYS = (
 
 @dataclass(frozen=True, eq=False)
 class Outer(Weights):
-    """Separable weights."""
-
     rows: Array | None
     columns: Array | None
     _row_field: ClassVar = "rows"
@@ -286,8 +284,6 @@ class Entrywise(Weights):
 
 @dataclass(frozen=True, eq=False)
 class ByPattern(Weights):
-    """Weights that a sparse pattern gives."""
-
     pattern: Any
     _row_field: ClassVar = "pattern"
 
@@ -450,7 +446,6 @@ class Missing(ByPattern):
 
 
 def tensor_pattern(pattern: MatrixLike, X: Tensor) -> SparseTensor:
-    """Return the nonzero entries of a pattern of weights."""
     checked = check_tensor(pattern, "X_weights", X.dtype, ordinary=False)
     if checked.shape != X.shape:
         raise ValueError(f"X_weights has shape {checked.shape}; expected {X.shape}, that of X.")
@@ -475,7 +470,6 @@ def by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Term
 
 
 def entries_at(X: Tensor, at: Coordinates) -> Array:
-    """Return the entries of clean data at places."""
     return X.sampled(at).values if isinstance(X, SparseTensor) else X[tuple(at.places)]
 
 

@@ -55,8 +55,7 @@ def complete(
 ) -> Completion:
     """Complete a matrix of low rank from some of its entries.
 
-    Whether an entry is observed may depend on its value: in structured problems, missing entries
-    tend to be zero (or `fill_value`).
+    In structured problems, missing entries tend to be zero (or `fill_value`).
 
     Parameters
     ----------
@@ -132,18 +131,14 @@ def complete(
     Warns
     -----
     UserWarning
-        If a row or a column has no observed entry: its values are then `fill_value`, with biases
-        the mean plus the biases of the other side.  If all observed entries are equal: these may
-        be implicit feedback (clicks, purchases), which has no missing entries; see :class:`NMF`.
-        If no entry is missing, or M looks like a table of row, column and value, which is given as
-        a tuple.
+        If a row or a column has no observed entry (its values are `fill_value`, or by the biases);
+        if all observed entries are equal, as of implicit feedback (see :class:`NMF`); if no entry
+        is missing; if M looks like a table of row, column and value, which is given as a tuple.
 
     Raises
     ------
     ValueError, TypeError
-        For bad input: no observed entry, repeated entries, infinities, a mask of another shape, a
-        n_components above min(n, m), an option that the method does not use; the message names the
-        argument.
+        For bad input, such as repeated entries or an option that the method does not use.
 
     Notes
     -----
@@ -216,7 +211,6 @@ def complete(
 def solve(
     method: Method, problem: Problem, callback: Callable[..., Any] | None, verbose: int
 ) -> Completion:
-    """Complete by a method what is checked."""
     with verbose_progress(verbose, problem.max_iter, "complete", "change") as progress:
         observers = [one for one in (callback, progress) if one is not None]
         found = _solved(method, problem, observers).completion(problem)
@@ -271,7 +265,6 @@ def _check_flag(value: object, name: str) -> bool:
 
 
 def check_gamma_min(value: object) -> float | Literal["validate"] | None:
-    """Return a smallest gamma, checked."""
     if value is None:
         return None
     if isinstance(value, str):

@@ -111,7 +111,6 @@ class Iteration:
         self.X: Array | None = None  # the iterate, where it is stored
 
     def reweight(self, schedule: Schedule, iteration: int) -> None:
-        """Sparsity step, SVD, and the steps that lower the rank, all with one gamma."""
         observations = self.observations
         gamma = schedule.gamma_at(iteration)
         scale, shrink = schedule.map_at(iteration, self._largest)
@@ -176,7 +175,6 @@ class StructuredIteration(Iteration):
     """Algorithm 1 of the thesis; X (n x m) is dense, since missing entries are weighted too."""
 
     def reweight(self, schedule: Schedule, iteration: int) -> None:
-        """Solve every row exactly with the weights of the last iterate."""
         observations = self.observations
         gamma = schedule.gamma_at(iteration)
         if self.X is None:
@@ -227,7 +225,6 @@ def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Fit
 
 
 def estimated_rank(problem: Problem, schedule: Schedule) -> int:
-    """The rank that sIRLS with a falling rank comes to by a schedule."""
     state = Iteration(problem.observations, None, problem.start, problem.rng)
     for _ in iterations(state, schedule, 1e-4):
         pass

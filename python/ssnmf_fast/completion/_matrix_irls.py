@@ -50,9 +50,6 @@ class Tangent(NamedTuple):
     def dot(self, other: Tangent) -> float:
         return float(sum(inner(x, y) for x, y in zip(self, other, strict=True)))
 
-    def times(self, diagonal: Tangent) -> Tangent:
-        return Tangent(*(x * d for x, d in zip(self, diagonal, strict=True)))
-
     def divided(self, diagonal: Tangent, shift: float) -> Tangent:
         return Tangent(*(x / (d + shift) for x, d in zip(self, diagonal, strict=True)))
 
@@ -105,7 +102,6 @@ class TangentSpace:
         return self._part(X.times(V)[:, : self.rank], X.transposed_times(U)[:, : self.rank])
 
     def weigh(self, x: Tangent, entries: Sequence[Weighted]) -> Tangent:
-        """The tangent part of W .* x, summed over several sets of entries."""
         r = self.rank
         left, right = self.factors(x)
         # One pass gives (W .* x) [., V], the other (W .* x)^T [U, .]
@@ -137,7 +133,8 @@ def solve(
     """Minimize x^T D x + sum of w (x - y)^2 by preconditioned conjugate gradients."""
 
     def apply(x: Tangent) -> Tangent:
-        return space.weigh(x, entries).plus(1.0, x.times(curvature))
+        bent = Tangent(*(block * d for block, d in zip(x, curvature, strict=True)))
+        return space.weigh(x, entries).plus(1.0, bent)
 
     x = start
     residual = target.plus(-1.0, apply(x))

@@ -122,8 +122,7 @@ class _Reweighted(Method):
     def _fits(self, problem: Problem) -> Iterator[Fit]:
         if problem.gamma_min is not None and self.by_levels:
             return noisy_fits(problem, self.p, self.exact)
-        rank = self._rank(problem)
-        schedule = self._schedule(problem)
+        rank, schedule = self._rank(problem), self._schedule(problem)
         if problem.max_iter is not None:
             schedule = replace(schedule, max_iter=problem.max_iter)
         if problem.start is not None:  # begin where what it leaves would be the next singular value
@@ -144,7 +143,6 @@ class _Reweighted(Method):
         return sirls(problem.observations, rank, **self._options(problem), exact=self.exact)
 
     def _options(self, problem: Problem) -> dict[str, Any]:
-        """What every schedule takes."""
         return {
             "gamma_min": problem.gamma_min,
             "eps_floor": max((1e-3 * problem.observations.root_mean_square) ** 2, 1e-30),
@@ -255,7 +253,6 @@ METHODS: dict[str, type[Method]] = {
 
 
 def check_method(method: object, *, noisy: bool) -> Method:
-    """Return the method of a name, with its defaults, or a given one."""
     if isinstance(method, Method):
         return method
     if not isinstance(method, str):

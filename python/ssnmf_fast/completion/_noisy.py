@@ -134,10 +134,9 @@ class _NoisyFit:
             if self._biases is not None:
                 biases = self._biases.rows, self._biases.columns
                 observations = replace(observations, offset=self._biases.mean)
-            ends = gamma <= last
-            converged = ends and not self._exhausted
+            converged = gamma <= last and not self._exhausted
             yield Fit(observations, state.F, state.G, state.singular, history, converged, biases)
-            if ends or self._exhausted:
+            if gamma <= last or self._exhausted:
                 return
             gamma = max(min(gamma * _LEVEL, FIRST_GAMMA), last)
 
@@ -182,7 +181,6 @@ class _NoisyFit:
 
 
 def ranks(given: int | None, shape: tuple[int, ...]) -> list[int]:
-    """Return the ranks to choose from."""
     return [given] if given is not None else [rank for rank in _RANKS if rank <= min(shape)]
 
 
@@ -295,7 +293,6 @@ def _validated(problem: Problem, schedule: Schedule, rank: int) -> Generator[Fit
 
 
 def noisy_fits(problem: Problem, p: float, exact: bool) -> Iterator[Fit]:
-    """Fit at the given or chosen rank and gamma."""
     schedule = Schedule(FIRST_GAMMA, 1.0, 0.0, p=p, inner_steps=10, exact=exact)
     rank, gamma = problem.rank, problem.gamma_min
     if problem.tenths and rank is not None and isinstance(gamma, str):

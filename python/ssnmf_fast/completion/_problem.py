@@ -39,7 +39,6 @@ class Observations:
 
     @classmethod
     def of(cls, matrix: sp.csr_array, offset: float, n_threads: int) -> Observations:
-        """Scale the entries of a CSR array with sorted rows."""
         pattern = Pattern.of(matrix, n_threads)
         values = matrix.data - matrix.dtype.type(offset)
         largest = float(np.abs(values).max())
@@ -69,16 +68,13 @@ class Observations:
 
     @cached_property
     def norm(self) -> float:
-        """Frobenius norm of the observed entries."""
         return float(square(self.values) ** 0.5)
 
     def relative(self, residuals: Array) -> float:
-        """Length of residuals, relative to that of the observed entries."""
         return float(square(residuals) ** 0.5 / self.norm) if self.norm > 0 else 0.0
 
     @property
     def root_mean_square(self) -> float:
-        """Of an observed entry."""
         return float(self.norm / self.count**0.5)
 
     def freedom(self, rank: int) -> float:
@@ -175,7 +171,6 @@ class Fit(NamedTuple):
     iterate: Array | None = None  # where a method stores it, n x m
 
     def completion(self, problem: Problem) -> Completion:
-        """The result, in the units of the data."""
         observations, rank = self.observations, len(self.singular)
         dtype, scale = observations.dtype, observations.dtype.type(observations.scale)
         left, right = self.F[:, :rank] * scale, np.ascontiguousarray(self.G[:, :rank].T)

@@ -94,7 +94,6 @@ def _triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp
 
 
 def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
-    """CSR, after making sure that nothing would be summed."""
     matrix = read_sparse(matrix, "M")
     if matrix.data.dtype.kind != "f":
         matrix = matrix.astype(np.float64)
@@ -138,7 +137,6 @@ def _from_dense(M: MatrixLike, observed: MatrixLike | None) -> sp.csr_array:
 
 
 def _pattern(observed: MatrixLike, shape: tuple[int, int]) -> sp.csr_array:
-    """The mask as a CSR array of bool."""
     mask = read_pattern(observed, "observed")
     if not sp.issparse(observed) and np.any((mask.data != 0) & (mask.data != 1)):
         raise TypeError("observed must be a mask: True (1) where an entry is observed.")
@@ -151,7 +149,6 @@ def _pattern(observed: MatrixLike, shape: tuple[int, int]) -> sp.csr_array:
 
 
 def empty_lines(matrix: sp.csr_array) -> tuple[int, int]:
-    """Number of rows and of columns without an entry."""
     n, m = matrix.shape
     rows = int(np.count_nonzero(np.diff(matrix.indptr)))
     return n - rows, m - len(np.unique(matrix.indices))

@@ -87,10 +87,9 @@ class Completion:
     observed : scipy.sparse.csr_array or None
         The observed entries; None in a model of ``ssnmf-fast complete``.
     iterate : ndarray, shape (n, m), or None
-        With method "structured-irls" the iterate X of the thesis' Algorithm 1, with the observed
-        entries as they were.  Its missing entries have their own weights, so it is not of low rank;
-        ``offset + left @ right`` is its low-rank part, usually closer to the truth.  None with
-        other methods, whose iterate is ``to_dense(keep_observed=True)``.
+        With method "structured-irls" the iterate X of the thesis' Algorithm 1, which is not of low
+        rank; ``offset + left @ right`` is its low-rank part, usually closer to the truth.  None
+        with other methods, whose iterate is ``to_dense(keep_observed=True)``.
     """
 
     left: Array

@@ -64,14 +64,14 @@ class PosteriorStep(Step):
     def recover(self, block: Block, others: Factors) -> Rows:
         """Recover the posterior: its part of the bound has one maximum, given A."""
         S = padded(np.ones((block.n_rows, block.rank)), block.dtype)
-        counts = Counts(block.relations[0])
+        counts = Counts(block.relations[0].term)
         posterior = Posterior(S, block.rank, block.relations[0].term.threads)
         for _ in range(UPDATES_OF_LOST_ROWS):
             self._update(posterior, counts, others["A"])
         return Rows(S, posterior.E, posterior)
 
     def run(self, block: Block, rows: Rows, others: Factors) -> BlockStatistics:
-        A, counts = others["A"], Counts(block.relations[0])
+        A, counts = others["A"], Counts(block.relations[0].term)
         if rows.posterior is None:  # these are the rows of the start
             rows.scale(self.scales)
             rows.posterior = Posterior(rows.S, block.rank, block.relations[0].term.threads)

@@ -18,7 +18,7 @@ from distributed import Client, Future
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import estimators
-from .._common.arrays import Array, LossName, Matrix, VectorLike
+from .._common.arrays import Array, LossName, Matrix
 from .._common.docstrings import complete
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Indicators, LabelLists
@@ -350,12 +350,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
     _kind: ClassVar = estimators.SSNMFClassifier
 
     def _samples(
-        self,
-        X: Data,
-        X_weights: RowWeights,
-        targets: ClassLabels | Indicators,
-        label_weight: VectorLike,
-        sample_weight: VectorLike,
+        self, X: Data, X_weights: RowWeights, targets: ClassLabels | Indicators, **weights: Any
     ) -> LabeledBlocks:
         chosen = np.flatnonzero(targets.labeled)
         return LabeledBlocks.of(
@@ -363,9 +358,9 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
             self.init,
             X=X,
             X_weights=X_weights,
-            labels=labels_for_training(targets, label_weight, sample_weight, chosen),
+            labels=labels_for_training(targets, **weights, chosen=chosen),
             chosen=chosen,
-            sample_weight=checked_weight(sample_weight, X.shape[0]),
+            sample_weight=checked_weight(weights.get("sample_weight"), X.shape[0]),
         )
 
 

@@ -208,7 +208,6 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         )
 
     def _features(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
-        """Represent checked data, as `transform` returns it."""
         return self._represent(X, X_weights, **known)
 
     def transform(self, X: DataLike, *, X_weights: WeightsLike = None) -> Array:
@@ -291,8 +290,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def topics(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10) -> Topics:
         """Return the features with the largest weights of every component.
 
-        Components of a Bayesian model that explain nothing (see `active_components_`) have no
-        terms: all their weights are that of the prior.
+        Components of a Bayesian model that explain nothing (`active_components_`) have no terms.
 
         Returns
         -------
@@ -333,10 +331,8 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Notes
         -----
         The d documents are those with a word and with a topic.  Shares of 0 become 1e-12, as
-        pyLDAvis takes their logarithms; a topic without any term has all terms alike.
-
-        The sums are numbers of words where X has counts.  Of TF-IDF weights they are sums of these:
-        a document then counts by its weights, and the bars of the terms are no counts.
+        pyLDAvis takes their logarithms; a topic without any term has all terms alike.  The sums
+        are numbers of words where X has counts, else sums of weights such as TF-IDF.
         """
         check_is_fitted(self)
         if feature_names is None:

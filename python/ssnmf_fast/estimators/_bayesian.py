@@ -206,7 +206,6 @@ class BayesianBase(FactorizationBase):
 
 
 def interval_ends(expectations: Array, rates: Array, level: float) -> tuple[Array, Array]:
-    """Return credible intervals of entries with gamma posteriors."""
     level = check_real(level, "level")
     if not 0 < level < 1:
         raise ValueError(f"level must be above 0 and below 1, for example 0.9; got {level!r}.")

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.arrays import Array, LabelsLike, Matrix, VectorLike
+from .._common.arrays import Array, LabelsLike, Matrix
 from .._data.border import CleanMatrix, check_random_state
 from .._data.csr_file import CsrFile, chosen_rows, row_counts
 from .._labels import labels_of
@@ -41,14 +41,6 @@ _TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict label
 _REPRESENT_TOL = 1e-3  # of the representations during training
 OVERALL = 0.3  # share of the mean of all samples in a start
 _UNLIKELY = 0.1  # of a class in the start of B for components of others
-
-
-def components_of_classes(n_components: int, counts: Array) -> Array:
-    """Return the class of every component, (r,): as many for each, what is left for large ones."""
-    k = len(counts)
-    each = np.full(k, n_components // k)
-    each[np.argsort(-counts, kind="stable")[: n_components % k]] += 1
-    return np.repeat(np.arange(k), each)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,25 +126,16 @@ class LabeledSamples:
     def _seen(self) -> Any:
         return visible(self.X, self.X_weights)
 
-    def overall_mean(self) -> Array:
-        """Return the mean of all samples, (m,).  NaN, and entries without weight, count as 0."""
-        return np.asarray(self.sums(self._even_weights()[:, None])[0])
-
-    def _even_weights(self) -> Array:
-        """Return the share of each sample in a mean, (n,)."""
-        n, weight = self.X.shape[0], self.sample_weight
-        return np.full(n, 1 / n) if weight is None else weight / weight.sum()
-
     def sums(self, weights: Array) -> Array:
         """Return weights^T X, (columns of weights, m)."""
         return weighted_sums(self._seen, weights)
 
     def support(self, owner: Array) -> Any:
-        """Return where S may be positive, see :func:`support_of`."""
+        """Return where S may be positive."""
         return support_of(self.labels.members, self.labels.known, owner)
 
     def even_start(self, A: Array, support: Any) -> Any:
-        """Return a start of S, see :func:`even_start`; without a support, all may be positive."""
+        """Return a start of S; without a support, all may be positive."""
         return even_start(self._seen, A, support)
 
     def labeled_sums(self, S: Array) -> Array:
@@ -171,17 +154,17 @@ class LabeledSamples:
         return factorize(X, y, X_weights=X_weights, **arguments, **self.options)
 
     def fit_topics(self, n_components: int, weight: float | str) -> Factorization:
-        """Factorize the samples, guided by their labels.
-
-        With the weight :data:`SUPPORTS`, the limit of large ones (TS-NMF), labeled samples may have
-        the components of their classes only.  B is then how much of a class one unit of a component
-        stands for: columns sum over the labeled samples to those of Y.
-        """
+        """Factorize the samples, guided by their labels; TS-NMF for the weight SUPPORTS."""
         rng, init = np.random.default_rng(self.seed), self.init
         known = self.labels.known
         weight_of_known = self.labels.weight[known, None]
         members = self.labels.members[known] * weight_of_known
-        owner = components_of_classes(n_components, members.sum(axis=0))
+        # As many components for each class; those that are left for large ones.
+        counts = members.sum(axis=0)
+        k = len(counts)
+        each = np.full(k, n_components // k)
+        each[np.argsort(-counts, kind="stable")[: n_components % k]] += 1
+        owner = np.repeat(np.arange(k), each)
         if weight == SUPPORTS:
             given = isinstance(init, (tuple, list))
             A = np.asarray(init[1], dtype=np.float64) if given else self._class_means(owner, rng)
@@ -195,7 +178,7 @@ class LabeledSamples:
             S = self.even_start(A, None)
             total = float(weight_of_known.sum())
             means = self.labeled_sums(S) / total if total > 0 else None
-            B = _guided_B(means, members.sum(axis=0) / (total or 1), owner)
+            B = _guided_B(means, counts / (total or 1), owner)
             init = S, A.astype(self.X.dtype), B.astype(self.X.dtype)
         Y, y_weights = self.targets()
         return self.factorize(
@@ -209,7 +192,9 @@ class LabeledSamples:
 
     def _class_means(self, owner: Array, rng: np.random.Generator) -> Array:
         """Return a start of A, (r, m): means of classes, drawn a little to that of all."""
-        overall = self.overall_mean()
+        n, of_samples = self.X.shape[0], self.sample_weight
+        even = np.full(n, 1 / n) if of_samples is None else of_samples / of_samples.sum()
+        overall = np.asarray(self.sums(even[:, None])[0])  # NaN counts as 0
         members = self.labels.members * self.labels.known[:, None]
         weights = members[:, owner] * self.labels.weight[:, None]
         for c in np.unique(owner):
@@ -268,14 +253,13 @@ def inputs_of_labels(
     y: LabelsLike,
     *,
     X_weights: WeightsLike = None,
-    sample_weight: VectorLike = None,
-    label_weight: VectorLike = None,
     side: object = None,
+    **weights: Any,
 ) -> dict[str, Any]:
     """Return the inputs of the factorization in the fit of a classifier, but supports."""
     del side
     require(model, X, y)
-    labels = labels_for_training(labels_of(y, model.unlabeled), label_weight, sample_weight)
+    labels = labels_for_training(labels_of(y, model.unlabeled), **weights)
     inputs = {
         "X_weights": with_sample_weight(X, X_weights, labels.sample_weight),
         "labels": labels.members,
@@ -305,12 +289,11 @@ def even_start(X: Any, A: Array, support: Array | None) -> Array:
 def _class_readings(sums: Array, members: Array, owner: Array) -> Array:
     """Return B from the sums of S over the labeled samples, and the classes of these."""
     k = members.shape[1]
-    belongs = np.eye(k)[owner]
     of_class = np.zeros(k)
     np.add.at(of_class, owner, sums)
     totals = members.sum(axis=0)
     rates = np.where(of_class > 0, totals / np.where(of_class > 0, of_class, 1), 0)
-    return np.asarray(belongs * rates)
+    return np.asarray(np.eye(k)[owner] * rates)
 
 
 def _guided_B(means: Array | None, prior: Array, owner: Array) -> Array:

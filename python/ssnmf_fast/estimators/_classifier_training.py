@@ -127,11 +127,7 @@ class Trained:
 
 
 def prior_of(samples: LabeledSamples) -> dict[str, float]:
-    """Return the members, and their weights before any is validated; they sum to 1.
-
-    Of texts the topics carry the labels, of images the neighbors.  Margins are sure of nothing:
-    they are added only where validation shows that they are good.
-    """
+    """Return the members, and their weights before any is validated; they sum to 1."""
     prior, several = {"topics": 1.0}, samples.labels.several
     if samples.view.rows is not None:
         texts, neighbors = samples.view.like_counts, samples.graph is not None
@@ -145,7 +141,7 @@ def prior_of(samples: LabeledSamples) -> dict[str, float]:
         elif neighbors:
             prior = {"topics": 0.16, "features": 0.02, "directions": 0.02, "neighbors": 0.8}
         if not several:
-            prior |= {"margins": 0.0}
+            prior |= {"margins": 0.0}  # only where validation shows that they are good
     prior |= dict.fromkeys(samples.view.tables, _PRIOR_OF_TABLE)
     return {name: weight / sum(prior.values()) for name, weight in prior.items()}
 
@@ -165,7 +161,7 @@ def self_trained(
         rows = taught.labels.known
         shares = topic_shares(fit.S, fit.A)  # those without labels are represented already
         shares[rows] = samples.shares(fit.A, rows)
-        seen = view.with_shares(shares)
+        seen = replace(view, shares=shares)
         readout = fit_readout(seen[rows], taught.labels, class_weight=balance)
         chance = probabilities(readout.logits(seen), False)
         if turn == 0 and spread is not None:
@@ -190,8 +186,8 @@ def train_members(
     labels, rows = samples.labels, taught.labels.known
     shares = samples.shares(fit.A, rows)
     own = shares[labels.known[rows]]
-    seen, balance = samples.view[labels.known].with_shares(own), plan.class_weight
-    of_all = samples.view[rows].with_shares(shares)
+    seen, balance = replace(samples.view[labels.known], shares=own), plan.class_weight
+    of_all = replace(samples.view[rows], shares=shares)
     ways: dict[str, Callable[[], Linear | Votes]] = {
         name: partial(fit_table, name, each, labels, balance) for name, each in seen.tables.items()
     }
@@ -211,10 +207,7 @@ def train_members(
 def calibrated(
     samples: LabeledSamples, plan: Plan, trained: Trained, validation: Validation
 ) -> tuple[LogisticReadout, Validation]:
-    """Return the readout, and the validation with the shares of the classes where labels mislead.
-
-    These are estimated from predictions for the unlabeled samples, which must be calibrated.
-    """
+    """Return the readout, and the validation with the shares of the classes if labels mislead."""
     weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
     k, view = samples.labels.members.shape[1], samples.view
     linear, votes = Linear(np.zeros(k)), None
@@ -237,11 +230,12 @@ def calibrated(
         return readout, validation
     rows, A, prior = ~samples.labels.known, trained.fit.A, samples.labels.prior()
     S = trained.fit.S if samples.whole is None else trained.fit.S[samples.whole[1]]
-    seen = view[rows].with_shares(topic_shares(S[rows], A))
+    seen = replace(view[rows], shares=topic_shares(S[rows], A))
     spread = None if trained.spread is None else log_chances(trained.spread[rows])
     logits = readout.with_tables(readout.logits(seen, of_neighbors=spread), seen.tables)
     shares = shares_of_classes(logits, prior, samples.labels.weight[rows])
-    return readout.shifted(log_ratio(shares, prior)), replace(validation, shares=shares)
+    shifted = replace(readout, offsets=readout.offsets + log_ratio(shares, prior))
+    return shifted, replace(validation, shares=shares)
 
 
 def _add_predictions(labels: TrainingLabels, chance: Array) -> TrainingLabels:
@@ -261,11 +255,7 @@ def _add_predictions(labels: TrainingLabels, chance: Array) -> TrainingLabels:
 def _table_logits_for_self_training(
     tables: Tables, labels: TrainingLabels, seed: int, class_weight: ClassWeight
 ) -> Array | None:
-    """Return what tables add to the logits of labels for self-training, (n, k), or None.
-
-    Only tables that predict hidden labels better than the largest class count: even faint noise
-    among the labels costs more than a poor table could add.
-    """
+    """Return what the tables that predict hidden labels add to logits, (n, k), or None."""
     folds, sums = folds_of(labels, seed), None
     rows = folds >= 0
     if not rows.any():
@@ -292,10 +282,7 @@ def _table_logits_for_self_training(
 
 
 def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> Validation:
-    """Return the weights of the members, and what they predict together for hidden labels.
-
-    Without validation, for too few labels, the weights are those of the prior.
-    """
+    """Return the weights of the members, and what they predict together for hidden labels."""
     labels, rng = samples.labels, np.random.default_rng(samples.seed)
     folds, together = folds_of(labels, samples.seed), np.zeros(labels.members.shape)
     if (folds < 0).all():
@@ -323,15 +310,12 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> Va
 def predict_hidden(
     samples: LabeledSamples, plan: Plan, folds: Array, names: list[str]
 ) -> dict[str, Array]:
-    """Return what every member predicts for the samples of a fold, (n, k); 0 for others.
-
-    A fold takes no part in the fits that predict it, not even without labels: self-training would
-    make them surer of its samples than they are of new ones.
-    """
+    """Return what every member predicts for the samples of a fold, (n, k); 0 for others."""
     labels, n_threads = samples.labels, samples.options["n_threads"]
     predicted = {name: np.zeros(labels.members.shape) for name in names}
     for fold in range(int(folds.max()) + 1):
         hidden = folds == fold
+        # Not even unlabeled: self-training would make fits too sure of the samples.
         if samples.divisible:
             seen = samples.part(~hidden)
         else:
@@ -340,7 +324,7 @@ def predict_hidden(
         fit = taught.fit_topics(plan.n_components, SUPPORTS)
         voters = len(seen.labels.known)
         trained = train_members(seen, taught, fit, plan, set(names), spread, voters)
-        view = samples.view[hidden].with_shares(samples.shares(fit.A, hidden))
+        view = replace(samples.view[hidden], shares=samples.shares(fit.A, hidden))
         for name, member in trained.members.items():
             predicted[name][hidden] = member.logits(view, n_threads)
     return predicted

@@ -100,10 +100,7 @@ def temperature(logits: Array, truth: Truth) -> float:
 def fit_weights(
     logits: dict[str, Array], truth: Truth, prior: dict[str, float]
 ) -> dict[str, float]:
-    """Return the weights of the members that minimize the log loss of the sum, from a prior.
-
-    `logits` are the validated ones.  Weights are not negative.
-    """
+    """Return the weights >= 0 of members that minimize the log loss of the sum, from a prior."""
     if not len(truth.members):
         return dict(prior)
     scales = {name: temperature(each, truth) for name, each in logits.items()}
@@ -329,10 +326,7 @@ def effective_number(shares: Array) -> float:
 
 
 def labels_are_balanced_by_design(samples: LabeledSamples) -> bool:
-    """Whether the classes of the unlabeled samples are much less even than the labels.
-
-    The classes are those that the labels spread to over the graph of neighbors.
-    """
+    """Whether the classes of the unlabeled samples, by neighbors, are less even than labels."""
     labels, graph = samples.labels, samples.graph
     unlabeled = np.flatnonzero(~labels.known)
     k = labels.members.shape[1]
@@ -349,11 +343,7 @@ def log_ratio(shares: Array, prior: Array) -> Array:
 
 
 def shares_of_classes(logits: Array, prior: Array, weight: Array) -> Array:
-    """Return the shares of the classes, (k,), by the EM algorithm of Saerens et al. (2002).
-
-    The logits of samples, (n, k), are those of a classifier that learned from classes with the
-    shares `prior`; `weight` (n,) are their weights.
-    """
+    """Return the shares of the classes, (k,), by the EM algorithm of Saerens et al. (2002)."""
     prior = np.maximum(prior, _LEAST_SHARE)
     chances, shares = softmax(logits, axis=1), prior
     for _ in range(_STEPS):

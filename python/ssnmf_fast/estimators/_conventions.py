@@ -63,7 +63,6 @@ class Estimator(TransformerMixin, BaseEstimator):
         return tags
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
-        """Return the parameters that a function has too."""
         names = signature(function).parameters
         return {name: p for name, p in self.get_params(deep=False).items() if name in names}
 
@@ -104,7 +103,6 @@ class IterativeEstimator(Estimator):
         return tags
 
     def _warn_unless_converged(self, result: Result) -> None:
-        """Warn if a fit has met `max_iter` before its stopping rule."""
         if not result.converged and self.tol > 0 and 0 < self.max_iter <= result.n_iter:
             warn_user(
                 f"The stopping rule was not met within max_iter={self.max_iter} iterations. "

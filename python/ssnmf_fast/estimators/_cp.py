@@ -179,7 +179,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             ``(coords, values, shape)``, or an object with `coords`, `data` and `shape`.
         y : mapping of int to array_like, optional
             For some modes a nonnegative matrix (n_k x number of labels), which the factor of the
-            mode is to approximate as well; NaN = unlabeled.
+            mode is to approximate as well; NaN = unlabeled.  Targets in one list or array, which
+            pipelines pass to every step, are ignored.
         X_weights : optional
             Nonnegative weights of the loss of every entry, as in
             :func:`ssnmf_fast.factorize_tensor`.
@@ -190,6 +191,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         """
         arguments = self._arguments(factorize_tensor)
+        if not isinstance(y, Mapping) and np.asarray(y).ndim < 2:
+            y = None
         result = factorize_tensor(X, X_weights=X_weights, y=y, **arguments)
         check_mode(self.stream_mode, "stream_mode", len(result.factors))
         for name in ("stream_statistics_", "stream_mode_"):
@@ -308,10 +311,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     ) -> Array:
         """Fit, then transform the same tensor: the same as ``fit(X).transform(X)``.
 
-        That is the factor of the first mode, with the weights of the components folded in: the sum
-        over q of the products of column q of it and of each of `components_` is the model.  Labels
-        do not affect it; the last iterate of the fit, which they do affect, is
-        ``factors_[0] * weights_``.
+        That is the factor of the first mode, with the weights of the components folded in.  Labels
+        do not affect it, but the last iterate of the fit, ``factors_[0] * weights_``.
 
         Returns
         -------
@@ -337,9 +338,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Returns
         -------
         ndarray, shape (length of X in the mode, r)
-            Nonnegative, of the dtype of X (float32 or float64), with the weights of the components
-            folded in: the sum over q of the products of its column q and of those of the other
-            factors approximates X.
+            Nonnegative, of the dtype of X, with the weights of the components folded in: with the
+            other factors it approximates X.
         """
         check_is_fitted(self)
         X = check_tensor(X, "X", self.dtype)
@@ -390,8 +390,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     ) -> float:
         """Return the share of the deviance of X that the model explains, with rows as fits best.
 
-        It is ``1 - loss(X, M) / loss(X, mean of X)``, where M is the model whose factor of `mode`
-        is ``transform(X, mode=mode)``: R^2 for squared errors, D^2 for other losses.
+        It is as :meth:`NMF.score`, for the model whose factor of `mode` is
+        ``transform(X, mode=mode)``.
 
         Parameters
         ----------
@@ -403,8 +403,6 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Returns
         -------
         float
-            At most 1, larger is better; 0 for a model that is no better than the mean, and for a
-            constant X.
         """
         del y
         S = self.transform(X, mode=mode, X_weights=X_weights)

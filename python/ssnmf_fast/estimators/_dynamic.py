@@ -125,8 +125,8 @@ class DynamicTopics(FactorizationBase):
     is divided by its sum, so that each counts the same, and the start is of terms weighted by how
     few documents have them.
 
-    The tensor has a factor of the places of documents within slices.  Their order is arbitrary, and
-    a fit of it makes topics seem to be bound to time more than their words are.
+    The tensor has a factor of the arbitrary places of documents within slices, the fit of which
+    makes topics seem to be bound to time more than their words are.
 
     References
     ----------
@@ -290,18 +290,15 @@ class DynamicTopics(FactorizationBase):
         Raises
         ------
         ValueError
-            As :meth:`fit`; if `freq` is a number of slices; if `freq`, `method`, `loss` or
-            `n_components` has changed.
+            As :meth:`fit`; if `freq` is a number of slices; if parameters have changed.
 
         Notes
         -----
-        The first call, where there was no :meth:`fit`, is one: give it the documents of many
-        slices, if possible, as all topics start there.
+        Without :meth:`fit`, the first call is one: give it many slices, as all topics start there.
 
         The sums of the documents of every slice, or with "nmf" the documents, are learned from as
-        slices of a tensor are by :meth:`NonnegativeCP.partial_fit`.  All documents are used,
-        whatever `documents_per_slice` is.  Documents of a slice that was seen before add to it: its
-        prevalence becomes that of a mean document of all, and nothing is forgotten for them.  The
+        slices of a tensor are by :meth:`NonnegativeCP.partial_fit`.  All documents are used.  Those
+        of a slice that was seen before add to it, and nothing is forgotten for them.  The
         prevalence of other slices does not change.
 
         Only the first call uses `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`.

@@ -256,7 +256,6 @@ def warn_if_degenerate(model: Dated) -> None:
 
 
 def peak_of(topic: int, values: Array, starts: Array, window: int, period: int | None) -> Peak:
-    """Return the peak of a topic, of its prevalence in all slices."""
     top, total = int(values.argmax()), float(values.sum())
     near = float(values[max(0, top - window) : top + window + 1].sum())
     concentration = near / total if total > 0 else 0.0

@@ -224,7 +224,11 @@ class Explanation:
             for column, value in zip(
                 columns[chosen].tolist(), values[chosen].tolist(), strict=True
             ):
-                name = names[column] if kind == "term" else self._name_of_topic(column, names)
+                name = names[column]
+                if kind == "topic":
+                    head = "".join(f" ({each})" for each in self._topic_names[column : column + 1])
+                    terms = [names[j] for j in _largest(self._dictionary[column], _TERMS_OF_TOPIC)]
+                    name = f"{column}{head}: {', '.join(terms) or '(no terms)'}"
                 parts.append((kind, name, value))
         parts.append(("rest", "", rest))
         least = _NEGLIGIBLE * sum(abs(value) for *_, value in parts)
@@ -261,14 +265,6 @@ class Explanation:
                 f"Unknown class_name {short(class_name)}; the classes are {listed(classes)}."
             )
         return classes.index(class_name)
-
-    def _name_of_topic(self, topic: int, names: list[str]) -> str:
-        """Return number, name and leading terms of a topic."""
-        name = self._topic_names[topic : topic + 1]
-        head = f"{topic} ({name[0]})" if name else f"{topic}"
-        row = self._dictionary[topic]
-        terms = ", ".join(names[column] for column in _largest(row, _TERMS_OF_TOPIC))
-        return f"{head}: {terms or '(no terms)'}"
 
 
 def _largest(values: Array, count: int) -> Array:
@@ -337,7 +333,10 @@ def _of_logits(
     if linear.rows is not None and linear.scores is not None:
         along = (slopes * linear.scores) @ readout.directions
         stack = sp.vstack if _is_sparse(X) else np.vstack
-        seen = _without(blocks[0] if len(blocks) == 1 else stack(blocks), empty)
+        seen = blocks[0] if len(blocks) == 1 else stack(blocks)
+        if empty.any():
+            seen = seen * ~empty[:, None]
+            seen = sp.csr_array(seen) if sp.issparse(seen) else seen
         features = Contributions(seen, relative(slopes * linear.rows), relative(along), scales)
     return {
         "intercepts": relative(intercepts, 1),
@@ -379,14 +378,6 @@ def _relative(scores: Array, axis: int, several: bool) -> Array:
 
 def _is_sparse(X: Matrix) -> bool:
     return sp.issparse(X) or isinstance(X, CsrFile)
-
-
-def _without(rows: Matrix, empty: Array) -> Any:
-    """Return rows with zeros for those of empty samples."""
-    if not empty.any():
-        return rows
-    kept = rows * ~empty[:, None]
-    return sp.csr_array(kept) if sp.issparse(rows) else kept
 
 
 def _plain(columns: Array, coefficients: Array) -> Contributions:

@@ -189,14 +189,8 @@ class FewLabelsClassifier(ReadoutPredictions):
             If the whole interval of the expected accuracy lies below the accuracy of always
             predicting the largest class.
         """
-        self._learn(
-            self._checked(X, reset=True),
-            y,
-            X_weights=X_weights,
-            sample_weight=sample_weight,
-            label_weight=label_weight,
-            side=side,
-        )
+        weights = {"sample_weight": sample_weight, "label_weight": label_weight}
+        self._learn(self._checked(X, reset=True), y, X_weights=X_weights, side=side, **weights)
         return self
 
     def _learn(
@@ -205,25 +199,18 @@ class FewLabelsClassifier(ReadoutPredictions):
         y: LabelsLike,
         *,
         X_weights: WeightsLike = None,
-        sample_weight: VectorLike = None,
-        label_weight: VectorLike = None,
         side: TablesLike = None,
+        **weights: Any,
     ) -> None:
         require(self, X, y)
         targets = labels_of(y, self.unlabeled)
         targets.check_fit()
-        labels = labels_for_training(targets, label_weight, sample_weight)
+        labels = labels_for_training(targets, **weights)
         labels.require_two_classes()
         check_threshold(self.threshold)
-        samples = LabeledSamples.of(
-            self,
-            X=X,
-            X_weights=X_weights,
-            labels=labels,
-            sample_weight=labels.sample_weight,
-            view=View(tables_to_fit(side, X.shape[0])),
-        )
-        samples = with_view(in_memory(samples))
+        view, rows = View(tables_to_fit(side, X.shape[0])), labels.sample_weight
+        given = {"X": X, "X_weights": X_weights, "labels": labels, "view": view}
+        samples = with_view(in_memory(LabeledSamples.of(self, sample_weight=rows, **given)))
         plan = plan_of(self, samples, labels, targets.classes)
         require_memory(plan.n_components, X.shape, X.dtype)
         validation = validate(samples, plan, prior_of(samples))

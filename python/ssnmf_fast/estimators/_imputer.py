@@ -46,11 +46,10 @@ _TENTHS, _FEW_ENTRIES = 3, 100_000  # in larger tables one hidden tenth is enoug
 class LowRankImputer(OneToOneFeatureMixin, Estimator):
     """Fill missing entries by a low-rank model of the table.
 
-    Columns are standardized by the means and deviations of their entries.  The model is that of
-    :func:`ssnmf_fast.complete` with `gamma_min` and method ``IRLS(p=0)``; the means of the columns
-    are estimated again in every iteration, so that gaps may depend on other columns.
-    :meth:`transform` represents rows, new ones too, over the components found, by the exact least
-    squares of IRLS ([1]_ (2.6)), and fills their gaps.  Entries that are there are never changed.
+    The model of the standardized columns is that of :func:`ssnmf_fast.complete` with `gamma_min`
+    and method ``IRLS(p=0)``; the means of the columns are estimated again in every iteration.
+    :meth:`transform` represents rows, new ones too, over the components, by the exact least squares
+    of IRLS ([1]_ (2.6)), and fills their gaps.  Entries that are there are never changed.
 
     Parameters
     ----------
@@ -261,7 +260,6 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
 
     @property
     def _empty(self) -> Array:
-        """Columns without an entry in the fit."""
         return np.asarray(np.isnan(self.lowest_))
 
     def _entries(self, X: Array, present: Array, name: str) -> sp.csr_array:
@@ -287,7 +285,6 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
 
 
 def _is_nan(value: object) -> bool:
-    """Whether this is NaN, None or pandas.NA."""
     if value is None or type(value).__name__ == "NAType":
         return True
     return isinstance(value, numbers.Real) and value != value

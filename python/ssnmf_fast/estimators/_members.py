@@ -92,10 +92,7 @@ def fit_readout(
     C: float = 10.0,
     class_weight: ClassWeight = None,
 ) -> Linear:
-    """Fit logistic regression on topics, scores and rows to known labels.
-
-    The view is that of the samples with known labels.
-    """
+    """Fit logistic regression on topics, scores and rows of samples with known labels."""
     assert view.shares is not None
     topics: Any = np.sqrt(view.shares)
     if view.rows is None:
@@ -134,15 +131,8 @@ def fit_coordinates(
 @one_blas_thread()
 def fit_margins(view: View, labels: TrainingLabels, class_weight: ClassWeight = None) -> Linear:
     """Fit linear support vector models to rows, one for each class."""
-    codes, weights = labels.codes[labels.known], labels.readout_weights(labels.known)
-    present, k = np.unique(codes), labels.members.shape[1]
-    if len(present) == 1:
-        return _for_all_classes(present, np.zeros((1, view.rows.shape[1])), np.zeros(1), k)
     # The solver of the dual draws from one random generator for all threads.
-    model = LinearSVC(dual=False, class_weight=class_weight)
-    model.fit(view.rows, codes, sample_weight=weights)
-    coefficients, intercepts = _coefficients_of_classes(model)
-    return _for_all_classes(present, coefficients, intercepts, k)
+    return _fit_classes(LinearSVC(dual=False, class_weight=class_weight), view.rows, labels)
 
 
 @one_blas_thread()
@@ -170,12 +160,8 @@ def fit_naive_bayes(view: View, labels: TrainingLabels) -> Linear:
 def fit_logistic(
     features: Matrix, labels: TrainingLabels, C: float, class_weight: ClassWeight, tol: float = 1e-3
 ) -> tuple[Array, Array]:
-    """Return coefficients (k, p) and intercepts (k,) of logistic regression to the known labels.
-
-    Of few samples with many features only the span of the samples counts: there the unknowns are
-    as many as the samples, and the penalty is the same.
-    """
-    back: Any = None
+    """Return coefficients (k, p) and intercepts (k,) of logistic regression to the known labels."""
+    back: Any = None  # from the span of few samples, which alone counts, to their many features
     root = np.sqrt(labels.weight[labels.known])
     if max(len(root), (root**2).sum()) < min(features.shape[1], _IN_SPAN):
         # The axes, and so the steps of the solver, are those of samples as often as they weigh.
@@ -187,35 +173,29 @@ def fit_logistic(
             axes, lengths = axes[:, kept], np.sqrt(squares[kept])
             features, back = axes * lengths / root[:, None], (axes / lengths, weighed)
     settings = {"C": C, "tol": tol, "max_iter": _MAX_ITER, "class_weight": class_weight}
-    fit, rows = _fit_labels if labels.several else _fit_classes, labels.known
-    targets, weights = labels.targets(rows), labels.readout_weights(rows)
-    k = labels.members.shape[1]
-    coefficients, intercepts = fit(features, targets, (weights, labels.weight[rows]), settings, k)
+    if labels.several:
+        member = _fit_labels(features, labels, settings)
+    else:
+        member = _fit_classes(LogisticRegression(**settings), features, labels)
+    coefficients: Any = member.rows
     if back is not None:
         coefficients = np.asarray((back[1].T @ (back[0] @ coefficients.T)).T)
-    return coefficients, intercepts
+    return coefficients, member.intercepts
 
 
-def _fit_classes(
-    features: Matrix, codes: Array, weights: tuple[Array, Array], settings: dict[str, Any], k: int
-) -> tuple[Array, Array]:
+def _fit_classes(model: Any, features: Matrix, labels: TrainingLabels) -> Linear:
+    """Fit a linear model to the known labels of one class per sample."""
+    codes, k = labels.codes[labels.known], labels.members.shape[1]
     present = np.unique(codes)
     if len(present) == 1:
         coefficients, intercepts = np.zeros((1, features.shape[1])), np.zeros(1)
     else:
-        model = LogisticRegression(**settings).fit(features, codes, sample_weight=weights[0])
-        coefficients, intercepts = _coefficients_of_classes(model)
-    member = _for_all_classes(present, coefficients, intercepts, k)
-    assert member.rows is not None
-    return member.rows, member.intercepts
-
-
-def _coefficients_of_classes(model: Any) -> tuple[Array, Array]:
-    """Return what a linear model has for each class; of two classes it has their difference."""
-    if len(model.coef_) > 1:
-        return model.coef_, model.intercept_
-    signs = np.array([[-0.5], [0.5]])
-    return signs * model.coef_, signs[:, 0] * model.intercept_
+        model.fit(features, codes, sample_weight=labels.readout_weights(labels.known))
+        coefficients, intercepts = model.coef_, model.intercept_
+        if len(coefficients) == 1:  # the difference of two classes
+            signs = np.array([[-0.5], [0.5]])
+            coefficients, intercepts = signs * coefficients, signs[:, 0] * intercepts
+    return _for_all_classes(present, coefficients, intercepts, k)
 
 
 def _for_all_classes(present: Array, coefficients: Array, intercepts: Array, k: int) -> Linear:
@@ -233,24 +213,18 @@ def _log_odds(truth: Array, weight: Array) -> float:
     return float(np.log(share / (1 - share)))
 
 
-def _fit_labels(
-    features: Matrix,
-    indicators: Array,
-    weights: tuple[Array, Array],
-    settings: dict[str, Any],
-    k: int,
-) -> tuple[Array, Array]:
+def _fit_labels(features: Matrix, labels: TrainingLabels, settings: dict[str, Any]) -> Linear:
+    rows, k = labels.known, labels.members.shape[1]
     coefficients, intercepts = np.zeros((k, features.shape[1])), np.zeros(k)
-    for label in range(k):
-        weight = weights[0][:, label]
+    for label, weight in enumerate(labels.readout_weights(rows).T):
         used = weight > _NEGLIGIBLE
-        truth = indicators[used, label] > 0
+        truth = labels.members[rows][used, label] > 0
         if truth.all() or not truth.any():
-            intercepts[label] = _log_odds(truth, weights[1][used])
+            intercepts[label] = _log_odds(truth, labels.weight[rows][used])
             continue
         model = LogisticRegression(
             solver="liblinear", intercept_scaling=10.0, random_state=0, **settings
         )
         model.fit(features[used], truth, sample_weight=weight[used])
         coefficients[label], intercepts[label] = model.coef_[0], model.intercept_[0]
-    return coefficients, intercepts
+    return Linear(intercepts, rows=coefficients)

@@ -52,7 +52,7 @@ class BatchLearner(FactorizationBase):
         Y, y_weights = None, None
         if targets is not None:
             Y = targets.matrix(X.dtype)
-            y_weights = as_outer(label_weights(label_weight, sample_weight, targets.labeled))
+            y_weights = as_outer(label_weights(targets.labeled, label_weight, sample_weight))
         sample_weight = checked_weight(sample_weight, X.shape[0])
         online = getattr(self, "_online", None)
         first = online is None
@@ -179,7 +179,6 @@ class SupervisedBase(BatchLearner):
 
 
 def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
-    """Return whether there are several labels per sample, and the classes."""
     if hasattr(model, "classes_"):
         known = model.classes_
         if classes is not None and not np.array_equal(_different(classes, known), known):
@@ -197,7 +196,6 @@ def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
 
 
 def _different(classes: Any, known: Array | None = None) -> Array:
-    """Return the different classes, sorted."""
     return np.unique(ClassLabels(classes, None, known, "classes").known)
 
 

@@ -236,7 +236,14 @@ class TopicSupervisedNMF(NamedTopics):
         self, X: Matrix, lists: LabelLists, X_weights: WeightsLike, rank: int
     ) -> dict[str, Any]:
         """Return the weights of samples and the support of S, which follow from the labels."""
-        rows = np.where(lists.labeled, self._labeled_weight(lists.labeled), 1.0)
+        weight, labeled = self.labeled_weight, lists.labeled
+        if isinstance(weight, str):
+            if weight != "inverse-rate":
+                raise ValueError(
+                    f"labeled_weight must be 'inverse-rate' or a number >= 0; got {short(weight)}."
+                )
+            weight = len(labeled) / labeled.sum()
+        rows = np.where(labeled, check_real(weight, "labeled_weight"), 1.0)
         weights = self._with_rows(X_weights, rows) if (rows != 1).any() else X_weights
         return {"X_weights": weights, "S_support": self._support(X, lists, rank)}
 
@@ -259,16 +266,6 @@ class TopicSupervisedNMF(NamedTopics):
             return lists.members[lists.labeled].toarray().astype(np.int64), lists.labeled
         single = lists.members[lists.labeled].argmax(axis=1)
         return np.asarray(self.classes_[np.asarray(single).ravel()]), lists.labeled
-
-    def _labeled_weight(self, labeled: Array) -> float:
-        weight = self.labeled_weight
-        if not isinstance(weight, str):
-            return check_real(weight, "labeled_weight")
-        if weight != "inverse-rate":
-            raise ValueError(
-                f"labeled_weight must be 'inverse-rate' or a number >= 0; got {short(weight)}."
-            )
-        return float(len(labeled) / labeled.sum())
 
 
 Task = tuple[Array, Array]  # rows on the positive side, and on the negative one
@@ -448,11 +445,7 @@ def _root_mean_square(X: Matrix, rows: Array) -> float:
 def dual_coefficients(
     X: Matrix, targets: ClassLabels | Indicators, C: float, length: float = 1.0
 ) -> sp.csr_array:
-    """Return alpha, (n, 2 p), of machines that see X / length: positive, then negative sides.
-
-    From the primal solution, alpha_i = 2 C max(0, 1 - y_i f(x_i)) with the decision function f:
-    LIBLINEAR's solver of the dual draws from one random generator for all threads.
-    """
+    """Return alpha, (n, 2 p), of machines that see X / length: positive, then negative sides."""
     tasks = list(_labels(targets) if isinstance(targets, Indicators) else _pairs(targets))
     if not tasks:
         raise ValueError(
@@ -466,6 +459,7 @@ def dual_coefficients(
         samples = _divided(X[labeled], length)
         solver = LinearSVC(C=C, loss="squared_hinge", dual=False, max_iter=5000)
         scores = solver.fit(samples, sign).decision_function(samples)
+        # LIBLINEAR's solver of the dual draws from one random generator for all threads.
         alpha = 2 * C * np.maximum(0, 1 - sign * scores)
         chosen = alpha > 0
         rows.append(labeled[chosen])

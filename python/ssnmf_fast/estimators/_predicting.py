@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -72,10 +72,7 @@ def _points(model: Any, readout: Readout, X: Matrix, X_weights: WeightsLike, row
 
 @one_blas_thread()
 def _covering(points: Array, unsure: Array, n: int) -> list[int]:
-    """Choose at most `n` points of the largest gain, greedily; of equal ones the first.
-
-    Gains only fall, and are computed again only for the candidate (lazy greedy cover).
-    """
+    """Choose at most `n` points of the largest gain (lazy greedy cover); of equals the first."""
     # Without the last digits, in which copies of a point may differ.
     similar = np.round(np.maximum(points @ points.T, 0), _DIGITS) ** _SHARPNESS
     unsure = np.round(unsure, _DIGITS)
@@ -151,7 +148,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         directions = directions_of(X, X_weights, 0, self.n_threads, weight)
         if directions is not None:
             view = view_of(filled(X, S, self.components_)[rows], directions)
-        view = view.with_shares(shares)
+        view = replace(view, shares=shares)
         member = fit_readout(view, labels, row_scale=4.0 if enough else 1.0)
         self.readout_ = LogisticReadout.of(member, shares.shape[1], view)
 

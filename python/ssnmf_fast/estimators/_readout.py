@@ -70,10 +70,6 @@ class LogisticReadout:
         readout = cls(np.hstack(parts), linear.intercepts, *uncalibrated, directions)
         return replace(readout, votes=votes, votes_weight=weight, side=side)
 
-    def shifted(self, offsets: Array) -> LogisticReadout:
-        """Return the same with numbers added to the logits, (k,)."""
-        return replace(self, offsets=self.offsets + offsets)
-
     def linear(self, r: int) -> Linear:
         """Return the parts of the coefficients, of which the first `r` are those of topics."""
         if self.directions is None:
@@ -85,10 +81,7 @@ class LogisticReadout:
     def logits(
         self, view: View, n_threads: int | None = None, of_neighbors: Array | None = None
     ) -> Array:
-        """Return calibrated logits without those of tables, (n, k).
-
-        Those of the neighbors (n, k), where they are not given, are computed.
-        """
+        """Return calibrated logits without those of tables, (n, k)."""
         assert view.shares is not None
         raw = self.linear(view.shares.shape[1]).logits(view)
         if self.votes is not None:
@@ -117,7 +110,7 @@ class LogisticReadout:
         shares = topic_shares(S, A)
         logits = np.zeros((len(shares), len(self.intercepts)))
         for rows, view in self.views(X, X_weights, S, A):
-            logits[rows] = self.logits(view.with_shares(shares[rows]), model.n_threads)
+            logits[rows] = self.logits(replace(view, shares=shares[rows]), model.n_threads)
         logits[is_empty(X, shares)] = prior_logits(model)
         require_finite({"the decision function": logits})
         return self.with_tables(logits, tables)
@@ -217,7 +210,7 @@ class SavedReadout(Saved):
         """Raise ValueError unless the parts are there and fit together."""
         axes = {"coefficients": "kp"} | dict.fromkeys(_OF_CLASSES, "k")
         axes_of_votes = {"votes_points": "ve", "votes_scales": "v", "votes_chances": "vk"}
-        optional = {"directions": "dm", "row_scale": "1", "side": "kq", "votes_weight": "1"}
+        optional = {"directions": "dm", "side": "kq", "votes_weight": "1"}
         optional |= axes_of_votes
         if not isinstance(value, dict) or not axes.keys() <= value.keys() <= {*axes, *optional}:
             raise ValueError(f"{name} lacks the arrays {sorted(axes)}")
@@ -229,7 +222,7 @@ class SavedReadout(Saved):
             Saved((axes | optional)[part], "finite").check(f"{name}.{part}", array, sizes)
             if array.dtype.kind != "f":
                 raise ValueError(f"{name}.{part} holds other than real numbers")
-        seen = sizes["d"] + sizes["m"] if len(value.get("directions", ())) else 0
+        seen = sizes["d"] + sizes["m"] if "directions" in value else 0
         if sizes["p"] != sizes["r"] + seen:
             raise ValueError(f"{name} has {sizes['p']} columns, which other arrays contradict")
         if "votes_points" in value and sizes["e"] != sizes.get("d"):
@@ -238,13 +231,6 @@ class SavedReadout(Saved):
     def restored(self, value: Any) -> LogisticReadout:
         """Return the readout of checked arrays."""
         parts = {name: array for name, array in value.items() if not name.startswith("votes")}
-        if not len(parts.get("directions", "-")):  # of a file before these were left out
-            del parts["directions"]
-        row_scale = float(parts.pop("row_scale", np.ones(1))[0])
-        if "directions" in parts:
-            first = parts["coefficients"].shape[1] - parts["directions"].shape[1]
-            columns = np.arange(parts["coefficients"].shape[1])
-            parts["coefficients"] = parts["coefficients"] * np.where(columns < first, 1, row_scale)
         if "votes_weight" in value:
             points, scales, chances = (
                 value[f"votes_{part}"] for part in ("points", "scales", "chances")

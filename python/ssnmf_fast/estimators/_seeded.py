@@ -195,11 +195,7 @@ _FREE = 10  # iterations in which all topics adapt
 
 @one_blas_thread()
 def topics_of_samples(X: Matrix, seeds: Seeds, members: Array) -> Array:
-    """Return the probability of each topic for each sample, (n, k), by naive Bayes and EM.
-
-    `members` (n, k) are 1 for the topic of a labeled sample, and 0 elsewhere.  A forbidden feature
-    of a topic has no effect on its probability.
-    """
+    """Return the probability of each topic for each sample, (n, k), by naive Bayes and EM."""
     parts, evidence = _evidence(X, seeds, members)
     columns = np.asarray(parts.sum(axis=0)).ravel()
     everywhere = np.log((columns + _SMOOTHING) / (columns + _SMOOTHING).sum())
@@ -218,10 +214,7 @@ def topics_of_samples(X: Matrix, seeds: Seeds, members: Array) -> Array:
 
 @one_blas_thread()
 def _evidence(X: Matrix, seeds: Seeds, members: Array) -> tuple[Any, Array]:
-    """Return X with rows that sum to 1, float64, and the sums of seeds in it, (n, k).
-
-    A seed counts in inverse proportion to its sum over the samples.
-    """
+    """Return X with rows that sum to 1, float64, and the sums of seeds in it, (n, k)."""
     rows = unit_rows(X)  # first, so that tiny rows do not vanish
     sums = row_sums(rows)
     scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)[:, None]
@@ -242,10 +235,7 @@ def _evidence(X: Matrix, seeds: Seeds, members: Array) -> tuple[Any, Array]:
 def start_of_mixture(
     X: Matrix, seeds: Seeds, members: Array, n_free: int, **settings: Any
 ) -> tuple[Array, Array]:
-    """Return S (n, r) and A (r, m) to start from, named topics first.
-
-    By least squares of roots: with the Kullback-Leibler loss two topics often share a program.
-    """
+    """Return S (n, r) and A (r, m) to start from, named topics first."""
     # Squares, so that samples of which much is the topic count more than many of which little is.
     labeled = members.any(axis=1, keepdims=True)
     evidence = np.where(labeled, 0, _evidence(X, seeds, members)[1])

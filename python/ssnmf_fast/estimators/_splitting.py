@@ -37,9 +37,8 @@ def split_topic(
 ) -> NMF:
     """Split one topic of a model into several, which all topics are then fitted with.
 
-    The parts begin as a factorization of `X` in which samples weigh as much as their share of the
-    topic.  From there all topics are fitted again, so that they explain `X` at least as well as the
-    topics of `model`.
+    The parts begin as a factorization of `X` weighted by the shares of the topic.  From there all
+    topics are fitted again, so that they explain `X` at least as well as those of `model`.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def split_topic(
     Raises
     ------
     ValueError, TypeError
-        For a model without topics or that is not fitted, an unknown topic, or bad data.
+        For a model without topics, an unknown topic, or bad data.
 
     Notes
     -----
@@ -156,7 +155,11 @@ def divided(
     explained = objective(X, S, A, **given)
     start = next((s for s in starts if objective(X, *s, **given) <= explained), None)
     if start is None:  # the same product as before, cut by features
-        start = S[:, whole], A[whole] * _cuts(parts, whole)
+        totals = np.zeros((len(A), parts.shape[1]))
+        np.add.at(totals, whole, parts)
+        totals, even = totals[whole], 1 / np.bincount(whole)[whole, None]
+        cuts = np.where(totals > 0, parts / np.where(totals > 0, totals, 1), even)
+        start = S[:, whole], A[whole] * cuts.astype(parts.dtype)
     options = {name: value for name, value in _options(model).items() if name != "random_state"}
     fit = factorize(X, n_components=len(whole), init=start, X_weights=X_weights, **options)
     named = []
@@ -187,19 +190,10 @@ def _parts(
     return parts
 
 
-def _cuts(parts: Array, whole: Array) -> Array:
-    """Return the share that each part has in every feature of its topic; they sum to 1."""
-    totals = np.zeros((int(whole[-1]) + 1, parts.shape[1]))
-    np.add.at(totals, whole, parts)
-    even = 1 / np.bincount(whole)[whole, None]
-    totals = totals[whole]
-    return np.where(totals > 0, parts / np.where(totals > 0, totals, 1), even).astype(parts.dtype)
-
-
 @one_blas_thread()
 def components_of_groups(S: Array, A: Array, group: Array) -> Array:
     """Return the mean components, by their coefficients, of groups of topics, numbered (r,)."""
-    G = _members(group)
+    G = np.eye(int(group.max()) + 1)[:, group]
     weights = G * S.sum(axis=0, dtype=np.float64)
     weights += G * ~(weights > 0).any(axis=1)[:, None]  # nothing to weigh by
     means = (weights / weights.sum(axis=1, keepdims=True)) @ A
@@ -212,15 +206,11 @@ def components_of_groups(S: Array, A: Array, group: Array) -> Array:
 def representation_by_groups(S: Array, A: Array, group: Array, grouped: Array) -> Array:
     """Return coefficients of components of groups, which explain as much as their topics do."""
     sizes = grouped.sum(axis=1, dtype=np.float64)
-    G = _members(group)
+    G = np.eye(len(grouped))[:, group]
     grouped_S = amounts(S, A) @ G.T / np.where(sizes > 0, sizes, 1)
     alone = G.sum(axis=1)[group] == 1
     grouped_S[:, group[alone]] = S[:, alone]
     return np.asarray(grouped_S, dtype=S.dtype)
-
-
-def _members(group: Array) -> Array:
-    return np.eye(int(group.max()) + 1)[:, group]
 
 
 def joined(parts: list[str], names: list[str]) -> str:
@@ -245,12 +235,10 @@ def check_topics(model: object) -> None:
 
 
 def names_of_topics(model: FactorizationBase) -> list[str]:
-    """Return the names of the topics of a fitted model; numbers where they have none."""
     return [topic.name or str(topic.topic) for topic in model.topics(n_terms=1)]
 
 
 def representation_of(model: FactorizationBase) -> Array:
-    """Return the representation of the samples of the fit."""
     if not hasattr(model, "representation_"):
         raise ValueError(
             f"This {type(model).__name__} has no representation_, as after partial_fit; fit it."
@@ -272,7 +260,6 @@ def _place(model: FactorizationBase, topic: int | str) -> int:
 
 
 def _options(model: FactorizationBase) -> dict[str, Any]:
-    """Return the parameters that fits of parts share with the model."""
     given = model.get_params(deep=False)
     return {"loss": model.loss, **{name: given[name] for name in _OF_FITS if name in given}}
 

@@ -128,18 +128,12 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         return tags
 
     def _learn(
-        self,
-        X: Matrix,
-        y: LabelsLike,
-        *,
-        X_weights: WeightsLike = None,
-        sample_weight: VectorLike = None,
-        label_weight: VectorLike = None,
+        self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None, **weights: Any
     ) -> None:
         require(self, X, y)
         targets = labels_of(y, self.unlabeled)
         targets.check_fit()
-        samples = self._samples(X, X_weights, targets, label_weight, sample_weight)
+        samples = self._samples(X, X_weights, targets, **weights)
         labels = samples.labels
         labels.require_two_classes()
         rank, weight = self._checked_parameters(len(targets.classes))
@@ -172,14 +166,9 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         return rank, weight
 
     def _samples(
-        self,
-        X: Any,
-        X_weights: WeightsLike,
-        targets: ClassLabels | Indicators,
-        label_weight: VectorLike,
-        sample_weight: VectorLike,
+        self, X: Any, X_weights: Any, targets: ClassLabels | Indicators, **weights: Any
     ) -> LabeledSamples:
-        labels = labels_for_training(targets, label_weight, sample_weight)
+        labels = labels_for_training(targets, **weights)
         given = {"X": X, "X_weights": X_weights, "labels": labels}
         return LabeledSamples.of(self, self.init, sample_weight=labels.sample_weight, **given)
 
@@ -243,7 +232,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         count, k = getattr(self, "n_labeled_", 0), len(targets.classes)
         before = getattr(self, "_weight_of_labeled", count)
         prior = self.class_prior_ if count else np.full(k, 1 / k)
-        if label_weights(label_weight, sample_weight, targets.labeled).any():
+        if label_weights(targets.labeled, label_weight, sample_weight).any():
             labels = labels_for_training(targets, label_weight, sample_weight)
             weight = float(labels.weight[labels.known].sum())
             prior = (before * prior + weight * labels.prior()) / (before + weight)
@@ -338,44 +327,33 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         return tags
 
     def _fit_inputs(
-        self,
-        X: Matrix,
-        y: LabelsLike,
-        *,
-        X_weights: WeightsLike = None,
-        sample_weight: VectorLike = None,
-        label_weight: VectorLike = None,
+        self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None, **weights: Any
     ) -> dict[str, Any]:
         require(self, X, y)
-        targets, sample_weight = RealTargets(y), checked_weight(sample_weight, X.shape[0])
-        weights = label_weights(label_weight, sample_weight, targets.labeled)
-        targets.measure(weights, self.offset_)
+        targets = RealTargets(y)
+        sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
+        rows = label_weights(targets.labeled, **weights)
+        targets.measure(rows, self.offset_)
         own = {name: getattr(self, name) for name in ("A_support", "fixed_components", "penalties")}
         X_weights = with_sample_weight(X, X_weights, sample_weight)
-        learned = {"y": targets.matrix(X.dtype), "y_weights": as_outer(weights)}
+        learned = {"y": targets.matrix(X.dtype), "y_weights": as_outer(rows)}
         return {"X_weights": X_weights, **learned, **own}
 
     def _learn(
-        self,
-        X: Matrix,
-        y: LabelsLike,
-        *,
-        X_weights: WeightsLike = None,
-        sample_weight: VectorLike = None,
-        label_weight: VectorLike = None,
+        self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None, **weights: Any
     ) -> None:
         readout = check_option(self.readout, "readout", ("refit", "joint"))
         require(self, X, y)
         targets = RealTargets(y)
         targets.check_fit()
-        weights = label_weights(label_weight, sample_weight, targets.labeled)
-        targets.measure(weights)
-        labels = labels_for_training(targets, label_weight, sample_weight)
+        rows = label_weights(targets.labeled, **weights)
+        targets.measure(rows)
+        labels = labels_for_training(targets, **weights)
         result = self._factorize(
             X,
             targets.matrix(X.dtype),
             X_weights=with_sample_weight(X, X_weights, labels.sample_weight),
-            y_weights=as_outer(weights),
+            y_weights=as_outer(rows),
             **self._arguments(),
         )
         offset = np.nan_to_num(targets.offset)
@@ -397,7 +375,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     ) -> None:
         before = getattr(self, "_offset", getattr(self, "offset_", np.nan))
         weights = label_weight, sample_weight
-        counted = targets.measure(label_weights(*weights, targets.labeled), before)
+        counted = targets.measure(label_weights(targets.labeled, *weights), before)
         lift = np.nan_to_num(before - targets.offset)
         replaced |= {"lift": lift, "counted": counted}
         super()._learn_batch(X, targets, X_weights, *weights, **replaced)

@@ -102,9 +102,7 @@ class TrainingLabels:
 
 def checked_weight(sample_weight: VectorLike, n: int, name: str = "sample_weight") -> Array | None:
     """Return weights of n samples, float64; None stands for ones."""
-    if sample_weight is None:
-        return None
-    return check_vector(sample_weight, name, n, np.float64)
+    return None if sample_weight is None else check_vector(sample_weight, name, n, np.float64)
 
 
 def with_sample_weight(X: Matrix, X_weights: WeightsLike, sample_weight: Array | None) -> Any:
@@ -121,7 +119,9 @@ def with_sample_weight(X: Matrix, X_weights: WeightsLike, sample_weight: Array |
     return as_weights(X_weights, "X_weights").with_rows(sample_weight, "X_weights")
 
 
-def label_weights(label_weight: VectorLike, sample_weight: VectorLike, labeled: Array) -> Array:
+def label_weights(
+    labeled: Array, label_weight: VectorLike = None, sample_weight: VectorLike = None
+) -> Array:
     """Return the weight of the labels of every sample, (n,): 0 where it is unlabeled."""
     found = labeled.astype(np.float64)
     for name, given in (("label_weight", label_weight), ("sample_weight", sample_weight)):
@@ -143,7 +143,7 @@ def labels_for_training(
 ) -> TrainingLabels:
     """Return weighted labels, of `chosen` samples if given; those of weight 0 are unknown."""
     Y: Any = targets.matrix(np.float64)
-    rows = label_weights(label_weight, None, targets.labeled)
+    rows = label_weights(targets.labeled, label_weight)
     weight = checked_weight(sample_weight, len(rows))
     if weight is not None:
         rows = np.where(weight > 0, rows, 0)
@@ -160,10 +160,7 @@ def labels_for_training(
 
 
 def surest(chance: Array, share: float, among: Array) -> Array:
-    """Return which samples are predicted most surely, (n,): a share of those of each class.
-
-    `chance` (n, k) are the probabilities, and `among` (n,) the samples that are looked at.
-    """
+    """Return which samples are predicted most surely, (n,): a share of those of each class."""
     predicted, sureness = chance.argmax(axis=1), chance.max(axis=1)
     chosen = np.zeros(len(chance), dtype=bool)
     for c in range(chance.shape[1]):

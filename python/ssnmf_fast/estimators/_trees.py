@@ -107,7 +107,6 @@ class TopicTree:
         return max(map(len, self._paths))
 
     def _groups(self, level: int) -> tuple[list[str], Array]:
-        """Return the names of a level, and which of them every topic of the model is part of."""
         cut = [SEPARATOR.join(path[: level + 1]) for path in self._paths]
         names = list(dict.fromkeys(cut))
         return names, np.array([names.index(name) for name in cut])
@@ -163,8 +162,7 @@ class TopicTree:
         Returns
         -------
         ndarray, shape (n_samples, topics of the level)
-            Coefficients of `components`.  What a topic explains of a sample, its coefficient times
-            the sum of its components, is the sum of what its parts explain.
+            Coefficients of `components`; a topic explains the sum of what its parts explain.
         """
         _, group = self._groups(place_of_level(level, self.depth))
         S, A = self.model.transform(X), self.model.components_
@@ -290,18 +288,13 @@ def topic_tree(
     model = NMF(numbers[0], loss=loss, random_state=random_state, **stopping)
     model.fit(X, X_weights=X_weights)
     for level, total in enumerate(numbers[1:], start=1):
-        model = divided(model, _parts_by_size(model, total), X, X_weights, level)
+        sizes = amounts(model.representation_, model.components_).sum(axis=0)
+        quotas = divide_by_sums(sizes, axis=0) * (total - len(sizes))
+        counts = np.floor(quotas).astype(np.int64)  # beyond one for each topic
+        left = total - len(sizes) - int(counts.sum())
+        counts[np.argsort(counts - quotas, kind="stable")[:left]] += 1
+        model = divided(model, (counts + 1).tolist(), X, X_weights, level)
     return TopicTree(model, feature_names)
-
-
-def _parts_by_size(model: NMF, total: int) -> list[int]:
-    """Return the number of parts of each topic: one, and a share of the rest by its size."""
-    sizes = amounts(model.representation_, model.components_).sum(axis=0)
-    quotas = divide_by_sums(sizes, axis=0) * (total - len(sizes))
-    counts = np.floor(quotas).astype(np.int64)
-    left = total - len(sizes) - int(counts.sum())
-    counts[np.argsort(counts - quotas, kind="stable")[:left]] += 1
-    return [int(count) + 1 for count in counts]
 
 
 def place_of_level(level: int, depth: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
@@ -298,10 +298,6 @@ class View:
     def __len__(self) -> int:
         parts = (self.shares, self.coordinates, *self.tables.values())
         return int(next(part.shape[0] for part in parts if part is not None))
-
-    def with_shares(self, shares: Array) -> View:
-        """Return the same with shares of topics."""
-        return replace(self, shares=shares)
 
     @cached_property
     def like_counts(self) -> bool:
