@@ -44,7 +44,7 @@ def test_coherence_of_many_samples_and_windows():
     for measure in ("c_v", "npmi"):
         found, wanted = (
             metrics.topic_coherence(texts=one, terms=topics, measure=measure, window=5)
-            for one in (texts * 1500, texts)  # more entries than are counted at a time
+            for one in (texts * 4500, texts)  # more entries than are counted at a time
         )
         np.testing.assert_allclose(found.per_topic, wanted.per_topic, atol=1e-12)
     X = rng.poisson(0.4, (20, 12))
