@@ -11,6 +11,7 @@ import pytest
 from absent_packages import hide
 from outputs import QUICK_MODEL, rows_of
 
+import ssnmf_fast as sf
 from ssnmf_fast.cli import main
 
 TEXTS = ["café dog pet", "bank stock price", "dog pet vét", "stock price market"] * 3
@@ -321,14 +322,32 @@ def test_without_pandas(
     assert "pandas is missing: python -m pip install 'ssnmf-fast[all]'" in capsys.readouterr().err
 
 
-def test_long_tables_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = [(u, i) for u in range(6) for i in range(5) if (u * i) % 4 != 1]
-    lines = [json.dumps({"user": f"u{u}", "item": i, "rating": 1 + u + i}) for u, i in pairs]
-    (tmp_path / "a.jsonl").write_text("\n".join([*lines, '{"user": "u5", "item": 0}']) + "\n")
-    given = ["complete", str(tmp_path / "a.jsonl"), "--rank", "1", "--test-size", "0", "--out"]
-    assert main([*given, str(tmp_path / "whole")]) == 0
-    monkeypatch.setattr("ssnmf_fast.cli._read._CHUNK", 4)
-    assert main([*given, str(tmp_path / "parts")]) == 0
+@pytest.mark.slow
+def test_large_tables_are_read_in_parts_and_recommended_from_in_blocks(tmp_path: Path) -> None:
+    rng, n, m = np.random.default_rng(0), 2500, 2000
+    places = np.unique(np.concatenate([rng.choice(n * m, 105_000), np.arange(n) * m + 3]))
+    pairs = [(f"u{k // m}", f"i{k % m}", int(1 + k % m % 5)) for k in rng.permutation(places)]
+    lines = [json.dumps(dict(zip(("user", "item", "rating"), one, strict=True))) for one in pairs]
+    (tmp_path / "a.jsonl").write_text("\n".join([*lines, '{"user": "u5", "item": "i0"}']) + "\n")
+    rows = [f"{user},{item},{rating}" for user, item, rating in pairs]
+    (tmp_path / "a.csv").write_text("\n".join(["user,item,rating", *rows, "u5,i0,"]) + "\n")
+    for kind in ("csv", "jsonl"):
+        given = ["complete", str(tmp_path / f"a.{kind}"), "--rank", "1", "--test-size", "0"]
+        more = ["--top", "3", "--max-iter", "5", "--out", str(tmp_path / kind)]
+        assert main([*given, *more]) == 0
     for name in ("recommendations.csv", "users.csv", "items.csv", "predictions.csv"):
-        whole, parts = (tmp_path / folder / name for folder in ("whole", "parts"))
-        assert whole.read_bytes() == parts.read_bytes()
+        first, second = (tmp_path / kind / name for kind in ("csv", "jsonl"))
+        assert first.read_bytes() == second.read_bytes()
+    out = tmp_path / "csv"
+    users, items = (
+        {row[kind]: int(row["place"]) for row in rows_of(out / f"{kind}s.csv")}
+        for kind in ("user", "item")
+    )
+    left = sf.load(out / "model.npz").to_dense()
+    for user, item, _ in pairs:
+        left[users[user], items[item]] = -np.inf
+    best = -np.sort(-left, axis=1)[:, :3]
+    found = rows_of(out / "recommendations.csv")
+    assert [row["user"] for row in found] == [user for user in users for _ in range(3)]
+    predicted = [left[users[row["user"]], items[row["item"]]] for row in found]
+    np.testing.assert_allclose(predicted, best.ravel(), rtol=1e-6)

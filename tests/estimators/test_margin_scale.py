@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
@@ -63,3 +65,23 @@ def test_the_library_leaves_the_filters_of_the_process_alone():
         if not {"cli", "_evaluation.py"} & {*file.relative_to(package).parts}:
             for touch in ("catch_warnings", "simplefilter", "filterwarnings"):
                 assert touch not in file.read_text(encoding="utf-8"), file
+
+
+def test_callers_are_quiet_in_their_own_thread_alone():
+    """A choice of rank tries more components than the data need, a fit by the way warns of them."""
+    X = np.random.default_rng(0).poisson(0.3 * np.outer(np.arange(1, 31), np.arange(1, 13)))
+    options = {"count_scale": 0.01, "max_iter": 30, "tol": 0, "random_state": 0}
+    fits = []
+
+    def fit_elsewhere(state):
+        if not fits:
+            fits.append(pool.submit(sf.BayesianNMF(8, **options).fit, X).result())
+
+    with warnings.catch_warnings(record=True) as caught, ThreadPoolExecutor(1) as pool:
+        warnings.simplefilter("always")
+        model = sf.BayesianNMF(callback=fit_elsewhere, **options)
+        sf.choose_rank(X, [8], estimator=model, criterion="bound", n_starts=1, random_state=0)
+        assert len(fits) == 1
+        assert ["repeat others" in str(one.message) for one in caught] == [True]
+        sf.BayesianNMF(8, **options).fit(X)
+    assert ["repeat others" in str(one.message) for one in caught] == [True, True]

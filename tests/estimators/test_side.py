@@ -296,3 +296,9 @@ def test_suggestions_see_the_table(data, fitted):
     assert chosen.tolist() != others.tolist()
     with pytest.raises(ValueError, match="Predictions need the same tables"):
         fitted.suggest(X[rest], 5)
+    rest = np.tile(rest, -(-10_500 // len(rest)))  # of so many only some are looked at
+    looked = rest[np.arange(10_000) * len(rest) // 10_000]
+    places = np.arange(10_000) * len(rest) // 10_000
+    chosen = fitted.suggest(X[rest], 5, side={"embedding": E[rest]})
+    alone = fitted.suggest(X[looked], 5, side={"embedding": E[looked]})
+    assert chosen.tolist() == places[alone].tolist()

@@ -12,7 +12,6 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
 import ssnmf_fast as sf
-from ssnmf_fast.estimators import _predicting as _suggesting
 
 QUICK = {"n_components": 3, "supervision_weight": 1.0, "random_state": 0, "max_iter": 30}
 
@@ -129,37 +128,29 @@ class TestModels:
 
 
 class TestParts:
-    def test_uncertainty(self) -> None:
-        chances = np.array([[1, 0, 0], [0.5, 0.5, 0], [0.5, 0.3, 0.2]])
-        assert _suggesting.uncertainty(chances, False) == pytest.approx([0, 1, 0.8])
-        assert _suggesting.uncertainty(chances[:2], True) == pytest.approx([0, 2 / 3])
-
-    def test_the_covering_is_that_of_plain_search(self) -> None:
-        rng = np.random.default_rng(0)
-        points = rng.normal(size=(60, 4))
-        points /= np.linalg.norm(points, axis=1, keepdims=True)
-        unsure = rng.random(60)
-        similar = np.maximum(points @ points.T, 0) ** 4
-        taken, wanted = np.zeros(60), []
+    def test_the_covering_is_that_of_plain_search(self, fitted: tuple[Any, Any]) -> None:
+        model, X = fitted
+        W = sf.weights.outer(rows=np.ones(len(X)))  # with weights, points are topic proportions
+        first, second = np.sort(model.predict_proba(X, X_weights=W), axis=1)[:, :-3:-1].T
+        unsure = np.round(1 - (first - second), 9)
+        points = np.sqrt(model.topic_proportions(X, X_weights=W))
+        similar = np.round(np.maximum(points @ points.T, 0), 9) ** 4
+        taken, wanted = np.zeros(len(X)), []
         for _ in range(25):
             gains = np.maximum(similar - taken, 0) @ unsure
             gains[wanted] = -1
             wanted.append(int(gains.argmax()))
             taken = np.maximum(taken, similar[wanted[-1]])
-        assert _suggesting._covering(points, unsure, 25) == wanted
+        assert model.suggest(X, 25, X_weights=W).tolist() == wanted
 
     @pytest.mark.parametrize("n", [5, 40])
-    def test_of_many_samples_some_are_looked_at(
-        self, n: int, fitted: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_of_many_samples_some_are_looked_at(self, n: int, fitted: tuple[Any, Any]) -> None:
         model, X = fitted
-        X = np.vstack([X, np.zeros((3, X.shape[1]))])
-        monkeypatch.setattr(_suggesting, "_LOOKED_AT", 20)
+        X = np.vstack([np.tile(X, (130, 1)), np.zeros((3, X.shape[1]))])
+        looked = np.arange(10_000) * (len(X) - 3) // 10_000  # evenly spaced, with data
         chosen = model.suggest(X, n)
         assert len(set(chosen)) == n
-        assert chosen.max() < 90
-        looked = np.arange(max(20, n)) * 90 // max(20, n)
-        assert set(chosen) <= set(looked)
+        assert chosen.tolist() == looked[model.suggest(X[looked], n)].tolist()
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, "2", None])

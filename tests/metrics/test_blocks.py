@@ -35,3 +35,19 @@ def test_terms_of_many_topics_are_those_of_each(form):
     np.testing.assert_allclose(found.per_topic, wanted.per_topic, rtol=1e-9)
     found, wanted = (metrics.topic_exclusivity(Z) for Z in (wide, sp.csc_array(wide)))
     np.testing.assert_allclose(found.per_topic, wanted.per_topic, rtol=1e-9)
+
+
+def test_coherence_of_many_samples_and_windows():
+    rng = np.random.default_rng(2)
+    texts = [[f"w{k}" for k in rng.integers(12, size=9)] for _ in range(20)]
+    topics = [["w0", "w1", "w2"], ["w3", "w4", "w5", "w6"]]
+    for measure in ("c_v", "npmi"):
+        found, wanted = (
+            metrics.topic_coherence(texts=one, terms=topics, measure=measure, window=5)
+            for one in (texts * 4500, texts)  # more entries than are counted at a time
+        )
+        np.testing.assert_allclose(found.per_topic, wanted.per_topic, atol=1e-12)
+    X = rng.poisson(0.4, (20, 12))
+    many = sp.csr_array(np.tile(X, (20_000, 1)))
+    found, wanted = (metrics.topic_coherence(Z, terms=[[0, 1, 2], [3, 4, 5, 6]]) for Z in (many, X))
+    np.testing.assert_allclose(found.per_topic, wanted.per_topic, atol=1e-12)

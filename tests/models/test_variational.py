@@ -331,6 +331,7 @@ def test_degenerate_data_gives_finite_posteriors(name, supervised, shapes):
     for array in (fit.S, fit.A, fit.S_rates, fit.A_rates, new, [v for _, v in fit.objective]):
         assert np.isfinite(array).all()
     assert np.isfinite(list(fit.hyperparameters.values())).all()
+    assert shapes != "auto" or 1e-3 <= fit.hyperparameters["A_shape"] <= 1e6
 
 
 def test_rows_of_new_samples_do_not_depend_on_each_other():

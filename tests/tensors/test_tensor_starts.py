@@ -85,6 +85,25 @@ def test_two_modes_and_other_losses_start_as_matrices_do(loss):
         assert same(sf.factorize_tensor(cube, **options), named)
 
 
+@pytest.mark.parametrize("filled", [0.02, 0.5])
+def test_starts_of_leading_singular_vectors(filled):
+    """By products of rows, where columns are short, and by sketches."""
+    rng = np.random.default_rng(0)
+    planes = rng.random((30, 3)) * [9, 5, 3] @ rng.random((3, 900))
+    matrix = planes * (rng.random((30, 900)) < filled)
+    U = np.linalg.svd(matrix)[0][:, :2]
+    parts = np.maximum(U, 0), np.maximum(-U, 0)
+    expected = np.where(np.linalg.norm(parts[0], axis=0) > np.linalg.norm(parts[1], axis=0), *parts)
+    expected = np.where(expected > 1e-6, expected, expected.mean(axis=0))  # zeros are filled
+    expected /= np.linalg.norm(expected, axis=0)
+    X = matrix.reshape(30, 30, 30)
+    for form in (X, coordinates(X), X.astype(np.float32)):
+        fit = sf.factorize_tensor(form, n_components=2, init="svd", random_state=1, max_iter=0)
+        F = fit.factors[0] / np.linalg.norm(fit.factors[0], axis=0)
+        np.testing.assert_allclose((F.T @ expected).max(axis=1), 1, atol=2e-2)  # in any order
+        assert {*(F.T @ expected).argmax(axis=1)} == {0, 1}
+
+
 def test_zeros_and_single_entries_have_starts():
     for X in (np.zeros((4, 3, 2)), np.eye(4)[:, :3, None] * np.ones(2)):
         for loss in LOSSES:
