@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
-from .._common.arrays import Array, Matrix, MatrixLike
+from .._common.arrays import Array, MatrixLike
 from .._data.border import check_option, check_real
 from ._sparsity import (
     column_shares,
@@ -185,25 +186,18 @@ def _similarities(
     representation = read_matrix(S, "S", "samples", "topics")
     members = read_memberships(truth, representation.shape[0], unlabeled)
     found, true = scale(members.of(representation)), scale(members.matrix)
-    shared = _shared(found, true.tocsc())
+    # Sums of min(u, v): only samples where v is not zero have a part.
+    shared, by_class = np.zeros((found.shape[1], true.shape[1])), true.tocsc()
+    for number, (begin, end) in enumerate(pairwise(by_class.indptr)):
+        weights = by_class.data[begin:end, None]
+        for rows, block in row_blocks(found, by_class.indices[begin:end]):
+            shared[:, number] += np.minimum(block, weights[: len(rows)]).sum(axis=0)
+            weights = weights[len(rows) :]
     # max(u, v) = u + v - min(u, v); rounding must not lift a similarity above 1.
     either = column_sums(found)[:, None] + column_sums(true)[None, :] - shared
     either = np.maximum(either, shared)
     similarity = np.divide(shared, either, out=np.zeros_like(shared), where=either > 0)
     return similarity, members.classes
-
-
-def _shared(found: Matrix, true: sp.csc_array) -> Array:
-    """Sums of min(u, v), (r, k): only samples where v is not zero have a part."""
-    shared = np.zeros((found.shape[1], true.shape[1]))
-    for topic, (begin, end) in enumerate(zip(true.indptr[:-1], true.indptr[1:], strict=True)):
-        weights = true.data[begin:end, None]
-        done = 0
-        for rows, block in row_blocks(found, true.indices[begin:end]):
-            part = weights[done : done + len(rows)]
-            shared[:, topic] += np.minimum(block, part).sum(axis=0)
-            done += len(rows)
-    return shared
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,7 +288,16 @@ def clustering_score(
     representation = read_matrix(S, "S", "samples", "topics")
     members = read_memberships(truth, representation.shape[0], unlabeled)
     known = members.of(representation)
-    shares = _largest_only(known) if assignment == "hard" else row_shares(known)
+    if assignment == "soft":
+        shares = row_shares(known)
+    else:  # a 1 at the largest entry of every row that is not zero
+        rows, topics = [], []
+        for numbers, block in row_blocks(known):
+            used = block.any(axis=1)
+            rows.append(numbers[used])
+            topics.append(block.argmax(axis=1)[used])
+        places = np.concatenate(rows), np.concatenate(topics)
+        shares = sp.csr_array((np.ones(len(places[0])), places), shape=known.shape)
     overlap = members.matrix.T @ shares
     overlap = overlap.toarray() if sp.issparse(overlap) else overlap
     sizes = column_sums(members.matrix)[:, None]
@@ -303,14 +306,3 @@ def clustering_score(
     return ClusteringScore(
         float(per_topic.mean()), per_topic, members.classes[scores.argmax(axis=0)]
     )
-
-
-def _largest_only(S: Matrix) -> sp.csr_array:
-    """Return a 1 at the largest entry of every row that is not zero."""
-    rows, topics = [], []
-    for numbers, block in row_blocks(S):
-        used = block.any(axis=1)
-        rows.append(numbers[used])
-        topics.append(block.argmax(axis=1)[used])
-    places = (np.concatenate(rows), np.concatenate(topics))
-    return sp.csr_array((np.ones(len(places[0])), places), shape=S.shape)

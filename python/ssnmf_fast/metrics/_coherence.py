@@ -1,4 +1,4 @@
-"""Which terms occur in which documents, or in which sliding windows of texts."""
+"""Coherence of topics: which terms occur in the same documents, or windows of texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array, Matrix, MatrixLike
+from .._common.arrays import Array, MatrixLike
 from .._common.text import nfc, short
 from .._data.border import check_integer, check_option, check_shape
 from .._topics import names_of
@@ -17,16 +17,6 @@ from ._sparsity import read_matrix
 from ._topics import TopicScore, check_columns, check_words, leading_terms, read_components
 
 _ENTRIES_AT_ONCE = 1 << 20
-
-
-def of_documents(X: Matrix, needed: Array) -> sp.csc_array:
-    """Return 1 where a document, a row of X, holds a needed term, a column."""
-    chosen = sp.csc_array(X[:, needed])
-    occurs = sp.csc_array(
-        ((chosen.data > 0).astype(np.float64), chosen.indices, chosen.indptr), shape=chosen.shape
-    )
-    occurs.eliminate_zeros()
-    return occurs
 
 
 def of_windows(
@@ -40,7 +30,11 @@ def of_windows(
     number_of = {nfc(word): number for number, word in enumerate(words)}
     parts: list[tuple[Array, Array]] = []
     n_windows = n_entries = 0
-    for place, text in enumerate(_checked(texts)):
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise TypeError(
+            f"texts must be an iterable of sequences of tokens; got {type(texts).__name__}."
+        )
+    for place, text in enumerate(texts):
         numbers = _numbers(text, place, number_of)
         width = len(numbers) if window is None else window
         last_window = max(len(numbers) - width, 0)
@@ -57,14 +51,6 @@ def of_windows(
             parts, n_windows, n_entries = [], 0, 0
     if n_windows:
         yield _together(parts, n_windows, len(words))
-
-
-def _checked(texts: object) -> Iterable[Any]:
-    if isinstance(texts, str) or not isinstance(texts, Iterable):
-        raise TypeError(
-            f"texts must be an iterable of sequences of tokens; got {type(texts).__name__}."
-        )
-    return texts
 
 
 def _numbers(text: Iterable[str], place: int, number_of: dict[str, int]) -> Array:
@@ -211,51 +197,37 @@ def topic_coherence(
             "feature_names, the words of the columns of components, are for texts and components: "
             "these need them, and nothing else takes them."
         )
+    A = None if components is None else read_components(components)
+    topics: list[Any]
     parts: Iterable[Any]
     if texts is None:
         documents = read_matrix(X, "X", "documents", "terms")
-        topics = _columns_of(components, terms, n_terms, documents.shape[1])
+        if A is None:
+            topics = check_columns(terms, documents.shape[1])
+        else:
+            shape = A.shape[0], documents.shape[1]
+            check_shape(A, shape, "components", "one column for each column of X")
+            topics = leading_terms(A, n_terms, 2)
         needed, places = _placed(topics)
-        parts = [of_documents(documents, np.array(needed))]
+        chosen = sp.csc_array(documents[:, needed])
+        occurs = (chosen.data > 0).astype(np.float64), chosen.indices, chosen.indptr
+        parts = [sp.csc_array(occurs, shape=chosen.shape)]
     else:
         width = None if window is None else check_integer(window, "window", 1)
-        topics = _words_of(components, terms, n_terms, feature_names)
+        if A is None:
+            topics = check_words(terms)
+        else:
+            names = names_of(feature_names, A.shape[1])
+            topics = [[names[column] for column in topic] for topic in leading_terms(A, n_terms, 2)]
         needed, places = _placed(topics)
         parts = of_windows(texts, needed, width)
     n_documents, together = _count(parts, places)
     scores = [
-        score(together[number], n_documents, number, topic) for number, topic in enumerate(topics)
+        score(pairs, n_documents, *one)
+        for pairs, one in zip(together, enumerate(topics), strict=True)
     ]
     per_topic = np.array(scores)
     return TopicScore(float(per_topic.mean()), per_topic)
-
-
-def _columns_of(
-    components: MatrixLike | None,
-    terms: Sequence[Sequence[int | str]] | None,
-    n_terms: int,
-    width: int,
-) -> list[list[Any]]:
-    """Return the columns of every topic's terms."""
-    if components is None:
-        return check_columns(terms, width)
-    A = read_components(components)
-    check_shape(A, (A.shape[0], width), "components", "one column for each column of X")
-    return leading_terms(A, n_terms, 2)
-
-
-def _words_of(
-    components: MatrixLike | None,
-    terms: Sequence[Sequence[int | str]] | None,
-    n_terms: int,
-    feature_names: npt.ArrayLike | None,
-) -> list[list[Any]]:
-    """Return the words of every topic's terms."""
-    if components is None:
-        return check_words(terms)
-    A = read_components(components)
-    names = names_of(feature_names, A.shape[1])
-    return [[names[column] for column in topic] for topic in leading_terms(A, n_terms, 2)]
 
 
 def _placed(topics: list[Any]) -> tuple[list[Any], list[list[int]]]:

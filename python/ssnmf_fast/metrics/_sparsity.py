@@ -52,7 +52,8 @@ def column_sums(Z: Matrix) -> Array:
 
 def row_shares(Z: Any) -> Any:
     """Return Z with rows that sum to 1; rows of zeros stay."""
-    sums = _divisors(np.asarray(Z.sum(axis=1), dtype=np.float64).ravel())
+    sums = np.asarray(Z.sum(axis=1), dtype=np.float64).ravel()
+    sums = np.where(sums > 0, sums, 1.0)
     if sp.issparse(Z):
         return with_values(Z, Z.data / sums[entry_rows(Z.indptr)])
     return Z / sums[:, None]
@@ -60,14 +61,11 @@ def row_shares(Z: Any) -> Any:
 
 def column_shares(Z: Any) -> Any:
     """Return Z with columns that sum to 1; columns of zeros stay."""
-    sums = _divisors(column_sums(Z))
+    sums = column_sums(Z)
+    sums = np.where(sums > 0, sums, 1.0)
     if sp.issparse(Z):
         return with_values(Z, Z.data / sums[Z.indices])
     return Z / sums
-
-
-def _divisors(sums: Array) -> Array:
-    return np.where(sums > 0, sums, 1.0)
 
 
 def row_blocks(Z: Any, rows: Array | None = None) -> Iterator[tuple[Array, Array]]:

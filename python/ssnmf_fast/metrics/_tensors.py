@@ -134,7 +134,6 @@ def _directions(model: object, name: str) -> tuple[list[Array], Array]:
 
 
 def _logarithms(sizes: Array) -> Array:
-    """Return logarithms, of 0 without a warning."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(sizes))
 

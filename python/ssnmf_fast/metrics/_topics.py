@@ -32,10 +32,7 @@ class TopicScore:
 
 
 def leading_terms(A: npt.ArrayLike, n_terms: int, least: int) -> list[list[int]]:
-    """Return the columns of the largest weights above 0, in falling order, of every row.
-
-    A topic with fewer than the `least` number of them is refused.
-    """
+    """Return the columns of the largest weights of rows, in falling order, at least `least`."""
     count = check_integer(n_terms, "n_terms", least)
     topics = []
     for _, block in row_blocks(A):
@@ -52,12 +49,10 @@ def leading_terms(A: npt.ArrayLike, n_terms: int, least: int) -> list[list[int]]
 
 
 def read_components(components: MatrixLike) -> Any:
-    """Return a dictionary, (r, m)."""
     return read_matrix(components, "components", "topics", "terms")
 
 
 def check_columns(terms: object, n_features: int) -> list[list[int]]:
-    """Return the columns of every topic, as given, or raise a clear error."""
     topics = []
     for number, topic in enumerate(_listed(terms, "integers")):
         name = f"every entry of terms[{number}] (a column of X)"
@@ -67,7 +62,6 @@ def check_columns(terms: object, n_features: int) -> list[list[int]]:
 
 
 def check_words(terms: object) -> list[list[str]]:
-    """Return the words of every topic, as given, or raise a clear error."""
     topics = _listed(terms, "words")
     for number, topic in enumerate(topics):
         for term in topic:
@@ -86,17 +80,16 @@ def _listed(terms: Any, entries: str) -> list[list[Any]]:
             f"terms must be a sequence of sequences of {entries}; got {type(terms).__name__}. "
             "Give a dictionary as `components`."
         )
-    single = (
-        f"terms must be a sequence of sequences of {entries}, one for each topic; for a single "
-        "topic give [terms]."
-    )
     try:
         given = list(terms)
+        if any(isinstance(topic, str) for topic in given):  # a word is a sequence of letters
+            raise TypeError("a word")
         topics = [list(topic) for topic in given]
     except TypeError as error:
-        raise TypeError(single) from error
-    if any(isinstance(topic, str) for topic in given):  # a word is a sequence of letters
-        raise TypeError(single)
+        raise TypeError(
+            f"terms must be a sequence of sequences of {entries}, one for each topic; for a single "
+            "topic give [terms]."
+        ) from error
     if not topics:
         raise ValueError("terms holds no topic; expected at least one.")
     return topics

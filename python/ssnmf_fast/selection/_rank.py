@@ -20,14 +20,7 @@ from .._data.threads import resolve_threads
 from .._solver.weights import WeightsLike
 from ..estimators._cp import NonnegativeCP
 from ..plotting import rank_curve
-from ._criteria import (
-    Search,
-    agreements,
-    bounds,
-    core_consistencies,
-    stabilities,
-    standard_errors,
-)
+from ._criteria import Search, agreements, bounds, core_consistencies, stabilities, standard_errors
 from ._held_out import Data, Fits, splits
 
 if TYPE_CHECKING:
