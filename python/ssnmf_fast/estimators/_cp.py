@@ -163,11 +163,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return len(self.weights_)
 
     def fit(
-        self,
-        X: TensorLike,
-        y: Mapping[int, Any] | None = None,
-        *,
-        X_weights: WeightsLike = None,
+        self, X: TensorLike, y: Mapping[int, Any] | None = None, *, X_weights: WeightsLike = None
     ) -> NonnegativeCP:
         """Decompose a tensor.
 

@@ -364,10 +364,7 @@ class SeededTopics(NamedTopics):
 
     _allow_nan: ClassVar = False
     _takes_files: ClassVar = False
-    _saved: ClassVar = {
-        "seed_weights_": Saved("tm"),
-        "unknown_seeds_": Saved(kind=list[str]),
-    }
+    _saved: ClassVar = {"seed_weights_": Saved("tm"), "unknown_seeds_": Saved(kind=list[str])}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
