@@ -40,6 +40,8 @@ Samples = TypeVar("Samples", bound="LabeledSamples")
 _TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels
 _REPRESENT_TOL = 1e-3  # of the representations during training
 OVERALL = 0.3  # share of the mean of all samples in a start
+_MOST_COMPLETED = 1 << 26  # entries of a matrix in which missing ones are filled in
+_BYTES_PER_ENTRY = 64  # of samples on disk, in memory: the entry, a unit row, and copies
 _UNLIKELY = 0.1  # of a class in the start of B for components of others
 
 
@@ -112,9 +114,9 @@ class LabeledSamples:
         """Return values of these samples as values of all, others having a number to fill in."""
         if self.whole is None:
             return values
-        found = np.full((len(self.whole[1]), *values.shape[1:]), fill, dtype=values.dtype)
-        found[self.whole[1]] = values
-        return found
+        filled = np.full((len(self.whole[1]), *values.shape[1:]), fill, dtype=values.dtype)
+        filled[self.whole[1]] = values
+        return filled
 
     def for_trials(self) -> LabeledSamples:
         """Return the same with fewer iterations, no callback and no output."""
@@ -171,14 +173,16 @@ class LabeledSamples:
             support = self.support(owner)
             start = self.even_start(A, support), A.astype(self.X.dtype)
             fit = self.factorize(n_components=n_components, init=start, S_support=support)
-            B = _class_readings(self.labeled_sums(fit.S), members, owner)
-            return replace(fit, B=B.astype(self.X.dtype), supervision_weight=SUPPORTS)
+            sums = np.bincount(owner, self.labeled_sums(fit.S), k)
+            rates = np.where(sums > 0, counts / np.where(sums > 0, sums, 1), 0)
+            B = (np.eye(k)[owner] * rates).astype(self.X.dtype)
+            return replace(fit, B=B, supervision_weight=SUPPORTS)
         if isinstance(init, str) and init == "labels":
             A = self._class_means(owner, rng)
             S = self.even_start(A, None)
-            total = float(weight_of_known.sum())
-            means = self.labeled_sums(S) / total if total > 0 else None
-            B = _guided_B(means, counts / (total or 1), owner)
+            B, total = np.where(np.eye(k)[owner], 1.0, _UNLIKELY), float(weight_of_known.sum())
+            mean = float(self.labeled_sums(S) / total @ B.mean(axis=1)) if total > 0 else 0.0
+            B *= float((counts / total).mean()) / mean if mean > 0 else 1.0
             init = S, A.astype(self.X.dtype), B.astype(self.X.dtype)
         Y, y_weights = self.targets()
         return self.factorize(
@@ -286,32 +290,20 @@ def even_start(X: Any, A: Array, support: Array | None) -> Array:
     return support * (row_sums(X) / np.where(scale > 0, scale, 1))[:, None]
 
 
-def _class_readings(sums: Array, members: Array, owner: Array) -> Array:
-    """Return B from the sums of S over the labeled samples, and the classes of these."""
-    k = members.shape[1]
-    of_class = np.zeros(k)
-    np.add.at(of_class, owner, sums)
-    totals = members.sum(axis=0)
-    rates = np.where(of_class > 0, totals / np.where(of_class > 0, of_class, 1), 0)
-    return np.asarray(np.eye(k)[owner] * rates)
-
-
-def _guided_B(means: Array | None, prior: Array, owner: Array) -> Array:
-    """Return a start of B; `means` of S, if any, and `prior` are over the labeled samples."""
-    B = np.where(np.eye(len(prior), dtype=bool)[owner], 1.0, _UNLIKELY)
-    mean = 0.0 if means is None else float(means @ B.mean(axis=1))
-    share = 1.0 if means is None else float(prior.mean())
-    B *= share / mean if mean > 0 else 1.0
-    return B
-
-
-_MOST_COMPLETED = 1 << 26  # entries of a matrix in which missing ones are filled in
-_BYTES_PER_ENTRY = 64  # of samples on disk, in memory: the entry, a unit row, and copies
-
-
 def with_view(samples: LabeledSamples) -> LabeledSamples:
     """Return the same with what classifiers see apart from topics, where X can be completed."""
-    threads, X = samples.options["n_threads"], _completed(samples)
+    X, X_weights, threads = samples.X, samples.X_weights, samples.options["n_threads"]
+    missing = not (isinstance(X, CsrFile) or sp.issparse(X)) and bool(np.isnan(X).any())
+    absent = None
+    if X_weights is not None and not isinstance(X, CsrFile):
+        find = as_weights(X_weights, "X_weights").absent(X.shape)
+        if math.prod(X.shape) > _MOST_COMPLETED and not sp.issparse(find(slice(0, 1))):
+            return samples
+        absent, missing = find(slice(None)), True
+    if missing:  # a low rank takes their place
+        k = samples.labels.members.shape[1]
+        fit = samples.for_trials().factorize(n_components=k, random_state=samples.seed)
+        X = filled(X, fit.S, fit.A, absent)
     directions = directions_of(X, None, samples.seed, threads, samples.sample_weight)
     if directions is None:
         return samples
@@ -319,23 +311,6 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
     if view.rows is not None and not samples.labels.several and not why_missing(len(view)):
         graph = Graph.of(view.scores, threads)
     return replace(samples, view=view, graph=graph)
-
-
-def _completed(samples: LabeledSamples) -> Any:
-    """Return X, in memory, with a low rank in place of what is missing; None if too large."""
-    X, X_weights, absent = samples.X, samples.X_weights, None
-    if isinstance(X, CsrFile):
-        return None
-    if X_weights is not None:
-        find = as_weights(X_weights, "X_weights").absent(X.shape)
-        if math.prod(X.shape) > _MOST_COMPLETED and not sp.issparse(find(slice(0, 1))):
-            return None
-        absent = find(slice(None))
-    elif sp.issparse(X) or not np.isnan(X).any():
-        return X
-    k = samples.labels.members.shape[1]
-    fit = samples.for_trials().factorize(n_components=k, random_state=samples.seed)
-    return filled(X, fit.S, fit.A, absent)
 
 
 def in_memory(samples: LabeledSamples) -> LabeledSamples:
