@@ -19,19 +19,9 @@ from .._models.represent import represent
 from .._solver.build import as_weights
 from .._solver.weights import WeightsLike
 from .._topics import topic_shares
+from . import _views as views
 from ._conventions import require
 from ._training_data import TrainingLabels, as_outer, labels_for_training, with_sample_weight
-from ._views import (
-    EXACT,
-    Graph,
-    View,
-    directions_of,
-    filled,
-    row_sums,
-    view_of,
-    visible,
-    why_missing,
-)
 
 SUPPORTS = math.inf  # this supervision weight: labels decide which components may be used
 
@@ -57,8 +47,8 @@ class LabeledSamples:
     seed: int
     start_seed: int | None = None  # of random starts, where it is not `seed`
     sample_weight: Array | None = None  # (n,); None stands for ones
-    view: View = field(default_factory=View)
-    graph: Graph | None = None  # of neighbors
+    view: views.View = field(default_factory=views.View)
+    graph: views.Graph | None = None  # of neighbors
     whole: tuple[LabeledSamples, Array] | None = None  # of which these are a part, and which, (n,)
 
     @classmethod
@@ -86,7 +76,7 @@ class LabeledSamples:
             if X_weights.by_rows is not None:
                 X_weights = X_weights.with_part(X_weights.by_rows[rows])
         if graph is not None:
-            graph = Graph.of(view.scores, self.options["n_threads"])
+            graph = views.Graph.of(view.scores, self.options["n_threads"])
         return replace(
             self,
             X=chosen_rows(X, rows) if isinstance(X, CsrFile) else X[rows],
@@ -126,7 +116,7 @@ class LabeledSamples:
 
     @cached_property
     def _seen(self) -> Any:
-        return visible(self.X, self.X_weights)
+        return views.visible(self.X, self.X_weights)
 
     def sums(self, weights: Array) -> Array:
         """Return weights^T X, (columns of weights, m)."""
@@ -287,7 +277,7 @@ def even_start(X: Any, A: Array, support: Array | None) -> Array:
     if support is None:
         support = np.ones((X.shape[0], len(A)), dtype=bool)
     scale = A.sum(axis=1).mean() * np.maximum(support.sum(axis=1), 1)
-    return support * (row_sums(X) / np.where(scale > 0, scale, 1))[:, None]
+    return support * (views.row_sums(X) / np.where(scale > 0, scale, 1))[:, None]
 
 
 def with_view(samples: LabeledSamples) -> LabeledSamples:
@@ -303,13 +293,13 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
     if missing:  # a low rank takes their place
         k = samples.labels.members.shape[1]
         fit = samples.for_trials().factorize(n_components=k, random_state=samples.seed)
-        X = filled(X, fit.S, fit.A, absent)
-    directions = directions_of(X, None, samples.seed, threads, samples.sample_weight)
+        X = views.filled(X, fit.S, fit.A, absent)
+    directions = views.directions_of(X, None, samples.seed, threads, samples.sample_weight)
     if directions is None:
         return samples
-    view, graph = view_of(X, directions, samples.view.tables), None
-    if view.rows is not None and not samples.labels.several and not why_missing(len(view)):
-        graph = Graph.of(view.scores, threads)
+    view, graph = views.view_of(X, directions, samples.view.tables), None
+    if view.rows is not None and not samples.labels.several and not views.why_missing(len(view)):
+        graph = views.Graph.of(view.scores, threads)
     return replace(samples, view=view, graph=graph)
 
 
@@ -322,7 +312,7 @@ def in_memory(samples: LabeledSamples) -> LabeledSamples:
         return samples
     rng = np.random.default_rng(samples.seed)
     groups = (np.flatnonzero(known), np.flatnonzero(~known))
-    order = np.concatenate([rng.permutation(group) for group in groups])[:EXACT]
+    order = np.concatenate([rng.permutation(group) for group in groups])[: views.EXACT]
     most = max(1, X.memory // _BYTES_PER_ENTRY)
     rows = np.zeros(len(known), dtype=bool)
     rows[order[np.cumsum(row_counts(X)[order]) <= most]] = True

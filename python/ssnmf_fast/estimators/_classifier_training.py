@@ -13,20 +13,8 @@ from .._common.text import nfc, short
 from .._data.border import check_integer, check_option, check_real
 from .._models.factorize import Factorization
 from .._topics import topic_shares
+from . import _committee as committee
 from ._class_topics import SUPPORTS, LabeledSamples
-from ._committee import (
-    Truth,
-    Validation,
-    cross_fitted,
-    fit_weights,
-    folds_of,
-    labels_are_balanced_by_design,
-    log_ratio,
-    parts_of,
-    score_of,
-    shares_of_classes,
-    temperature,
-)
 from ._members import ClassWeight, Linear, fit_member, probabilities
 from ._readout import LogisticReadout
 from ._training_data import TrainingLabels, surest
@@ -77,7 +65,7 @@ def plan_of(model: Any, samples: LabeledSamples, labels: TrainingLabels, classes
         }
     learns = not several and np.average(labels.known, weights=labels.weight) < _MANY_KNOWN
     # Labels that were drawn evenly from uneven classes mislead.
-    mislead = learns and balance is None and labels_are_balanced_by_design(samples)
+    mislead = learns and balance is None and committee.labels_are_balanced_by_design(samples)
     rounds = model.self_training
     if isinstance(rounds, str):
         check_option(rounds, "self_training", ("auto",))
@@ -187,8 +175,8 @@ def train(
 
 
 def calibrated(
-    samples: LabeledSamples, plan: Plan, trained: Trained, validation: Validation
-) -> tuple[LogisticReadout, Validation]:
+    samples: LabeledSamples, plan: Plan, trained: Trained, validation: committee.Validation
+) -> tuple[LogisticReadout, committee.Validation]:
     """Return the readout, and the validation with the shares of the classes if labels mislead."""
     weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
     k, view = samples.labels.members.shape[1], samples.view
@@ -215,8 +203,8 @@ def calibrated(
     seen = replace(view[rows], shares=topic_shares(S[rows], A))
     spread = None if trained.spread is None else log_chances(trained.spread[rows])
     logits = readout.with_tables(readout.logits(seen, of_neighbors=spread), seen.tables)
-    shares = shares_of_classes(logits, prior, samples.labels.weight[rows])
-    shifted = replace(readout, offsets=readout.offsets + log_ratio(shares, prior))
+    shares = committee.shares_of_classes(logits, prior, samples.labels.weight[rows])
+    shifted = replace(readout, offsets=readout.offsets + committee.log_ratio(shares, prior))
     return shifted, replace(validation, shares=shares)
 
 
@@ -224,11 +212,11 @@ def _table_logits_for_self_training(
     tables: Tables, labels: TrainingLabels, seed: int, class_weight: ClassWeight
 ) -> Array | None:
     """Return what the tables that predict hidden labels add to logits, (n, k), or None."""
-    folds, sums = folds_of(labels, seed), None
+    folds, sums = committee.folds_of(labels, seed), None
     rows = folds >= 0
     if not rows.any():
         return None
-    truth = Truth.of(labels, rows)
+    truth = committee.Truth.of(labels, rows)
     weight = truth.weights[:, 0]
     largest = float(np.average(truth.members, axis=0, weights=weight).max())
     for name, table in tables.items():
@@ -244,17 +232,17 @@ def _table_logits_for_self_training(
             continue
         member = fit_member(name, View({name: table[labels.known]}), labels, class_weight)
         logits = member.logits(View({name: table}))
-        scaled = temperature(hidden_logits[rows], truth) * logits
+        scaled = committee.temperature(hidden_logits[rows], truth) * logits
         sums = scaled if sums is None else sums + scaled
     return sums
 
 
-def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> Validation:
+def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> committee.Validation:
     """Return the weights of the members, and what they predict together for hidden labels."""
     labels, rng = samples.labels, np.random.default_rng(samples.seed)
-    folds, together = folds_of(labels, samples.seed), np.zeros(labels.members.shape)
+    folds, together = committee.folds_of(labels, samples.seed), np.zeros(labels.members.shape)
     if (folds < 0).all():
-        return Validation(labels, folds, together, weights=prior)
+        return committee.Validation(labels, folds, together, weights=prior)
     part, tried = samples, folds
     if samples.divisible:  # of the unlabeled samples some take part
         others = rng.permutation(np.flatnonzero(~labels.known))
@@ -267,12 +255,14 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> Va
         name: logits[hidden]
         for name, logits in predict_hidden(part.for_trials(), plan, tried, list(prior)).items()
     }
-    truth = Truth.of(part.labels, hidden)
-    weights = fit_weights(predicted, truth, prior)
-    together[folds >= 0] = cross_fitted(predicted, truth, prior, parts_of(tried[hidden]))
-    scores = {name: score_of(truth, logits) for name, logits in predicted.items()}
-    scores["committee"] = score_of(truth, together[folds >= 0])
-    return Validation(labels, folds, together, scores, weights)
+    truth = committee.Truth.of(part.labels, hidden)
+    weights = committee.fit_weights(predicted, truth, prior)
+    together[folds >= 0] = committee.cross_fitted(
+        predicted, truth, prior, committee.parts_of(tried[hidden])
+    )
+    scores = {name: committee.score_of(truth, logits) for name, logits in predicted.items()}
+    scores["committee"] = committee.score_of(truth, together[folds >= 0])
+    return committee.Validation(labels, folds, together, scores, weights)
 
 
 def predict_hidden(
