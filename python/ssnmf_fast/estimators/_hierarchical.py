@@ -106,7 +106,7 @@ class Hierarchy:
         return max(map(len, self.paths))
 
     def labels(self, labels: ClassLabels, level: int) -> tuple[Array, Array]:
-        """Return the labels of samples at a level, None where not known, and where they are known."""
+        """Return the labels of samples at a level, None where unknown, and which are known."""
         nodes = self.nodes.tolist()
         place = {nfc(label): node for node, label in enumerate(nodes)}
         names = np.full(len(labels.labeled), None, dtype=object)
