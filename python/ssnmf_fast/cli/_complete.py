@@ -57,6 +57,8 @@ class Task:
         """Raise UsageError for options that do not go together or with the data."""
         method, rank = METHODS[self.options.method], self.options.rank
         n, m = self.matrix.shape
+        if self.options.exact and self.options.noisy:
+            raise UsageError("--noisy is not allowed with --exact")
         if rank is not None and rank > min(n, m):
             raise UsageError(f"--rank {rank} is too large for {n} x {m} entries")
         if self.noisy and not (method.by_levels or self.options.method == "auto"):

@@ -293,7 +293,7 @@ def _differ(text: Any, written: Any) -> bool:
     return other not in (first, second)
 
 
-_EXAMPLE = '{"space": ["orbit", "nasa"], "sport": {"game": 2, "team": 1}}'
+SEEDS_EXAMPLE = '{"space": ["orbit", "nasa"], "sport": {"game": 2, "team": 1}}'
 _YAML_HINT = "python -m pip install pyyaml, or give a .json file"
 
 
@@ -301,7 +301,7 @@ def read_seeds(name: str, encoding: str) -> dict[str, Any]:
     """Return the words, or words and strengths, of every topic."""
     path = Path(name)
     if not path.is_file():
-        raise UsageError(f"{path}: no such file; expected seeds such as {_EXAMPLE}")
+        raise UsageError(f"{path}: no such file; expected seeds such as {SEEDS_EXAMPLE}")
     with reporting(path), open_text(path, encoding) as file:
         text = file.read()
     content = (_parse_yaml if path.suffix.lower() in (".yaml", ".yml") else _parse_json)(text, path)
@@ -311,7 +311,7 @@ def read_seeds(name: str, encoding: str) -> dict[str, Any]:
         and (isinstance(words, list) or all(type(one) in (int, float) for one in words.values()))
         for words in content.values()
     ):
-        raise UsageError(f"{path} holds no seeds; expected words by topic, such as {_EXAMPLE}")
+        raise UsageError(f"{path} holds no seeds; expected words by topic, such as {SEEDS_EXAMPLE}")
     return {str(topic): seeds for topic, seeds in content.items()}
 
 
@@ -330,7 +330,7 @@ def _parse_json(text: str, path: Path) -> Any:
     try:
         return json.loads(text, object_pairs_hook=mapping)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no JSON ({error}); expected {_EXAMPLE}") from error
+        raise UsageError(f"{path} is no JSON ({error}); expected {SEEDS_EXAMPLE}") from error
 
 
 def _parse_yaml(text: str, path: Path) -> Any:
