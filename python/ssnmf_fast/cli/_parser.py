@@ -21,8 +21,9 @@ from ._ratings import DUPLICATES
 from ._read import TABLES
 from ._values import kind_of
 
-# Options: names, kind of value as in `kind_of`, default after =, and help, which goes on in lines
-# that are indented; [TITLE] begins a group, and * stands for the models that take an option.
+# Commands: help, description and options, with --- between.  Options: names, kind of value as in
+# `kind_of`, default after =, and help, which goes on in lines that are indented; [TITLE] begins a
+# group, and * stands for the models that take an option.
 _DATA = """
 DATA: table (.csv, .tsv, .jsonl) with a text column, or matrix (.npz, .npy, .mtx), samples by
     features; .gz too; - for a table from standard input"""
@@ -73,7 +74,19 @@ _COMMON = f"""
 
 _LOSSES = "frobenius, kullback-leibler, itakura-saito, or the beta of a beta-divergence from 0 to 2"
 _TOL = "stop when the objective falls by less per iteration, relative to its first value"
-_FIT = f"""{_DATA}
+_DEMO = f"""fit handwritten digits, compare with LinearSVC, draw pictures and a report
+---
+---
+--out DIR: folder for the results{_COMPUTING}{_DEBUG}"""
+_FIT = f"""fit a text table or a matrix; write model, tables and a report
+---
+Learn topics from DATA, guided by the labels of some samples.
+With --labels and nothing else, several classifiers are weighted by cross-validation,
+and the expected accuracy is printed, with that of LinearSVC; both need three labels a
+class.
+
+  ssnmf-fast fit posts.csv --text body --labels topic
+---{_DATA}
 [used most]{_TEXT_AND_LABELS}
 --seeds FILE: words of each topic, in .json or .yaml, as {SEEDS_EXAMPLE} (for *)
 --rank COUNT: number of topics, which most models need (few-labels: 1 or 3 for each class; ts-nmf
@@ -120,7 +133,11 @@ _FIT = f"""{_DATA}
     sample (default: 1; for *)
 --rate-shape POSITIVE: shape of the prior of the rates of topics by class: below 1 for few topics a
     class (default: auto; for *){_VECTORIZER}{_COMMON}"""
-_PREDICT = f"""
+_PREDICT = f"""predict labels or topics of new data with a fitted model
+---
+Models that were fitted with labels predict labels and their probabilities;
+the others give the weights of the topics; those of `complete` predict ratings.
+---
 MODEL: folder of `fit` or `complete`, or its model.npz{_DATA}; of users and items for a model of
     `complete`
 --out FILE=-: file for the result (.csv or .jsonl), or - for standard output{_OUT_FORMAT}{_SAFE_CSV}
@@ -129,15 +146,33 @@ MODEL: folder of `fit` or `complete`, or its model.npz{_DATA}; of users and item
 --user COLUMN: users, for a model of `complete` (default: user, else the column in its place)
 --item COLUMN: items, for a model of `complete` (default: item, else the column in its place){_ID}
 {_THREADS}{_COMMON}"""
-_VERIFY = f"""
+_VERIFY = f"""check a model against its receipt and the data of its fit
+---
+Compare DATA and the model with those of the fit, and compute the objective anew,
+and how near to an optimum it is. The exit code is 1 if anything differs.
+---
 MODEL: folder of `fit`, or its model.npz{_DATA}{_TEXT_AND_LABELS}{_LABELS}{_THREADS}{_COMMON}"""
-_SUGGEST = f"""{_DATA}
+_SUGGEST = f"""choose the samples that are worth labeling next, and write a table to fill in
+---
+Fit the default model to the labeled samples of DATA, and write the unlabeled ones
+that would teach it most, with an empty column of labels. Fill it in, and fit:
+
+  ssnmf-fast suggest posts.csv --text body --labels topic --out todo.csv
+  ssnmf-fast fit posts.csv --text body --labels topic --more-labels todo.csv
+---{_DATA}
 [used most]{_TEXT_AND_LABELS}
 --count,-n COUNT=20: number of samples to label next
 --out FILE: table to fill in (.csv or .jsonl), or - for standard output (default: the name of DATA
     with -to-label.csv)
 [data and results]{_LABELS}{_ID}{_OUT_FORMAT}{_SAFE_CSV}{_COMPUTING}{_VECTORIZER}{_COMMON}"""
-_CHOOSE_RANK = f"""{_DATA}
+_CHOOSE_RANK = f"""choose the number of topics by what models predict
+---
+Fit models with several numbers of topics, and see which is best: unless
+--criterion is given, how well those of parts of DATA predict the rest. A curve is in
+report.html.
+
+  ssnmf-fast choose-rank posts.csv --text body --ranks 2:30:2
+---{_DATA}
 [used most]
 --ranks RANKS=2:20: numbers of topics to try, as 5,10,20 or 2:30:2 (from 2 to 30 by twos)
 --criterion held-out|bound|stability=held-out: how ranks are compared: by predictions of held-out
@@ -155,7 +190,12 @@ _CHOOSE_RANK = f"""{_DATA}
 --max-iter COUNT: most iterations of a fit (default: 500, for bound 200)
 --tol FRACTION: {_TOL} (default: 1e-6 for frobenius, else 1e-5)
 [fits]{_COMPUTING}{_VECTORIZER}{_COMMON}"""
-_COMPLETE = f"""
+_COMPLETE = f"""complete a table of ratings or a matrix with missing entries
+---
+Find the missing values of DATA by a matrix of low rank.
+
+  ssnmf-fast complete ratings.csv --user user --item film --rating stars
+---
 DATA: table of ratings (.csv, .tsv, .jsonl), one on a line, empty for one to predict; or matrix
     (.npz, .npy, .mtx): missing entries are NaN in a dense one, those not stored in a sparse one;
     .gz too; - for a table from standard input
@@ -201,92 +241,49 @@ def _run(module: str, name: str, options: Namespace) -> Any:
     return getattr(import_module(f".{module}", __package__), name)(options)
 
 
+_COMMANDS = {
+    "demo": (partial(_run, "_fit", "run_demo"), _DEMO),
+    "fit": (partial(_run, "_fit", "run"), _FIT),
+    "predict": (partial(_run, "_predict", "run"), _PREDICT),
+    "verify": (partial(_run, "_predict", "run_verify"), _VERIFY),
+    "suggest": (partial(_run, "_fit", "run_suggest"), _SUGGEST),
+    "choose-rank": (partial(_run, "_ranks", "run"), _CHOOSE_RANK),
+    "complete": (partial(_run, "_complete", "run"), _COMPLETE),
+    "show-config": (
+        lambda _: show_config(),
+        f"print versions, compiler, levels, threads\n---\n---{_DEBUG}",
+    ),
+}
+
+
 def build_parser() -> ArgumentParser:
     """Return the parser of ``ssnmf-fast``."""
     about = "Semi-supervised nonnegative matrix factorization: topics that know labels."
     parser = _Parser(prog="ssnmf-fast", description=about)
     parser.add_argument("--version", action="version", version=f"ssnmf-fast {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
-    def command(name: str, run: Any, options: str, help: str, **more: Any) -> Any:
-        data = re.findall(r"(?m)^([A-Z]+):", options)
-        usage = " ".join(["ssnmf-fast", name, *data, "[option ...]"])
-        new = commands.add_parser(name, usage=usage, formatter_class=_Formatter, help=help, **more)
+    parsers: dict[str, ArgumentParser] = {}
+    for name, (run, text) in _COMMANDS.items():
+        help, description, options = re.split(r"\s*^---$\s*", text, flags=re.MULTILINE)
+        usage = " ".join(["ssnmf-fast", name, *re.findall(r"(?m)^([A-Z]+):", options)])
+        parsers[name] = new = commands.add_parser(
+            name,
+            usage=f"{usage} [option ...]",
+            formatter_class=_Formatter,
+            help=help,
+            description=description,
+        )
         new.set_defaults(run=run)
         _add_options(new, options)
-        return new
-
-    demo = command(
-        "demo",
-        partial(_run, "_fit", "run_demo"),
-        f"\n--out DIR: folder for the results{_COMPUTING}{_DEBUG}",
-        "fit handwritten digits, compare with LinearSVC, draw pictures and a report",
-    )
     width = max(map(len, MODELS))
     models = (f"\n  {name:<{width}}  {model.about}" for name, model in MODELS.items())
-    fit = command(
-        "fit",
-        partial(_run, "_fit", "run"),
-        _FIT,
-        "fit a text table or a matrix; write model, tables and a report",
-        description="Learn topics from DATA, guided by the labels of some samples.\n"
-        "With --labels and nothing else, several classifiers are weighted by cross-validation,\n"
-        "and the expected accuracy is printed, with that of LinearSVC; both need three labels a\n"
-        "class.\n\n"
-        "  ssnmf-fast fit posts.csv --text body --labels topic",
-        epilog="models:" + "".join(models),
-    )
-    command(
-        "predict",
-        partial(_run, "_predict", "run"),
-        _PREDICT,
-        "predict labels or topics of new data with a fitted model",
-        description="Models that were fitted with labels predict labels and their probabilities;\n"
-        "the others give the weights of the topics; those of `complete` predict ratings.",
-    )
-    command(
-        "verify",
-        partial(_run, "_predict", "run_verify"),
-        _VERIFY,
-        "check a model against its receipt and the data of its fit",
-        description="Compare DATA and the model with those of the fit, and compute the objective "
-        "anew,\nand how near to an optimum it is. The exit code is 1 if anything differs.",
-    )
-    suggest = command(
-        "suggest",
-        partial(_run, "_fit", "run_suggest"),
-        _SUGGEST,
-        "choose the samples that are worth labeling next, and write a table to fill in",
-        description="Fit the default model to the labeled samples of DATA, and write the unlabeled "
-        "ones\nthat would teach it most, with an empty column of labels. Fill it in, and fit:\n\n"
-        "  ssnmf-fast suggest posts.csv --text body --labels topic --out todo.csv\n"
-        "  ssnmf-fast fit posts.csv --text body --labels topic --more-labels todo.csv",
-    )
-    ranks = command(
-        "choose-rank",
-        partial(_run, "_ranks", "run"),
-        _CHOOSE_RANK,
-        "choose the number of topics by what models predict",
-        description="Fit models with several numbers of topics, and see which is best: unless\n"
-        "--criterion is given, how well those of parts of DATA predict the rest. A curve is in\n"
-        "report.html.\n\n"
-        "  ssnmf-fast choose-rank posts.csv --text body --ranks 2:30:2",
-    )
-    command(
-        "complete",
-        partial(_run, "_complete", "run"),
-        _COMPLETE,
-        "complete a table of ratings or a matrix with missing entries",
-        description="Find the missing values of DATA by a matrix of low rank.\n\n"
-        "  ssnmf-fast complete ratings.csv --user user --item film --rating stars",
-    )
-    help = "print versions, compiler, levels, threads"
-    command("show-config", lambda _: show_config(), _DEBUG, help)
+    fit = parsers["fit"]
+    fit.epilog = "models:" + "".join(models)
     # These read data, and fit, as `fit` does.
     digits = ["--labels", "digits", "--image-shape", "8x8", "--test-size", "0.5", "--model"]
     digits += ["ssnmf", "--rank", "50", "--supervision-weight", "inf", "--out", "ssnmf-fast-demo"]
-    for other, arguments in (demo, ["digits", *digits]), (suggest, ["data"]), (ranks, ["data"]):
-        defaults = vars(fit.parse_args(arguments)).items()
+    for name, more in {"demo": digits, "suggest": [], "choose-rank": []}.items():
+        defaults, other = vars(fit.parse_args(["digits", *more])).items(), parsers[name]
         other.set_defaults(**{k: value for k, value in defaults if other.get_default(k) is None})
     return parser
 
@@ -306,4 +303,4 @@ def _add_options(parser: ArgumentParser, options: str) -> None:
         kind, _, default = kind.partition("=")
         more = kind_of(kind) | ({"default": default} if default else {})
         users = users_of(names.partition(",")[0][2:].replace("-", "_"))
-        target.add_argument(*names.split(","), help=help.replace("*)", f"{users})"), **more)
+        target.add_argument(*names.split(","), help=help.replace("*)", users + ")"), **more)
