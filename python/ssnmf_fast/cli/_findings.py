@@ -101,7 +101,7 @@ def make_report(model: Model, fitted: Fitted, n_terms: int) -> Report:
         measures += evaluation.measures()
         if not evaluation.has_trained:
             remarks.append("not compared with a simple classifier: the data are too large")
-    elif model.targets is not None and labels is not None:
+    elif model.guided and labels is not None:
         labeled = int(fitted.training.sum())
         remarks.append(explain_no_estimate(estimator, labeled, len(labels.names)))
     measures += measure(fitted)

@@ -153,7 +153,7 @@ def _read_targets(data: Table | Source, n_samples: int, folder: Path, options: N
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         where = f"{METRICS_NAME} is missing there, or of another command"
         raise UsageError(f"--labels needs the folder of `ssnmf-fast fit`; {where}") from error
-    if model.targets is None:
+    if not model.guided:
         return None
     labels = read_labels_of(options, data, n_samples)
     assert labels is not None
