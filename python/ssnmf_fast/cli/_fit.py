@@ -49,7 +49,7 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
         fitted = train(model, data, options)
-        report, content = write_all(model, fitted, out, options)
+        report, content = write_all(fitted, out, options)
     print_report(fitted, report)
     out.show()
     return {**content, "out": str(out.folder), "files": sorted(out.names)}
