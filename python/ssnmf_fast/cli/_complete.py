@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,6 @@ from ._outputs import (
     new_files,
     refuse_replacing,
     results_folder,
-    write_csv,
 )
 from ._ratings import DUPLICATES, ROLES, read_ratings
 from ._read import Source, UsageError, find_source, load_matrix, warn
@@ -69,11 +68,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         _ITEMS: "place of every item in the model",
         _PICTURE: "how fast the singular values of the model fall",
     }
-    with results_folder(folder, about, [source.path]) as out:
-
-        def write(file: str, heads: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
-            write_csv(out.path(file), heads, rows, safe=options.safe_csv)
-
+    with results_folder(folder, about, [source.path], options.safe_csv) as out:
         n, m = matrix.shape
         print("Completion of ratings\n")
         print(f"  data      {source}: {matrix.nnz} ratings of {m} items by {n} users")
@@ -86,7 +81,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         completion, summary = task.evaluate()
         best = _recommend(completion, matrix, top)
         rows = ((users[u], rank, items[i], value) for u, rank, i, value in best)
-        write(_BEST, ("user", "rank", "item", "predicted rating"), rows)
+        out.write_csv(_BEST, ("user", "rank", "item", "predicted rating"), rows)
         ids: dict[str, Any] = {"row_ids": np.array(users), "column_ids": np.array(items)}
         ssnmf_fast.save(replace(completion, **ids, **_NOT_KEPT), out.path(MODEL_NAME))
         # How many ratings each has; one of 0 counts as well.
@@ -96,18 +91,17 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
             (_ITEMS, "item", items, by_item),
         ):
             places = zip(range(len(names)), names, count.tolist(), strict=True)
-            write(file, ("place", role, "ratings"), places)
+            out.write_csv(file, ("place", role, "ratings"), places)
         if len(empty):
             pairs = zip(empty.tolist(), completion.predict(*empty.T).tolist(), strict=True)
             rated = ((users[u], items[i], value) for (u, i), value in pairs)
-            write(_PREDICTIONS, ("user", "item", "predicted rating"), rated)
+            out.write_csv(_PREDICTIONS, ("user", "item", "predicted rating"), rated)
         out.write(_PICTURE, lambda: png(singular_values(completion.singular_values)))
         sizes = {"users": n, "items": m, "ratings": int(matrix.nnz), "merged": ratings.n_merged}
         report = {**sizes, "empty": len(empty), "columns": ratings.names, **summary}
         report["seconds"]["all"] = time.perf_counter() - begin
         out.write_json(_REPORT, report)
-    out.show()
-    return {**report, "out": str(out.folder), "files": out.names}
+    return {**report, **out.show()}
 
 
 def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from ..report import (
     render,
 )
 from ._models import Fitted, measure
-from ._outputs import METRICS_NAME, MODEL_NAME, SEPARATOR, Results, make_predictions, write_csv
+from ._outputs import METRICS_NAME, MODEL_NAME, SEPARATOR, Results, make_predictions
 from ._read import UsageError, warn
 
 _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
@@ -72,9 +72,9 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report,
     save(model, out.path(MODEL_NAME))
     if fitted.vectorizer is not None:
         fitted.vectorizer.save(out.path(VECTORIZER_NAME))
-    separator, safe = options.label_separator or SEPARATOR, options.safe_csv
-    _write_topics(out, fitted, report, safe)
-    write_csv(out.path(_PREDICTIONS), *make_predictions(fitted, separator), safe=safe)
+    _write_topics(out, fitted, report)
+    predictions = make_predictions(fitted, options.label_separator or SEPARATOR)
+    out.write_csv(_PREDICTIONS, *predictions)
     np.save(out.path(_REPRESENTATION), model.representation_)
     pictures, shape = [], fitted.image_shape
     if shape is not None:
@@ -89,7 +89,7 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report,
         columns = (model.slices_.astype(str), model.slice_sizes_, model.prevalence_)
         slices = zip(*(column.tolist() for column in columns), strict=True)
         rows = ([start, size, *values] for start, size, values in slices)
-        write_csv(out.path(_OVER_TIME), heads, rows, safe=safe)
+        out.write_csv(_OVER_TIME, heads, rows)
         drawn = out.write(
             _HEAT_MAP, lambda: png(topics_over_time(model, terms, n_terms=_NAME_TERMS))
         )
@@ -220,7 +220,7 @@ def shorten(text: str, length: int = 200) -> str:
     return line if len(line) <= length else f"{cut.rstrip()}…"
 
 
-def _write_topics(out: Results, fitted: Fitted, report: Report, safe: bool) -> None:
+def _write_topics(out: Results, fitted: Fitted, report: Report) -> None:
     topics, examples = report.topics, report.examples
     heads = ["topic", "name"] if any(topic.name for topic in topics) else ["topic"]
 
@@ -230,7 +230,7 @@ def _write_topics(out: Results, fitted: Fitted, report: Report, safe: bool) -> N
             for topic, table in zip(topics, tables, strict=True)
             for row in table
         )
-        write_csv(out.path(file), [*heads, *names], rows, safe=safe)
+        out.write_csv(file, [*heads, *names], rows)
 
     terms = ([(k, *pair) for k, pair in enumerate(real_terms(one), start=1)] for one in topics)
     write(_TOPICS, ("rank", "term", "weight"), terms)

@@ -23,7 +23,6 @@ from ._outputs import (
     Columns,
     Output,
     default_out,
-    find_output,
     make_table,
     refuse_replacing,
     results_folder,
@@ -45,14 +44,14 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     for name in ("unlabeled", "more_labels"):
         if getattr(options, name) and options.labels is None:
             raise UsageError(f"--{name.replace('_', '-')} is for labels; give --labels too")
-    with results_folder(options.out or default_out(options.data), FILES, inputs) as out:
+    folder = options.out or default_out(options.data)
+    with results_folder(folder, FILES, inputs, options.safe_csv) as out:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
         fitted = train(model, data, options)
         report, content = write_all(fitted, out, options)
     print_report(fitted, report)
-    out.show()
-    return {**content, "out": str(out.folder), "files": sorted(out.names)}
+    return {**content, **out.show()}
 
 
 def list_inputs(options: Namespace) -> list[str | None]:
@@ -194,7 +193,7 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     if not options.labels:
         raise UsageError("suggest needs --labels, the column with the labels that there are")
     options.out = options.out or default_out(options.data, "-to-label.csv")
-    out, column = find_output(options), column_to_fill(options.labels)
+    out, column = Output(options), column_to_fill(options.labels)
     if out.path is not None:
         refuse_replacing(out.path, list_inputs(options))
         if out.path.exists():

@@ -23,7 +23,6 @@ from ._outputs import (
     METRICS_NAME,
     MODEL_NAME,
     Output,
-    find_output,
     make_predictions,
     make_table,
     refuse_replacing,
@@ -34,7 +33,7 @@ from ._text import find_ids, read_for_model, warn_of_empty
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    out, data, path = find_output(options), find_source(options), _find_model(options.model)
+    out, data, path = Output(options), find_source(options), _find_model(options.model)
     stored = path.parent / VECTORIZER_NAME
     if out.path is not None:
         refuse_replacing(out.path, (path, data.path, stored, path.parent / METRICS_NAME))
