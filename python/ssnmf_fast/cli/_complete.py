@@ -24,13 +24,7 @@ from ..completion._read import counts, empty_lines, is_long, only_value, read_ob
 from ..completion._result import Completion
 from ..plotting import singular_values
 from ..report import png
-from ._outputs import (
-    MODEL_NAME,
-    default_out,
-    new_files,
-    refuse_replacing,
-    results_folder,
-)
+from ._outputs import MODEL_NAME, default_out, new_files, refuse_replacing, results_folder
 from ._ratings import DUPLICATES, ROLES, read_ratings
 from ._read import Source, UsageError, find_source, load_matrix, warn
 
