@@ -13,13 +13,7 @@ from .._backend.dispatch import kernels, padded, padded_zeros
 from .._common.arrays import Array, Matrix, MatrixLike, Seed, mask_of
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
-from .._data.border import (
-    check_data,
-    check_integer,
-    check_random_state,
-    check_real,
-    warn_of_rank,
-)
+from .._data.border import check_data, check_integer, check_random_state, check_real, warn_of_rank
 from .._data.entries import Target
 from .._data.tensors import RowProducts, Tensor
 from .._data.threads import resolve_threads

@@ -70,11 +70,7 @@ def parts_of_result(result: Factorization | TensorFactorization) -> dict[str, Ar
 
 
 def factorization_check(
-    result: Factorization,
-    X: Matrix,
-    inputs: Mapping[str, Any],
-    threads: int,
-    constant: float = 0.0,
+    result: Factorization, X: Matrix, inputs: Mapping[str, Any], threads: int, constant: float = 0.0
 ) -> Check:
     """Return the check of a factorization that has a receipt; `inputs` are those of the fit.
 

@@ -78,12 +78,7 @@ class Posterior(PosteriorSums):
     E: Array
 
     def __init__(
-        self,
-        start: Array,
-        rank: int,
-        threads: int,
-        n_groups: int = 1,
-        groups: Array | None = None,
+        self, start: Array, rank: int, threads: int, n_groups: int = 1, groups: Array | None = None
     ) -> None:
         super().__init__(len(start), rank, n_groups, start.shape[1])
         self.F, self.E = start, start.copy()
