@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -176,8 +176,12 @@ class Statistics:
 
     def copied(self, copy: Callable[[Array], Array] = np.copy) -> Statistics:
         """Return what the problem does not overwrite."""
-        sums = {loss: (copy(P), copy(N)) for loss, (P, N) in self.sums.items()}
-        return Statistics(sums, [part.copied(copy) for part in self.parts])
+        sums, parts = {loss: (copy(P), copy(N)) for loss, (P, N) in self.sums.items()}, []
+        for part in self.parts:
+            gram = part.quadratic.gram
+            own = part.quadratic if gram is None else replace(part.quadratic, gram=copy(gram))
+            parts.append(part._replace(quadratic=own))
+        return Statistics(sums, parts)
 
     def join(self, others: Statistics) -> None:
         for loss, pair in others.sums.items():
