@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from math import prod
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -14,7 +13,7 @@ from .._backend.dispatch import padded
 from .._common.arrays import Array, Matrix, MatrixLike, Seed
 from .._data.border import check_factor, check_integer, check_real, require_memory, warn_of_rank
 from .._data.fingerprint import data_fingerprint
-from .._data.tensors import Tensor, check_mode
+from .._data.tensors import Tensor
 from .._solver.build import (
     check_weight,
     factorization,
@@ -27,7 +26,7 @@ from .._solver.build import (
     terms,
     view_factors,
 )
-from .._solver.known import Known, check_penalties, penalties_of_factor
+from .._solver.known import Known, check_penalties
 from .._solver.loop import Current, FitLoop, Optimality, Run
 from .._solver.losses import loss_named
 from .._solver.penalties import Penalties, PenaltiesLike, require_scale
@@ -233,7 +232,9 @@ class TensorFits(Fits[TensorFactorization]):
         self.X_weights = X_weights
         require_memory(rank, X.shape, X.dtype)
         modes = dict(zip(self.related[0].names, range(len(X.shape)), strict=True))
-        self.penalties = _penalties(penalties, X.shape, modes, self.labels, rank)
+        rows = dict(zip(modes, X.shape, strict=True))
+        rows |= {f"B{k}": Y.shape[1] for k, Y in self.labels.items()}
+        self.penalties = check_penalties(penalties, rows, X.shape, rank)
         require_scale(self.penalties, [r.names for r in self.related if r.coefficient > 0], modes)
         settings = {
             "loss": loss,
@@ -268,27 +269,3 @@ class TensorFits(Fits[TensorFactorization]):
         }
         outcome = run.objective, run.n_iter, run.converged
         return TensorFactorization(columns, weights, components, *outcome)
-
-
-def _penalties(
-    given: object,
-    shape: tuple[int, ...],
-    modes: Mapping[str, int],
-    labels: Mapping[int, Term],
-    rank: int,
-) -> dict[str, Penalties]:
-    """Return the penalties of the factors by name, each times the entries that its rows meet."""
-    size = prod(shape)
-    of_modes = {k: (name, shape[k], size // max(shape[k], 1)) for name, k in modes.items()}
-    of_labels = {f"B{k}": (f"B{k}", Y.shape[1], shape[k]) for k, Y in labels.items()}
-    known, found = of_modes | of_labels, {}
-    given = {} if given is None else given
-    by_key = given if isinstance(given, Mapping) else dict.fromkeys(known, given)
-    for key, each in by_key.items():
-        mode = key if key in of_labels else check_mode(key, "a mode of penalties", len(shape))
-        name, n_rows, meets = known[mode]
-        title = name if key in of_labels else f"mode {mode}"
-        listed = penalties_of_factor(each, title, n_rows, meets)
-        if listed:
-            found[name] = Penalties(listed, rank)
-    return found
