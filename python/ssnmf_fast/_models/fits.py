@@ -30,7 +30,7 @@ from .._solver.known import Known, check_penalties
 from .._solver.loop import Current, FitLoop, Optimality, Run
 from .._solver.losses import loss_named
 from .._solver.penalties import Penalties, PenaltiesLike, require_scale
-from .._solver.problem import problem_of
+from .._solver.problem import problem_kind
 from .._solver.relations import Relation
 from .._solver.result import Factorization, TensorFactorization, fingerprints, normalized
 from .._solver.starts import start, start_B, start_of_labels, start_tensor, zeros_that_stay
@@ -75,16 +75,14 @@ class Fits(Generic[Result]):
         moves = self.known.moves(factors)
         support = stay | {name: T & stay.get(name, T) for name, T in moves.items()}
         related = self._relations(factors)
-        problem = problem_of(factors, related, support, penalties=self.penalties)
-        unreached = problem.unreached()
-        if self._refuses_zeros and stay and unreached > 0:
+        problem = problem_kind(related)(factors, related, support, penalties=self.penalties)
+        if self._refuses_zeros and stay and problem.unreached() > 0:
             raise ValueError(
                 "init has zeros, which stay, where X or labels are positive: the Kullback-Leibler "
                 "divergence is infinite there. Add a small constant to its factors."
             )
-        steps, current = loop.steps(problem), self._views(factors)
-        optimality = Optimality(problem, moves, stay)
-        run = loop.run(steps, current, unreached=unreached, optimality=optimality)
+        current = self._views(factors)
+        run = loop.run(problem, current, optimality=Optimality(problem, moves, stay))
         result = self._result(run, current, related)
         settings = self.settings | {
             "solver": loop.solver,

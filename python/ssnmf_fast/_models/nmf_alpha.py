@@ -84,9 +84,7 @@ def factorize_preserving(
     factors = pad_factors(*start(init, X, data.term, None, rank, rng, X_weights=X_weights))
     related = balance_weight([data, preserved], weight, factors)
     problem, current = Problem(factors, related), view_factors(factors, rank)
-    steps = loop.steps(problem)
-    seen = Optimality(problem)
-    run = loop.run(steps, current, unreached=problem.unreached(), optimality=seen)
+    run = loop.run(problem, current, optimality=Optimality(problem))
     result, weight = factorization(run, current), related[1].coefficient
     settings = {"loss": loss, "n_components": n_components, "supervision_weight": weight}
     settings |= {"init": init, "random_state": random_state, "zeros_stay": ""}

@@ -108,13 +108,13 @@ def _at_factors(
 def recomputed(problem: Problem, seen: Optimality) -> Recomputed:
     """Return the objective and the residuals of a problem."""
     measured, objective = seen.measured(), problem.objective()
-    pull = max(each.pull for each in measured.values())  # of all losses that a factor meets
-    residuals = {name: each.residual for name, each in measured.items()}
-    lost = frozenset(name for name, each in measured.items() if each.pull <= _LOST * pull)
+    most = max(pull for _, pull in measured.values())  # of all losses that a factor meets
+    residuals = {name: residual for name, (residual, _) in measured.items()}
+    lost = frozenset(name for name, (_, pull) in measured.items() if pull <= _LOST * most)
     _shake(problem)
     moved = max(abs(r - residuals[name]) for name, r in seen.residuals().items())
     shaken = abs(problem.objective() - objective), moved
-    return Recomputed(objective, residuals, pull, shaken, lost)
+    return Recomputed(objective, residuals, most, shaken, lost)
 
 
 def _shake(problem: Problem) -> None:
