@@ -203,7 +203,11 @@ class Problem:
                 view.map.pair(view.term, self._images.of(name, view.map), G, up, down)
                 continue
             if not ready:
-                loss.P(view.term.entries.asked(asked), F, G, up)
+                entries = view.term.entries.asked(asked)
+                if hasattr(loss, "powers"):
+                    entries.power(loss.powers[0], F, G, up)
+                else:
+                    loss.P(entries, F, G, up)
             if curvature:
                 parts.append(Part(view.term.form.quadratic(G), view.coefficient, G))
             else:
@@ -211,8 +215,7 @@ class Problem:
         return Statistics(sums, parts)
 
     def update_rows(self, rule: Solver, momentum: Momentum | None = None) -> None:
-        """Update the factor of the rows; other factors see it after its momentum."""
-        del momentum  # only those who add up statistics in advance need it
+        """Update the factor of the rows; problems that add up statistics see it after momentum."""
         self.apply(self.rows, self.statistics(self.rows, self.descends(self.rows, rule)), rule)
 
     def apply(self, name: str, statistics: Statistics, rule: Solver) -> None:
