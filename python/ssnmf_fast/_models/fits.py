@@ -19,9 +19,7 @@ from .._solver.build import (
     factorization,
     features_term,
     pad_factors,
-    relation_of_features,
     relations,
-    require_weight,
     tensor_relations,
     terms,
     view_factors,
@@ -132,10 +130,8 @@ class MatrixFits(Fits[Factorization]):
     ) -> None:
         rank = check_integer(n_components, "n_components", 1)
         self.data, self.labels = terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
-        self.weight = check_weight(supervision_weight)
-        self.of_features = check_weight(feature_weight, "feature_weight")
-        require_weight(self.weight, X.dtype, "supervision_weight")
-        require_weight(self.of_features, X.dtype, "feature_weight")
+        self.weight = check_weight(supervision_weight, dtype=X.dtype)
+        self.of_features = check_weight(feature_weight, "feature_weight", X.dtype)
         given = {
             "S_support": S_support,
             "A_support": A_support,
@@ -172,11 +168,8 @@ class MatrixFits(Fits[Factorization]):
         return pad_factors(S, A, B, C)
 
     def _relations(self, factors: dict[str, Array]) -> list[Relation]:
-        related = relations(self.data, self.labels, self.weight, factors)
-        if self.features is not None:
-            of_features = related[0], self.features, self.of_features, factors
-            related.append(relation_of_features(*of_features))
-        return related
+        supervision = self.labels, self.weight, factors, self.features, self.of_features
+        return relations(self.data, *supervision)
 
     def _views(self, factors: dict[str, Array]) -> Current:
         return view_factors(factors, self.rank)
@@ -225,7 +218,7 @@ class TensorFits(Fits[TensorFactorization]):
         rank = check_integer(n_components, "n_components", 1)
         losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
         weight = check_real(supervision_weight, "supervision_weight")
-        require_weight(weight, X.dtype, "supervision_weight")
+        check_weight(weight, dtype=X.dtype)
         self.related, self.labels = tensor_relations(X, X_weights, y, losses, weight, threads)
         self.X_weights = X_weights
         require_memory(rank, X.shape, X.dtype)

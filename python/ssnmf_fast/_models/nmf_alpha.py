@@ -13,7 +13,6 @@ from .._common.arrays import Matrix, MatrixLike, Seed
 from .._data.border import (
     check_data,
     check_integer,
-    check_matrix,
     check_option,
     check_random_state,
     warn_of_rank,
@@ -23,6 +22,7 @@ from .._data.threads import resolve_threads
 from .._solver.build import (
     balance_weight,
     build_term,
+    check_rows,
     check_weight,
     factorization,
     pad_factors,
@@ -82,7 +82,7 @@ def factorize_preserving(
     if isinstance(init, str):
         warn_of_rank(rank, min(X.shape), "min(n, m)")
     factors = pad_factors(*start(init, X, data.term, None, rank, rng, X_weights=X_weights))
-    related = balance_weight([data, preserved], weight, factors)
+    related = [data, balance_weight(data, preserved, weight, factors)]
     problem, current = Problem(factors, related), view_factors(factors, rank)
     run = loop.run(problem, current, optimality=Optimality(problem))
     result, weight = factorization(run, current), related[1].coefficient
@@ -115,7 +115,8 @@ def preserving_check(
         if (len(S), A.shape[1]) != Z.shape:
             raise ValueError(f"X has shape {Z.shape}, and S A has {(len(S), A.shape[1])}.")
         factors = pad_factors(S, A)
-        problem = Problem(factors, balance_weight([data, preserved], weight, factors))
+        related = [data, balance_weight(data, preserved, weight, factors)]
+        problem = Problem(factors, related)
         return recomputed(problem, Optimality(problem))
 
     return replace(factorization_check(result, X, inputs, threads), recompute=recompute)
@@ -126,12 +127,7 @@ def _relations(
 ) -> tuple[Relation, Relation]:
     """Return the relations of clean data X and of alpha^T X."""
     data, _ = terms(X, None, loss, loss, X_weights, None, threads)
-    checked = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
-    if checked.shape[0] != X.shape[0] or checked.shape[1] == 0:
-        raise ValueError(
-            f"alpha has shape {checked.shape} and X has shape {X.shape}; expected one row of "
-            "alpha for each sample of X, and at least one column."
-        )
+    checked = check_rows(alpha, "alpha", X.dtype, X.shape[0], "sample of X", allow_nan=False)
     mixing = sp.csr_array(checked.T)
     preserved = build_term(mixing @ X, None, data.loss, "X", threads)
     names = "S", "A"

@@ -18,7 +18,7 @@ from .._data.entries import Target
 from .._data.tensors import RowProducts, Tensor
 from .._data.threads import resolve_threads
 from .._data.weight_forms import Quadratic, Separable
-from .._solver.build import build_tensor_term, check_weight, relations, terms
+from .._solver.build import build_term, check_weight, relations, terms
 from .._solver.descent import Part, descend, multiply
 from .._solver.known import Known
 from .._solver.losses import FROBENIUS, loss_named
@@ -341,7 +341,7 @@ class Stream:
         self, X: Tensor, *, loss: str | float, keep: float, threads: int
     ) -> tuple[Stream, Array]:
         """Learn from slices, the first mode of X, and return their rows; `keep` is per slice."""
-        term = build_tensor_term(X, None, loss_named(loss, "loss"), threads)
+        term = build_term(X, None, loss_named(loss, "loss"), "X", threads, tensor=True)
         rank, dtype = self.factors[0].shape[1], self.factors[0].dtype
         names = mode_names(len(X.shape))
         rows = padded_zeros(X.shape[0], rank, dtype)

@@ -21,7 +21,7 @@ from .._data.csr_file import CsrFile
 from .._data.tensors import SparseTensor, Tensor, depth
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
-from .build import build_tensor_term, build_term
+from .build import build_term
 from .known import Known
 from .loop import steps_of
 from .losses import FROBENIUS, KULLBACK_LEIBLER
@@ -280,7 +280,7 @@ def _named(
     else:
         factors = uniform(X.shape, term.mean(), rank, rng)
         if name == "least-squares":
-            of_roots = build_tensor_term(roots(X), weights, FROBENIUS, term.threads)
+            of_roots = build_term(roots(X), weights, FROBENIUS, "X", term.threads, tensor=True)
             level = (of_roots.mean() / term.mean()) ** (1 / len(factors))
             pairs = zip(mode_names(len(factors)), factors, strict=True)
             stored = {mode: padded(level * F, X.dtype) for mode, F in pairs}
