@@ -39,9 +39,8 @@ from .receipts import (
     Check,
     Recomputed,
     factorization_check,
-    parts_of_result,
-    receipt_of,
     recomputed,
+    with_receipt,
 )
 
 
@@ -86,19 +85,12 @@ def factorize_preserving(
     problem, current = Problem(factors, related), view_factors(factors, rank)
     run = loop.run(problem, current, optimality=Optimality(problem))
     result, weight = factorization(run, current), related[1].coefficient
-    settings = {"loss": loss, "n_components": n_components, "supervision_weight": weight}
-    settings |= {"init": init, "random_state": random_state, "zeros_stay": ""}
-    settings |= {name: loop_parameters[name] for name in ("solver", "max_iter", "tol")}
-    receipt = receipt_of(
-        run,
-        parts_of_result(result),
-        threads,
-        data=data_fingerprint(X, threads),
-        inputs=fingerprints({"X_weights": X_weights, "alpha": alpha}),
-        settings=settings,
-        dtype=X.dtype,
-    )
-    return replace(result, receipt=receipt), weight
+    settings = {"loss": loss, "n_components": n_components, "init": init, **loop.settings}
+    settings |= {"random_state": random_state, "zeros_stay": ""}
+    inputs = fingerprints({"X_weights": X_weights, "alpha": alpha})
+    result = replace(result, supervision_weight=weight)
+    result = with_receipt(result, run, threads, data_fingerprint(X, threads), inputs, settings)
+    return result, weight
 
 
 def preserving_check(

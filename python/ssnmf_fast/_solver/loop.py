@@ -293,6 +293,7 @@ class FitLoop:
         check_observers(self.callback, self.verbose)
         self.max_iter = check_integer(self.max_iter, "max_iter", 0)
         self.tol = check_real(self.tol, "tol")
+        self.settings = {"solver": self.solver, "max_iter": self.max_iter, "tol": self.tol}
 
     def run(
         self,
