@@ -14,7 +14,7 @@ from .._data.arrays import float_dtype
 from .._data.times import Times, read_times
 from .._solver.loop import ProgressBar
 from .._topics import names_of
-from ..report import estimate_gain, explain_no_estimate
+from ..report.evaluation import estimate_gain, explain_no_estimate
 from ._findings import FILES, HARDER, print_report, write_all
 from ._labels import SAMPLE, column_to_fill, parse_labels, read_labels_of
 from ._models import Data, Fitted, Model, check_labels, choose_model
