@@ -7,7 +7,7 @@ import re
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from .._common.optional import TABLES_HINT, require_package
 from .._common.text import nfc
 from .._common.warn import UNINFORMED, quietly
 from .._data.arrays import drop_entries, entry_rows
+from .._labels import is_missing
 from .._solver.loop import ProgressBar
 from ..completion._matrix_irls import MAX_ITER
 from ..completion._methods import METHODS
@@ -67,8 +68,9 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         raise UsageError(f"--out {folder}: expected a folder; {source} is a table of ratings")
     begin, top = time.perf_counter(), options.top or 10
     columns = [options.user, options.item, options.rating]
-    ratings = read_ratings(source, columns, options.duplicates or "error")
-    users, items, matrix, empty = ratings.users, ratings.items, ratings.matrix, ratings.empty
+    names, users, items, matrix, empty, merged = _read_ratings(
+        source, columns, options.duplicates or "error"
+    )
     task = _Task(matrix, source, options, noisy=not options.exact)
     about = {
         _BEST: f"the best {top} items for every user that they have not rated",
@@ -83,11 +85,11 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         n, m = matrix.shape
         print("Completion of ratings\n")
         print(f"  data      {source}: {matrix.nnz} ratings of {m} items by {n} users")
-        if ratings.n_merged:
-            print(f"            {ratings.n_merged} more of the same pairs, merged with these")
+        if merged:
+            print(f"            {merged} more of the same pairs, merged with these")
         if len(empty):
             print(f"            {len(empty)} empty ratings, to be predicted")
-        roles = ", ".join(f"{role} {name!r}" for role, name in ratings.names.items())
+        roles = ", ".join(f"{role} {name!r}" for role, name in names.items())
         print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
         completion, summary = task.evaluate()
         best = _recommend(completion, matrix, top)
@@ -97,19 +99,19 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         ssnmf_fast.save(replace(completion, **ids, **_NOT_KEPT), out.path(MODEL_NAME))
         # How many ratings each has; one of 0 counts as well.
         by_user, by_item = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=m)
-        for file, role, names, count in (
+        for file, role, things, count in (
             (_USERS, "user", users, by_user),
             (_ITEMS, "item", items, by_item),
         ):
-            places = zip(range(len(names)), names, count.tolist(), strict=True)
+            places = zip(range(len(things)), things, count.tolist(), strict=True)
             out.write_csv(file, ("place", role, "ratings"), places)
         if len(empty):
             pairs = zip(empty.tolist(), completion.predict(*empty.T).tolist(), strict=True)
             rated = ((users[u], items[i], value) for (u, i), value in pairs)
             out.write_csv(_PREDICTIONS, ("user", "item", "predicted rating"), rated)
         out.write(_PICTURE, lambda: png(singular_values(completion.singular_values)))
-        sizes = {"users": n, "items": m, "ratings": int(matrix.nnz), "merged": ratings.n_merged}
-        report = {**sizes, "empty": len(empty), "columns": ratings.names, **summary}
+        sizes = {"users": n, "items": m, "ratings": int(matrix.nnz), "merged": merged}
+        report = {**sizes, "empty": len(empty), "columns": names, **summary}
         report["seconds"]["all"] = time.perf_counter() - begin
         out.write_json(_REPORT, report)
     return {**report, **out.show()}
@@ -324,60 +326,53 @@ class _FitsBar(ProgressBar):
         return False
 
 
-@dataclass(frozen=True)
-class Ratings:
-    """Ratings, and the columns with user, item and rating."""
-
-    names: dict[str, str]
-    users: list[str]
-    items: list[str]
-    matrix: sp.csr_array
-    empty: Array
-    n_merged: int
-
-
-def read_ratings(source: Source, columns: Sequence[str | None], duplicates: str) -> Ratings:
-    """Read a table of any kind."""
+def _read_ratings(
+    source: Source, columns: Sequence[str | None], duplicates: str
+) -> tuple[dict[str, str], list[str], list[str], sp.csr_array, Array, int]:
+    """Return the columns by role, users, items, ratings, empty ones, and how many were merged."""
     with require_package("pandas", TABLES_HINT):
         import pandas as pd
 
-    users: dict[str, int] = {}
-    items: dict[str, int] = {}
+    user_codes: dict[str, int] = {}
+    item_codes: dict[str, int] = {}
     parts, names = [], tuple[str, ...]()
     for names, part in _read_columns(source, columns):
-        part["user"] = [users.setdefault(name, len(users)) for name in part["user"]]
-        part["item"] = [items.setdefault(name, len(items)) for name in part["item"]]
-        cells = part["rating"].items()
-        part["rating"] = [_parse_rating(cell, names[2], source, line) for line, cell in cells]
+        part["user"] = [user_codes.setdefault(name, len(user_codes)) for name in part["user"]]
+        part["item"] = [item_codes.setdefault(name, len(item_codes)) for name in part["item"]]
+        ratings = []
+        for line, cell in part["rating"].items():
+            is_empty = is_missing(cell) or not str(cell).strip()  # to be predicted
+            ratings.append(math.nan if is_empty else _parse(cell))
+            if not is_empty and not math.isfinite(ratings[-1]):
+                raise UsageError(
+                    f"{source}, line {line}: the rating in column {names[2]!r} is {cell!r}, not a "
+                    "number; leave it empty if it is to be predicted, or name the columns with "
+                    "--user, --item and --rating"
+                )
+        part["rating"] = ratings
         parts.append(part)
     table = pd.concat(parts)
     rated = table[table["rating"].notna()]
     if not len(rated):
         raise UsageError(f"{source} has no ratings")
-    user_names, item_names = list(users), list(items)
+    users, items, kept = list(user_codes), list(item_codes), rated
     repeats = rated[rated.duplicated(["user", "item"])]
-    kept = rated
     if len(repeats) and duplicates == "error":
         user, item, rating = repeats.iloc[0]
         first = rated[(rated["user"] == user) & (rated["item"] == item)].iloc[0]["rating"]
         more = f" ({len(repeats)} such repeats in all)" if len(repeats) > 1 else ""
         raise UsageError(
-            f"{source}: user {user_names[int(user)]!r} has more than one rating of item "
-            f"{item_names[int(item)]!r}: {first:g} and {rating:g}{more}; keep one for each pair, "
+            f"{source}: user {users[int(user)]!r} has more than one rating of item "
+            f"{items[int(item)]!r}: {first:g} and {rating:g}{more}; keep one for each pair, "
             "or give --duplicates mean, first or last"
         )
     if len(repeats):
         kept = rated.groupby(["user", "item"], sort=False)["rating"].agg(duplicates).reset_index()
     places = kept["user"].to_numpy(), kept["item"].to_numpy()
-    shape = len(user_names), len(item_names)
-    return Ratings(
-        names=dict(zip(ROLES, names, strict=True)),
-        users=user_names,
-        items=item_names,
-        matrix=sp.coo_array((kept["rating"].to_numpy(), places), shape=shape).tocsr(),
-        empty=table.loc[table["rating"].isna(), ["user", "item"]].to_numpy(),
-        n_merged=len(rated) - len(kept),
-    )
+    shape = len(users), len(items)
+    matrix = sp.coo_array((kept["rating"].to_numpy(), places), shape=shape).tocsr()
+    empty = table.loc[table["rating"].isna(), ["user", "item"]].to_numpy()
+    return dict(zip(ROLES, names, strict=True)), users, items, matrix, empty, len(rated) - len(kept)
 
 
 def read_pairs(source: Source, columns: Sequence[str | None]) -> tuple[list[str], list[str]]:
@@ -448,20 +443,6 @@ def choose_columns(
         read = ", ".join(f"{role} {name!r}" for role, name in zip(roles, names, strict=True))
         warn(f"{source}: columns are taken by their place: {read}; if that is wrong, {name_them}")
     return tuple(names)
-
-
-def _parse_rating(cell: Any, name: str, source: Source, line: int) -> float:
-    """Return a rating; NaN for an empty cell, whose rating is to be predicted."""
-    if cell is None or not str(cell).strip() or (isinstance(cell, float) and math.isnan(cell)):
-        return math.nan
-    value = _parse(cell)
-    if not math.isfinite(value):
-        raise UsageError(
-            f"{source}, line {line}: the rating in column {name!r} is {cell!r}, not a number; "
-            "leave it empty if it is to be predicted, or name the columns with --user, --item and "
-            "--rating"
-        )
-    return value
 
 
 def _parse(cell: Any) -> float:
