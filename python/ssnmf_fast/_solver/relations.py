@@ -127,8 +127,10 @@ class TermView(NamedTuple):
     @property
     def by_entries(self) -> bool:
         """Whether coordinate descent may use its loss itself, entry by entry."""
-        sparse = isinstance(self.term.entries, SparseEntries)
-        return sparse and self.term.loss.descends and self._unmapped
+        entries = self.term.entries
+        return (
+            entries.sparse and not entries.by_factors and self.term.loss.descends and self._unmapped
+        )
 
     @property
     def _unmapped(self) -> bool:
