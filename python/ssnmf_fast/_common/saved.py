@@ -19,13 +19,19 @@ from .declared import as_declared
 HEADER = "header"
 _ZIP = b"PK"  # how .npz files begin
 _OF_CONTENTS = (None, errno.EINVAL)  # such as an offset before the start of the file
-_readers = np.lib.format
-_READERS = {(1, 0): _readers.read_array_header_1_0, (2, 0): _readers.read_array_header_2_0}
+_format = np.lib.format
+_HEADERS = {(1, 0): _format.read_array_header_1_0, (2, 0): _format.read_array_header_2_0}
 
 
 def header_array(header: object) -> Array:
     """Return a header as the array that a file has of it."""
     return np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+
+
+def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Read shape and dtype of an array in .npy format; ValueError or KeyError for another one."""
+    shape, _, dtype = _HEADERS[_format.read_magic(file)](file)
+    return shape, dtype
 
 
 class NpzReader:
@@ -55,11 +61,10 @@ class NpzReader:
         with _reading():
             place = self._archive.zip.getinfo(f"{name}.npy")
             with self._archive.zip.open(place) as stream:
-                shape, _, dtype = _READERS[_readers.read_magic(stream)](stream)
+                shape, dtype = npy_header(stream)
                 if stream.tell() + math.prod(shape) * dtype.itemsize != place.file_size:
                     raise ValueError(f"{name} has other than {shape} numbers")
-            found: Array = self._archive[name]
-            return found
+            return np.asarray(self._archive[name])
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def scaled(X: Matrix, scale: float) -> Matrix:
 
 
 class Summary(NamedTuple):
-    """Number and range of the values above 0, and the greatest common divisor of integers."""
+    """The values above 0; `divisor` is the greatest common one of integers."""
 
     size: int
     smallest: float

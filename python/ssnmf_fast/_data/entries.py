@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .arrays import column_ranges, entry_rows, kernel_parts, transpose, transpose_panels
+from .arrays import column_ranges, entry_rows, kernel_parts, transpose
 from .csr_file import CsrFile
 from .tensors import Rows
 
@@ -208,7 +208,10 @@ class PanelEntries(SparseEntries):
         n_columns = entries.matrix.shape[1]
         counts = np.bincount(entries.csr[1], minlength=n_columns)
         self._ranges = column_ranges(counts, _PANEL_RANGES)
-        self._panels = transpose_panels(entries.csr, n_columns, _PANEL_ROWS, self.threads)
+        n_panels = -(-entries.matrix.shape[0] // _PANEL_ROWS)
+        indptr = np.empty(n_panels * n_columns + 1, dtype=np.int64)
+        self._panels: Csr = indptr, np.empty_like(entries.csr[1]), np.empty_like(entries.csr[2])
+        kernels.transpose_panels(*entries.csr, _PANEL_ROWS, *self._panels, self.threads)
 
     @cached_property
     def matrix(self) -> sp.csr_array:
@@ -291,13 +294,15 @@ class DenseEntries(Entries):
             yield rows, *positive(Z, weights), G
 
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
-        if exponent and self.columns is not None and F is not None:
+        if self.rows is None and self.columns is None:
+            kernels.dense_pass(exponent, self.array, self.mask, F, G, *to, self.threads)
+        elif exponent and self.columns is not None and F is not None:
             for rows, block in self._blocks():
                 block.power(exponent, F[rows], G, to.rows(rows))
-            return
-        far = G if self.columns is None else self.columns[:, None] * G
-        arguments = exponent, self.array, self.mask, F, far
-        to.weighted(self.rows, lambda part: kernels.dense_pass(*arguments, *part, self.threads))
+        else:
+            far = G if self.columns is None else self.columns[:, None] * G
+            plain = DenseEntries(self.array, self.threads, self.mask)
+            to.weighted(self.rows, lambda part: plain.power(exponent, F, far, part))
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
         kernel = getattr(kernels, f"dense_{name}")
