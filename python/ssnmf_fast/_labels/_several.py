@@ -28,10 +28,20 @@ class Indicators(Targets):
             raise ValueError(f"y has shape {matrix.shape}; expected {wanted}.")
         if sp.issparse(matrix):
             matrix.sum_duplicates()
-            _check_indicator(matrix.data)
-        else:
-            _check_indicator(matrix[~np.isnan(matrix)])
-        self.labeled = ~_whole_rows(matrix == -1)
+        values = matrix.data if sp.issparse(matrix) else matrix[~np.isnan(matrix)]
+        if not (usual := np.isin(values, (0, 1, -1))).all():
+            raise ValueError(
+                f"y has several columns, and holds {values[~usual][0]:g}; an indicator matrix has "
+                "0 and 1, and a row of NaN (dense) or of -1 for an unlabeled sample. Continuous "
+                "targets are for SSNMFRegressor."
+            )
+        counts = np.asarray((matrix == -1).sum(axis=1)).ravel()
+        if (partly := (counts > 0) & (counts < matrix.shape[1])).any():
+            raise ValueError(
+                f"y[{int(partly.argmax())}] holds -1 in some columns only; expected a whole row of "
+                "-1 for an unlabeled sample. Mark single missing entries of a dense y by NaN."
+            )
+        self.labeled = np.asarray(counts != matrix.shape[1])
         if sp.issparse(matrix):
             matrix.data[matrix.data == -1] = 0
             matrix.eliminate_zeros()
@@ -99,8 +109,7 @@ class LabelLists:
     """Topics that documents may have, from a label or a list of labels each, or from indicators.
 
     `names` holds the named topics, `members` the pairs (document, topic) as a boolean sparse
-    matrix, and `labeled` marks the documents with any topic.  `multilabel` tells whether they were
-    given as lists or as a matrix, so that a document may have several.
+    matrix; `labeled` marks the documents with any topic, `multilabel` that one may have several.
     """
 
     def __init__(self, y: object, names: Any = None, marker: object = "auto") -> None:
@@ -165,7 +174,13 @@ class LabelLists:
         known = () if given is None else given.tolist()
         spelling = as_first_given((name for names in lists for name in names), known)
         found = set(spelling.values())
-        self.names = _check_names(_sort_names(found)) if given is None else given
+        try:
+            self.names = _check_names(sorted(found)) if given is None else given
+        except TypeError as error:
+            raise ValueError(
+                "y names topics by text and by numbers, which have no order; use one kind, or give "
+                "topic_names."
+            ) from error
         place = {name: k for k, name in enumerate(self.names.tolist())}
         unknown = [name for name in found if name not in place]
         if unknown:
@@ -242,28 +257,6 @@ def _numbers(y: Any) -> Array:
         raise ValueError(f"y must hold numbers; got dtype {array.dtype}.") from error
 
 
-def _check_indicator(values: Array) -> None:
-    wrong = values[~np.isin(values, (0, 1, -1))]
-    if wrong.size:
-        raise ValueError(
-            f"y has several columns, and holds {wrong[0]:g}; an indicator matrix holds 0 and 1, "
-            "and a row of NaN (dense) or of -1 for an unlabeled sample. Continuous targets are for "
-            "SSNMFRegressor."
-        )
-
-
-def _whole_rows(marked: Any) -> Array:
-    """Return which rows are marked; raise ValueError for those that are in some columns only."""
-    counts = np.asarray(marked.sum(axis=1)).ravel()
-    partly = (counts > 0) & (counts < marked.shape[1])
-    if partly.any():
-        raise ValueError(
-            f"y[{int(partly.argmax())}] holds -1 in some columns only; expected a whole row of -1 "
-            "for an unlabeled sample. Mark single missing entries of a dense y by NaN."
-        )
-    return np.asarray(counts == marked.shape[1])
-
-
 def names_array(names: Any) -> Array:
     names = list(names)
     array = np.array(names)
@@ -280,13 +273,3 @@ def _check_names(names: list[Any]) -> Array:
         repeated = next(name for name in forms if forms.count(name) > 1)
         raise ValueError(f"topic_names holds {short(repeated)} twice.")
     return names_array(names)
-
-
-def _sort_names(names: set[Any]) -> list[Any]:
-    try:
-        return sorted(names)
-    except TypeError as error:
-        raise ValueError(
-            "y names topics by text and by numbers, which have no order; use one kind, or give "
-            "topic_names."
-        ) from error
