@@ -37,7 +37,7 @@ class Replacement:
 
     def path(self, name: Path) -> Path:
         """Return where to write a file; a device or a pipe is written to directly."""
-        if _is_device(name):
+        if os.path.abspath(name).startswith(_STREAMS) or (name.exists() and not name.is_file()):
             return name
         target = Path(os.path.realpath(name))
         try:
@@ -84,8 +84,3 @@ class Replacement:
                     with suppress(OSError):
                         os.replace(place, source)
             raise
-
-
-def _is_device(name: Path) -> bool:
-    stream = os.path.abspath(name).startswith(_STREAMS)
-    return stream or (name.exists() and not name.is_file())

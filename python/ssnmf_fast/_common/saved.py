@@ -139,19 +139,10 @@ class Saved:
                     raise ValueError(
                         f"{name} has shape {value.shape}, which other arrays contradict"
                     )
-        self._check_entries(name, value)
-
-    def restored(self, value: object) -> Any:
-        """Return the attribute, of the value of a file that was checked."""
-        return value if self.kind is None or value is None else as_declared(value, self.kind, "")
-
-    def _check_entries(self, name: str, value: Any) -> None:
-        if self.values == "text" and value.dtype.kind != "U":
-            raise ValueError(f"{name} holds other than text")
-        if self.values == "whole" and value.dtype.kind != "i":
-            raise ValueError(f"{name} holds other than integers")
-        if self.values == "times" and (value.dtype.kind != "M" or np.isnat(value).any()):
-            raise ValueError(f"{name} holds other than times")
+        wanted = {"text": "U", "whole": "i", "times": "M"}.get(self.values)
+        if wanted and (value.dtype.kind != wanted or (wanted == "M" and np.isnat(value).any())):
+            what = {"whole": "integers"}.get(self.values, self.values)
+            raise ValueError(f"{name} holds other than {what}")
         if not self.of_numbers:
             return
         entries = np.asarray(value.data if sp.issparse(value) else value)
@@ -161,6 +152,10 @@ class Saved:
         low = {"finite": -math.inf, "positive": np.nextafter(0.0, 1.0)}.get(self.values, 0.0)
         if not (np.isfinite(entries).all() and np.all(entries >= low)):
             raise ValueError(f"{name} holds other than {self.values or 'nonnegative'} numbers")
+
+    def restored(self, value: object) -> Any:
+        """Return the attribute, of the value of a file that was checked."""
+        return value if self.kind is None or value is None else as_declared(value, self.kind, "")
 
 
 class SavedModels(Saved):

@@ -154,7 +154,6 @@ Names = str | os.PathLike[str]
 FORMAT = "ssnmf_fast model"
 FORMAT_VERSION = 1
 _ARRAY = "array/"
-_OF_HEADER = ("class", "parameters", "attributes")
 
 # What is not an array is what the class declares; see :func:`_table`.
 _RESULTS: dict[Any, Table] = {
@@ -271,7 +270,11 @@ def load(path: Names) -> Any:
         try:
             archive = NpzReader(file)
             header = archive.header()
-            version = _version_of(header)
+            kind, version = _class_of(header["class"]), header["format_version"]
+            if header["format"] != FORMAT or not isinstance(version, int):
+                raise ValueError("another format")
+            if not all(isinstance(header[part], dict) for part in ("parameters", "attributes")):
+                raise ValueError("another shape")
         except _MISFITS as error:
             raise _damaged(path, f"its header cannot be read: {error}") from error
         if version > FORMAT_VERSION:
@@ -279,12 +282,12 @@ def load(path: Names) -> Any:
                 f"{path} has format version {version}; this version of ssnmf_fast reads up to "
                 f"{FORMAT_VERSION}. Update ssnmf_fast."
             )
-        kind = _class_of(header["class"])
         if kind is None:
-            raise _damaged(path, f"it holds a {header['class']!r:.100}, not one of {_names()}")
+            names = ", ".join(sorted(_classes()))
+            raise _damaged(path, f"it holds a {header['class']!r:.100}, not one of {names}")
         try:
-            names = names_of_arrays(header["attributes"], _table(kind))
-            arrays = _popped(archive.arrays({f"{_ARRAY}{name}" for name in names}), _ARRAY)
+            expected = names_of_arrays(header["attributes"], _table(kind))
+            arrays = _popped(archive.arrays({f"{_ARRAY}{name}" for name in expected}), _ARRAY)
             return _put_together(header, arrays)
         except _MISFITS as error:
             raise _damaged(path, f"its contents do not fit together: {error}") from error
@@ -294,7 +297,8 @@ def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return class, parameters and attributes of a model in a form for JSON, and its arrays."""
     kind, name = type(model), type(model).__name__
     if _class_of(name) is not kind:
-        raise TypeError(f"A {name} cannot be saved; expected one of {_names()}, fitted.")
+        names = ", ".join(sorted(_classes()))
+        raise TypeError(f"A {name} cannot be saved; expected one of {names}, fitted.")
     values = {key: arrays_of(getattr(model, key)) for key in _table(kind) if hasattr(model, key)}
     if _is_estimator(kind) and not any(name in values for name in _FITTED):
         raise ValueError(f"This {name} is not fitted; call fit before save.")
@@ -304,41 +308,44 @@ def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def _put_together(described: dict[str, Any], arrays: dict[str, Array]) -> Any:
     """Return the model that :func:`_taken_apart` described."""
-    kind, plain = _class_of(described["class"]), described["attributes"]
-    return _build(kind, described["parameters"], unpacked(plain, arrays))
+    kind, values = _class_of(described["class"]), unpacked(described["attributes"], arrays)
+    table = _table(kind)
+    unknown = set(values) - set(table)
+    if unknown:
+        raise ValueError(f"unknown entries {sorted(unknown)}")
+    check_parts(values, table)
+    if not _is_estimator(kind):
+        return kind(**{name: table[name].restored(value) for name, value in values.items()})
+    given = {key for key, value in values.items() if value is not None}
+    missing = {key for key, one in table.items() if not one.optional or key in values} - given
+    if missing:
+        raise ValueError(f"{sorted(missing)} is missing")
+    model = _with_parameters(kind, described["parameters"])
+    for key, value in values.items():
+        setattr(model, key, table[key].restored(value))
+    if hasattr(model, "_check_loaded"):
+        model._check_loaded()
+    return model
 
 
-def _version_of(header: Any) -> int:
-    """Return the version of the format, of a header that is well formed."""
-    if header["format"] != FORMAT:
-        raise ValueError("another format")
-    version, (_, *mappings) = header["format_version"], [header[name] for name in _OF_HEADER]
-    if not all(isinstance(one, dict) for one in mappings) or not isinstance(version, int):
-        raise ValueError("another shape")
-    return version
-
-
-def _declaring() -> dict[str, Any]:
-    """Return the classes that declare what is saved of them, by name: estimators, and others."""
+def _classes() -> dict[str, Any]:
+    """Return the classes that can be saved, by name: results, and what declares what is saved."""
     from .. import estimators, selection  # which import scikit-learn
 
     parts = (estimators, selection)
     every = {name: getattr(part, name) for part in parts for name in part.__all__}
-    return {name: one for name, one in every.items() if hasattr(one, "_saved")}
-
-
-def _is_estimator(kind: Any) -> bool:
-    return hasattr(kind, "get_params")
+    declaring = {name: kind for name, kind in every.items() if hasattr(kind, "_saved")}
+    return declaring | {kind.__name__: kind for kind in _RESULTS}
 
 
 def _class_of(name: object) -> Any:
     """Return the class of a name, of those that can be saved, or None."""
     result = next((kind for kind in _RESULTS if kind.__name__ == name), None)
-    return result or (_declaring().get(name) if isinstance(name, str) else None)
+    return result or (_classes().get(name) if isinstance(name, str) else None)
 
 
-def _names() -> str:
-    return ", ".join(sorted([*(kind.__name__ for kind in _RESULTS), *_declaring()]))
+def _is_estimator(kind: Any) -> bool:
+    return hasattr(kind, "get_params")
 
 
 @cache
@@ -382,23 +389,3 @@ def _with_parameters(kind: Any, parameters: dict[str, Any]) -> Any:
         elif not isinstance(value, SCALARS):
             raise ValueError("parameters are neither text nor numbers")
     return kind(**given)
-
-
-def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any:
-    table = _table(kind)
-    unknown = set(values) - set(table)
-    if unknown:
-        raise ValueError(f"unknown entries {sorted(unknown)}")
-    check_parts(values, table)
-    if not _is_estimator(kind):
-        return kind(**{name: table[name].restored(value) for name, value in values.items()})
-    given = {key for key, value in values.items() if value is not None}
-    missing = {key for key, one in table.items() if not one.optional or key in values} - given
-    if missing:
-        raise ValueError(f"{sorted(missing)} is missing")
-    model = _with_parameters(kind, parameters)
-    for key, value in values.items():
-        setattr(model, key, table[key].restored(value))
-    if hasattr(model, "_check_loaded"):
-        model._check_loaded()
-    return model
