@@ -45,11 +45,10 @@ def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
     for key, value in values.items():
         parts = dict(enumerate(value)) if isinstance(value, list) else value
         if isinstance(value, list) and any(map(_is_estimator, value)):
-            models = [None if one is None else _taken_apart(one) for one in value]
-            for i, one in enumerate(models):
-                if one is not None:
-                    arrays |= {f"{key}/{i}/{name}": array for name, array in one[1].items()}
-            plain[key] = {"kind": _MODELS, "values": [one and one[0] for one in models]}
+            models = [(None, {}) if one is None else _taken_apart(one) for one in value]
+            for i, (_, own) in enumerate(models):
+                arrays |= {f"{key}/{i}/{name}": array for name, array in own.items()}
+            plain[key] = {"kind": _MODELS, "values": [described for described, _ in models]}
         elif _is_numeric(value):
             arrays[key] = value
         elif sp.issparse(value):
@@ -57,8 +56,7 @@ def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
             plain[key] = {"kind": "csr", "values": list(value.shape)}
         elif isinstance(parts, dict) and parts and all(map(_is_numeric, parts.values())):
             arrays |= {f"{key}/{part}": array for part, array in parts.items()}
-            kind = "list of arrays" if isinstance(value, list) else "arrays"
-            plain[key] = {"kind": kind, "values": list(parts)}
+            plain[key] = {"kind": _SEVERAL[isinstance(value, list)], "values": list(parts)}
         else:
             plain[key] = _packed(value, key)
     return arrays, plain
@@ -123,8 +121,7 @@ def unpacked(plain: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
             values[key] = read_csr(sp.csr_array(parts, shape=tuple(value["values"])), key)
         elif isinstance(value, dict) and value["kind"] in _SEVERAL:
             several = {part: arrays.pop(f"{key}/{part}") for part in value["values"]}
-            listed = value["kind"] == "list of arrays"
-            values[key] = list(several.values()) if listed else several
+            values[key] = several if value["kind"] == _SEVERAL[0] else list(several.values())
         else:
             values[key] = _unpacked(value)
     return values | arrays
@@ -205,8 +202,8 @@ def save(model: object, path: Names) -> None:
 
     Notes
     -----
-    Parameters that cannot be stored as text (a `callback`, an `init` of arrays, a `random_state`
-    that is an object) are not saved: the loaded model has their default values.
+    Parameters that are no text or numbers (a `callback`, an `init` of arrays, a `random_state` that
+    is an object) are not saved: the loaded model has their defaults.
 
     Examples
     --------
@@ -382,10 +379,10 @@ def _parameters(model: Any) -> dict[str, Any]:
 
 def _with_parameters(kind: Any, parameters: dict[str, Any]) -> Any:
     """Return an estimator, which may have others as parameters."""
-    given = dict(parameters)
+    made = dict(parameters)
     for key, value in parameters.items():
         if isinstance(value, dict):
-            given[key] = _with_parameters(_class_of(value["class"]), value["parameters"])
+            made[key] = _with_parameters(_class_of(value["class"]), value["parameters"])
         elif not isinstance(value, SCALARS):
             raise ValueError("parameters are neither text nor numbers")
-    return kind(**given)
+    return kind(**made)
