@@ -58,10 +58,8 @@ def check_random_state(random_state: Seed) -> np.random.Generator:
 
 def check_observers(callback: object, verbose: object) -> None:
     if callback is not None and not callable(callback):
-        raise TypeError(
-            f"callback must be a function of a state, or None; got {short(callback)} "
-            f"({type(callback).__name__})."
-        )
+        got = f"{short(callback)} ({type(callback).__name__})"
+        raise TypeError(f"callback must be a function of a state, or None; got {got}.")
     if not isinstance(verbose, (numbers.Integral, np.bool_)):
         raise TypeError(f"verbose must be 0 or 1; got {short(verbose)} ({type(verbose).__name__}).")
 
@@ -125,29 +123,28 @@ def check_support(
     of: str = "samples x components",
 ) -> Array:
     array = check_factor(support, name, shape, dtype, of)
-    if not np.all((array == 0) | (array == 1)):
-        value = array[(array != 0) & (array != 1)][0]
-        raise ValueError(
-            f"{name} holds {value:g}; expected 0 or 1, whether {name[0]} may be positive."
-        )
+    others = array[(array != 0) & (array != 1)]
+    if others.size:
+        expected = f"expected 0 or 1, whether {name[0]} may be positive"
+        raise ValueError(f"{name} holds {others[0]:g}; {expected}.")
     return array > 0
 
 
 def available_memory() -> int | None:
     """Return how many bytes this process may still use, or None where that is not known."""
-    found = []
+    free = []
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         kilobytes = dict(line.split(":", 1) for line in lines)["MemAvailable"]
-        found.append(int(kilobytes.split()[0]) * 1024)
+        free.append(int(kilobytes.split()[0]) * 1024)
     except (OSError, KeyError, ValueError):
         with suppress(AttributeError, OSError, ValueError):
-            found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+            free.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     with suppress(OSError, ValueError):  # a group without a limit has "max"
         group = Path("/sys/fs/cgroup")
         most = int((group / "memory.max").read_text())
-        found.append(most - int((group / "memory.current").read_text()))
-    return min(found) if found else None
+        free.append(most - int((group / "memory.current").read_text()))
+    return min(free, default=None)
 
 
 def require_memory(
@@ -205,10 +202,8 @@ def check_matrix(
 ) -> Any:
     """Return `X` as a float ndarray (2-D, any strides) or a CSR array with summed duplicates.
 
-    The rows of a CSR array need not be sorted.  Unless `limited`, any finite size will do; data to
-    fit are `ordinary`.  Errors about negative entries end with a `remedy`.
-
-    The result may share memory with `X` and must not be written to.
+    Rows of a CSR array need not be sorted.  Unless `limited`, any finite size will do; data to fit
+    are `ordinary`.  The result may share memory with `X` and must not be written to.
     """
     X = X.sparse.to_coo() if is_sparse_frame(X) else X
     if sp.issparse(X):
