@@ -45,10 +45,7 @@ class Targets:
     def check_fit(self) -> None:
         """Raise ValueError unless there is a labeled sample."""
         if not self.labeled.any():
-            raise ValueError(
-                "y has no labeled sample: all of it is marked as unlabeled. Label some samples, or "
-                "use NMF to fit without targets."
-            )
+            raise ValueError("y has no labeled sample. Label some, or use NMF, which needs none.")
 
     def matrix(self, dtype: npt.DTypeLike) -> Any:
         """Return Y, (n, k), with rows of zeros where unlabeled."""
@@ -59,8 +56,7 @@ class ClassLabels(Targets):
     """One class label for each sample.
 
     `known` holds the labels of the labeled samples, and `classes` the different ones, sorted, or
-    `known_classes` (of a fitted model) if they are given.  `y` is (n,) or (n, 1); `marker` is the
-    `unlabeled` of :func:`unlabeled_samples`.
+    `known_classes` of a fitted model.  `y` is (n,) or (n, 1), `marker` is `unlabeled`.
     """
 
     def __init__(
@@ -230,11 +226,7 @@ def missing_words(labels: Iterable[Any]) -> list[Any]:
 def unlabeled_samples(
     labels: Array, name: str, unlabeled: Any, known_classes: Array | None = None
 ) -> Array:
-    """Return which samples have no label, (n,).
-
-    `unlabeled` ("auto", None or a label) marks them, besides what is always missing.  With "auto",
-    -1 is a class if it is one of the `known_classes` of a fitted model.  Messages use the `name`.
-    """
+    """Return which samples have no label, (n,): what is missing, or marked by `unlabeled`."""
     absent = np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind == "f":
         absent = np.isnan(labels)

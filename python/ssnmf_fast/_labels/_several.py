@@ -120,27 +120,24 @@ class LabelLists:
         if sp.issparse(y) or (len(shape) == 2 and shape[1] > 1):
             self._read_matrix(y, given)
         elif getattr(y, "ndim", 1) == 1 and any(map(_is_list, y)):
-            self._read_lists(list(y), given, marker)
+            self._name([_read_list(i, entry) for i, entry in enumerate(y)], given)
+            if given is None:
+                warn_of_missing_words(self.names.tolist(), marker)
         else:
             self.multilabel = False
             labels = ClassLabels(y, marker, given)
-            lists = [[name] for name in labels.known.tolist()]
-            self._name(lists, np.flatnonzero(labels.labeled), len(labels.labeled), given)
+            known = iter(labels.known.tolist())
+            self._name([[next(known)] if has else [] for has in labels.labeled], given)
         self.labeled = self.members.sum(axis=1) > 0
         if not self.labeled.any():
-            raise ValueError(
-                "y names no topic for any document. Name the topics of some, or use NMF to fit "
-                "without them."
-            )
+            raise ValueError("y names no topic for any document. Name some, or use NMF.")
 
     def _read_matrix(self, y: object, given: Array | None) -> None:
         indicators = Indicators(y)
         k = len(indicators.classes)
         if given is not None and len(given) != k:
-            raise ValueError(
-                f"topic_names holds {len(given)} names; expected one for each of the {k} columns "
-                "of y."
-            )
+            expected = f"one for each of the {k} columns of y"
+            raise ValueError(f"topic_names holds {len(given)} names; expected {expected}.")
         self.names = _check_names(indicators.classes.tolist()) if given is None else given
         matrix = indicators.matrix(np.float64)
         if not sp.issparse(matrix):
@@ -151,25 +148,7 @@ class LabelLists:
             )
         self.members = sp.csr_array(matrix != 0)
 
-    def _read_lists(self, y: list[Any], given: Array | None, marker: object) -> None:
-        rows, lists = [], []
-        for i, entry in enumerate(y):
-            if _is_list(entry):
-                rows.append(i)
-                known = (v for v in entry if not is_missing(v))
-                lists.append([v.item() if isinstance(v, np.generic) else v for v in known])
-            elif not is_missing(entry):
-                raise ValueError(
-                    f"y[{i}] is {short(entry)}, and other entries are lists of topics; "
-                    "expected a list of topics, or an empty one or None for an unlabeled document."
-                )
-        self._name(lists, np.array(rows, dtype=np.int64), len(y), given)
-        if given is None:
-            warn_of_missing_words(self.names.tolist(), marker)
-
-    def _name(
-        self, lists: Sequence[Sequence[Any]], rows: Array, n_documents: int, given: Array | None
-    ) -> None:
+    def _name(self, lists: Sequence[Sequence[Any]], given: Array | None) -> None:
         """Give every topic its column."""
         known = () if given is None else given.tolist()
         spelling = as_first_given((name for names in lists for name in names), known)
@@ -189,7 +168,7 @@ class LabelLists:
                 f"{listed(self.names.tolist())}."
             )
         lists = [[spelling[name] for name in names] for names in lists]
-        self.members = indicator_matrix(lists, place, rows, n_documents) != 0
+        self.members = indicator_matrix(lists, place, np.arange(len(lists)), len(lists)) != 0
 
     def part(self, rows: Matrix) -> LabelLists:
         part = copy.copy(self)
@@ -218,6 +197,19 @@ class LabelLists:
 
 def _is_list(entry: object) -> bool:
     return isinstance(entry, _LISTS) and entry is not np.ma.masked
+
+
+def _read_list(i: int, entry: Any) -> list[Any]:
+    """Return the topics of document i, without missing ones."""
+    if _is_list(entry):
+        known = (v for v in entry if not is_missing(v))
+        return [v.item() if isinstance(v, np.generic) else v for v in known]
+    if not is_missing(entry):
+        raise ValueError(
+            f"y[{i}] is {short(entry)}, and other entries are lists of topics; expected a list of "
+            "topics, or an empty one or None for an unlabeled document."
+        )
+    return []
 
 
 def indicator_matrix(
