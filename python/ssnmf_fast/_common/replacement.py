@@ -56,14 +56,13 @@ class Replacement:
 
     def _folder_near(self, target: Path) -> Path:
         """Return a folder on the file system of a file; only its owner may look into it."""
-        if target.parent not in self._hidden:
-            hidden = tempfile.mkdtemp(prefix=".unfinished-", dir=target.parent)
-            self._hidden[target.parent] = Path(hidden)
-        return self._hidden[target.parent]
+        if (place := target.parent) not in self._hidden:
+            self._hidden[place] = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=place))
+        return self._hidden[place]
 
     def _move(self) -> None:
         """Move old files aside and new ones into their places; an exception moves them back."""
-        aside, placed = [], []
+        aside, placed, tried = [], [], []
         for target, new in self._new.items():
             if new is not None:
                 placed.append((new, target))
@@ -73,7 +72,6 @@ class Replacement:
             if os.path.lexists(target) and (new is None or len(self._new) > 1):
                 place = Path(tempfile.mkdtemp(dir=self._folder_near(target)), target.name)
                 aside.append((target, place))
-        tried = []
         try:
             for source, place in aside + placed:
                 tried.append((source, place))

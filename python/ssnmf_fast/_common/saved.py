@@ -24,7 +24,6 @@ _HEADERS = {(1, 0): _format.read_array_header_1_0, (2, 0): _format.read_array_he
 
 
 def header_array(header: object) -> Array:
-    """Return a header as the array that a file has of it."""
     return np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
 
 
@@ -79,30 +78,16 @@ def _reading() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Saved:
-    """An attribute of a model that :func:`ssnmf_fast.save` keeps.
+    """An attribute of a model that :func:`ssnmf_fast.save` keeps."""
 
-    Attributes
-    ----------
-    axes : str or None
-        A letter for each axis of an array: equal letters must have equal sizes, "?" may have any.
-        Matrices are nonnegative unless `values` is "finite".  "" stands for a count or a flag, None
-        for anything else.
-    values : str
-        What holds besides: "finite", "positive" (and finite), "whole" (integers of any sign),
-        "times" (datetime64), or "text".
-    optional : bool
-        Whether a fitted model may lack it: after ``partial_fit``, or without a readout.
-    container : type or None
-        list or dict for one of such arrays.
-    kind : type or None
-        Annotation of what is made of text and numbers.
-    """
-
+    # A letter for each axis of an array: equal ones have equal sizes, "?" any; "": count or flag.
     axes: str | None = None
+    # What a matrix is besides: nonnegative (""), "finite", "positive" (and finite), "whole"
+    # (integers of any sign), "times" (datetime64) or "text".
     values: str = ""
-    optional: bool = False
-    container: type[list[Any] | dict[Any, Any]] | None = None
-    kind: Any = None
+    optional: bool = False  # whether a fitted model may lack it
+    container: type[list[Any] | dict[Any, Any]] | None = None  # of such arrays
+    kind: Any = None  # annotation of what is made of text and numbers
 
     @property
     def of_numbers(self) -> bool:
@@ -119,9 +104,8 @@ class Saved:
             if not isinstance(value, self.container):
                 kind = "mapping" if self.container is dict else "list"
                 raise ValueError(f"{name} is no {kind} of matrices")
-            one = replace(self, container=None)
             for part, array in value.items() if isinstance(value, dict) else enumerate(value):
-                one.check(f"{name}[{part!r}]", array, sizes)
+                replace(self, container=None).check(f"{name}[{part!r}]", array, sizes)
             return
         if self.axes == "":
             if not isinstance(value, int) or value < 0:
@@ -136,9 +120,7 @@ class Saved:
                 raise ValueError(f"{name} is no array of {len(self.axes)} dimensions")
             for axis, size in zip(self.axes, value.shape, strict=True):
                 if axis != "?" and sizes.setdefault(axis, size) != size:
-                    raise ValueError(
-                        f"{name} has shape {value.shape}, which other arrays contradict"
-                    )
+                    raise ValueError(f"{name} of shape {value.shape} contradicts other arrays")
         wanted = {"text": "U", "whole": "i", "times": "M"}.get(self.values)
         if wanted and (value.dtype.kind != wanted or (wanted == "M" and np.isnat(value).any())):
             what = {"whole": "integers"}.get(self.values, self.values)

@@ -1,7 +1,6 @@
 """Warnings: where one points to, and those that a caller in the library answers for itself.
 
-The filters of the warnings module belong to the whole process: to set them in one thread, even for
-a moment, changes them in all.
+The filters of the warnings module belong to all threads of the process.
 """
 
 from __future__ import annotations

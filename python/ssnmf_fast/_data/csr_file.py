@@ -1,4 +1,4 @@
-"""One-dimensional arrays in .npy or plain files, or inside of archives, read piece by piece."""
+"""Sparse matrices in files: arrays in .npy or plain files or archives, read piece by piece."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -196,14 +197,14 @@ class CsrFile(OnDisk):
         try:
             block, state = inspect_csr(block, "X")
             check_entries(block, "X")
+            if state != SORTED:
+                raise ValueError(
+                    "the column indices of a row are not sorted, or repeat. Use X.sum_duplicates() "
+                    "before saving."
+                )
         except ValueError as error:
             message = f"{self._data.path}, counting rows from {rows.start}: {error}"
             raise ValueError(message) from error
-        if state != SORTED:
-            raise ValueError(
-                f"{self._indices.path}: the column indices of a row between {rows.start} and "
-                f"{rows.stop} are not sorted, or repeat. Use X.sum_duplicates() before saving."
-            )
         return block
 
     def as_type(self, dtype: npt.DTypeLike) -> CsrFile:
@@ -218,10 +219,9 @@ class CsrFile(OnDisk):
             return
         with ThreadPoolExecutor(1) as reader:
             pending = reader.submit(copy_context().run, self.rows, self._slices[0])
-            for position, rows in enumerate(self._slices):
+            for rows, following in zip_longest(self._slices, self._slices[1:]):
                 block = pending.result()
-                if position + 1 < len(self._slices):
-                    following = self._slices[position + 1]
+                if following is not None:
                     pending = reader.submit(copy_context().run, self.rows, following)
                 yield rows, block
         if len(self._slices) == 1:
@@ -331,7 +331,7 @@ def open_csr(
         shape = arrays["shape"].read(0, arrays["shape"].length)
         if len(shape) != 2 or shape.dtype.kind not in "iu":
             raise ValueError(f"{path} has the shape {shape.tolist()}; expected two integers.")
-        n_rows, n_columns = (int(size) for size in shape)
+        n_rows, n_columns = map(int, shape)
     elif n_features is not None:
         n_rows, n_columns = len(indptr) - 1, check_integer(n_features, "n_features", 1)
     else:

@@ -44,10 +44,8 @@ def coordinate_parts(X: Matrix, name: str) -> tuple[Any, Any, Any] | None:
     if isinstance(X, (tuple, list)):
         depths = [depth(part) for part in X] if len(X) in (2, 3) else []
         if depths == [2, 1]:
-            raise ValueError(
-                f"{name} is a pair of coordinates and values without a shape; give "
-                "(coords, values, shape)."
-            )
+            what = "a pair of coordinates and values without a shape"
+            raise ValueError(f"{name} is {what}; give (coords, values, shape).")
         return (X[0], X[1], X[2]) if depths == [2, 1, 1] else None
     if sp.issparse(X) and len(X.shape) == 2:
         X = inspect_sparse(X, name)[0].tocoo()  # SciPy would follow wrong indices
@@ -123,9 +121,7 @@ def depth(part: object) -> int:
 
 def _check_lengths(shape: tuple[int, ...], name: str) -> None:
     if min(shape) < 1 or max(shape) > MOST:
-        raise ValueError(
-            f"{name} has shape {shape}; expected lengths from 1 to {MOST} in every mode."
-        )
+        raise ValueError(f"{name} has shape {shape}; expected lengths from 1 to {MOST}.")
 
 
 def check_mode(mode: object, name: str, n_modes: int) -> int:
@@ -149,16 +145,14 @@ class Coordinates:
     def unfolded(self, mode: int) -> tuple[Array, Array, Array | None]:
         """Return the entries by their index in a mode: pointers, other indices, order."""
         if mode not in self._unfolded:
-            order = None
+            order, others = None, np.delete(self.places, mode, axis=0)
             if mode:  # the stable order of small integers, by counting
                 entries = np.arange(self.places.shape[1])
                 ones, shape = np.ones(len(entries), np.int8), (self.shape[mode], len(entries))
                 order = sp.csr_array((ones, (self.places[mode], entries)), shape).indices
+                others = _in_order(others, order)
             counts = np.bincount(self.places[mode], minlength=self.shape[mode])
             indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-            others = np.delete(self.places, mode, axis=0)
-            if order is not None:
-                others = _in_order(others, order)
             self._unfolded[mode] = indptr, np.ascontiguousarray(others), order
         return self._unfolded[mode]
 
@@ -245,8 +239,8 @@ def _keys(places: Array, shape: tuple[int, ...]) -> Array:
     """Return one number for each place, in lexicographic order of the places."""
     if prod(map(int, shape)) > _KEYS:
         raise ValueError(
-            f"a tensor of shape {shape} has more places than an integer can count, which weights "
-            "of entries need; leave out indices that do not occur."
+            f"a tensor of shape {shape} has more places than an integer can count, for weights of "
+            "entries; leave out indices that do not occur."
         )
     key = np.zeros(places.shape[1], dtype=np.int64)
     for indices, length in zip(places, shape, strict=True):
@@ -297,21 +291,15 @@ class RowProducts:
     factors: tuple[Array, ...]
 
     @property
-    def n_rows(self) -> int:
-        return prod(len(F) for F in self.factors)
-
-    @property
     def shape(self) -> tuple[int, int]:
-        return self.n_rows, self.factors[0].shape[1]
+        return prod(map(len, self.factors)), self.factors[0].shape[1]
 
     @property
     def dtype(self) -> Any:
         return self.factors[0].dtype
 
     def rows(self, first: int, last: int) -> Array:
-        lengths = tuple(len(F) for F in self.factors)
-        places = np.unravel_index(np.arange(first, last), lengths)
-        return self.at(places)
+        return self.at(np.unravel_index(np.arange(first, last), tuple(map(len, self.factors))))
 
     def at(self, places: Sequence[Array] | Array) -> Array:
         """Return the rows of G for indices in each mode."""

@@ -193,7 +193,7 @@ class Separable(WeightForm):
         """Return the weights of some rows, from one column to another, one by one."""
         some = np.ones(shape[0], dtype=dtype)[rows] if self.rows is None else self.rows[rows]
         products, (first, last) = self._columns(shape[1:], dtype), columns
-        return np.outer(some, products.rows(first, last or products.n_rows)[:, 0])
+        return np.outer(some, products.rows(first, last or products.shape[0])[:, 0])
 
 
 @dataclass(frozen=True)
