@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.cluster.hierarchy import cophenet, linkage
@@ -30,6 +30,7 @@ from .._topics import divide_by_sums
 from ._consensus_result import DROPPED, Consensus, regression_scores, shares_together
 from ._starts import Fits, Recipe, Start, kept_starts, start_of
 
+Folder: TypeAlias = str | PathLike[str] | None
 _N_INIT = 10  # of k-means, as in cNMF
 _DIGITS = 6  # to which spectra are compared
 
@@ -46,7 +47,7 @@ def consensus(
     max_iter: int = 1000,
     tol: float = 1e-5,
     init: Literal["random", "least-squares", "random-acol"] = "random",
-    folder: str | PathLike[str] | None = None,
+    folder: Folder = None,
     n_jobs: int | None = None,
     n_threads: int | None = None,
     random_state: Seed = None,
@@ -140,12 +141,7 @@ def consensus(
 
 
 def agreement(
-    X: DataLike,
-    recipe: Recipe,
-    fits: Fits,
-    folder: str | PathLike[str] | None,
-    n_threads: int | None,
-    verbose: int,
+    X: DataLike, recipe: Recipe, fits: Fits, folder: Folder, n_threads: int | None, verbose: int
 ) -> Consensus:
     """Return the consensus of starts that `fits` fits."""
     check_observers(None, verbose)

@@ -10,11 +10,10 @@ from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
-from .._common.arrays import Array, Matrix, MatrixLike
+from .._common.arrays import Array, Matrix, MatrixLike, VectorLike
 from .._common.replacement import Replacement
 from .._common.saved import COUNT, Saved, Table
 from .._data.arrays import DataLike, refuse_on_disk
@@ -203,7 +202,7 @@ class Consensus:
             f"{stable}, {spectra}, error {self.error:.6g})"
         )
 
-    def topics(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10) -> Topics:
+    def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
         """Return the features of largest `scores` of each component, which mark it.
 
         Parameters
@@ -286,10 +285,10 @@ class Consensus:
         folder: str | PathLike[str],
         name: str = "consensus",
         *,
-        feature_names: npt.ArrayLike | None = None,
-        sample_names: npt.ArrayLike | None = None,
+        feature_names: VectorLike = None,
+        sample_names: VectorLike = None,
         tpm: MatrixLike | None = None,
-        tpm_names: npt.ArrayLike | None = None,
+        tpm_names: VectorLike = None,
     ) -> list[Path]:
         """Write tables, separated by tabs, with the names that cNMF gives its files.
 
@@ -303,10 +302,8 @@ class Consensus:
             It is made where it is missing.
         name : str
             The begin of the names of the files, without separators of folders.
-        feature_names : array_like of str, shape (m,), optional
-            Names of the features.
-        sample_names : array_like of str, shape (n,), optional
-            Names of the samples.
+        feature_names, sample_names : array_like of str, shapes (m,) and (n,), optional
+            Names of the features and of the samples.
         tpm : array_like or scipy.sparse, shape (n, m_tpm), optional
             Transcripts per million, or what else scores and spectra shall be about: of all genes,
             where the fits are of some.
@@ -316,7 +313,6 @@ class Consensus:
         Returns
         -------
         list of Path
-            The files.
         """
         name = check_file_name(name, "name")
         (r, m), n = self.components.shape, len(self.usage)

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from numpy.random import Generator
 from sklearn.metrics.pairwise import euclidean_distances
 
 from .._common.arrays import Array, MatrixLike, VectorLike
@@ -42,7 +42,7 @@ class Search:
     n_threads: int | None
     verbose: int
 
-    def held_out(self, splits: Iterable[Run], rng: np.random.Generator) -> dict[str, Array]:
+    def held_out(self, splits: Iterable[Run], rng: Generator) -> dict[str, Array]:
         """Return the measures, each (ranks, splits), with NaN after a rank is pruned.
 
         Of the starts of a rank the one with the smallest objective counts.
@@ -51,8 +51,8 @@ class Search:
         found: dict[str, Array] = {}
         tried = np.ones(len(self.ranks), dtype=bool)
         n_fits = self.n_starts * len(self.ranks) * self.n_splits
-        given = self.verbose, n_fits, "choose_rank", "error", "fit"
-        with verbose_progress(*given) as progress:
+        shown = self.verbose, n_fits, "choose_rank", "error", "fit"
+        with verbose_progress(*shown) as progress:
             for number, split in enumerate(splits):
                 places = np.flatnonzero(tried).tolist()
                 fits = self.starts(split, [self.ranks[place] for place in places], rng)
@@ -67,9 +67,7 @@ class Search:
                     tried &= ~_far_from_best(found["error"][:, : number + 1])
         return found
 
-    def starts(
-        self, run: Run, ranks: Sequence[int], rng: np.random.Generator
-    ) -> Iterable[list[Fit]]:
+    def starts(self, run: Run, ranks: Sequence[int], rng: Generator) -> Iterable[list[Fit]]:
         """Give the fits of all starts of each rank, in their order."""
         seeds = draw_seeds(rng, self.n_starts)
         jobs, threads = resolve_jobs(self.n_jobs, self.n_threads, len(ranks) * len(seeds))
@@ -80,8 +78,8 @@ class Search:
     def by_rank(self, scores: Iterable[float], name: str) -> Array:
         """Return a score of each rank as a column, with progress."""
         found: list[float] = []
-        given = self.verbose, len(self.ranks), "choose_rank", name, "rank"
-        with verbose_progress(*given) as progress:
+        shown = self.verbose, len(self.ranks), "choose_rank", name, "rank"
+        with verbose_progress(*shown) as progress:
             for score in scores:
                 found.append(score)
                 if progress is not None:
@@ -108,12 +106,7 @@ def _far_from_best(errors: Array) -> Array:
 
 
 def bounds(
-    X: MatrixLike,
-    y: VectorLike,
-    model: BaseEstimator | None,
-    given: dict[str, Any],
-    search: Search,
-    rng: np.random.Generator,
+    X: MatrixLike, y: VectorLike, model: Any, search: Search, rng: Generator, **given: object
 ) -> tuple[Array, Any]:
     """Return the bound of a Bayesian model for every rank and start, and the best model."""
     model = BayesianNMF() if model is None else model
@@ -137,7 +130,7 @@ def bounds(
 
 
 def stabilities(
-    X: TensorLike, X_weights: WeightsLike, fits: Fits, search: Search, rng: np.random.Generator
+    X: TensorLike, X_weights: WeightsLike, fits: Fits, search: Search, rng: Generator
 ) -> Array:
     """Return the mean silhouette of the components of all starts for every rank, (ranks, 1)."""
     clean = CleanMatrix(check_data(X, resolve_threads(search.n_threads)))
@@ -147,21 +140,19 @@ def stabilities(
     settings |= {"n_jobs": search.n_jobs, "n_threads": search.n_threads}
 
     def silhouette(rank: int) -> float:
-        found = fit_starts(clean, seeds, n_components=rank, **settings)
-        spectra = unit_rows(np.concatenate([fit.A for fit in found]))
+        starts = fit_starts(clean, seeds, n_components=rank, **settings)
+        spectra = unit_rows(np.concatenate([start.A for start in starts]))
         spectra = spectra[spectra.any(axis=1)]  # a start may leave components at zero
         if not len(spectra):
             return 0.0
         with limited_openmp(1):
-            parts = clusters_of(spectra, euclidean_distances(spectra), rank, of_clusters)
-        return float(np.nan_to_num(parts[1]).mean())
+            _, found = clusters_of(spectra, euclidean_distances(spectra), rank, of_clusters)
+        return float(np.nan_to_num(found).mean())
 
     return search.by_rank(map(silhouette, search.ranks), "stability")
 
 
-def tensor_scores(
-    criterion: str, data: Data, fits: Fits, search: Search, rng: np.random.Generator
-) -> Array:
+def tensor_scores(criterion: str, data: Data, fits: Fits, search: Search, rng: Generator) -> Array:
     """Return for every rank how well pairs of starts agree, or the core consistency of the best.
 
     The former is the median, (ranks, 1): the mean would depend on how many starts end in a poor

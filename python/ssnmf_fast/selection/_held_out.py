@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from numpy.random import Generator
 from sklearn.base import BaseEstimator, clone, is_regressor
 
 from .._common.arrays import Array, LossName, VectorLike
@@ -43,7 +44,6 @@ _AT_ONCE = 1 << 16
 _TASK = ("n_components", "random_state", "n_threads", "callback")  # arguments of a fit
 _MAX_ITER = 500
 _TOL = {True: 1e-6, False: 1e-5}  # of squared errors, and of other losses
-
 
 Task = tuple[int, int, int, Stop]  # rank, seed, threads and callback of a fit
 
@@ -150,16 +150,14 @@ def refuse_both(estimator: BaseEstimator, given: Iterable[str]) -> None:
 class Data:
     """Clean data as fits take them, as arrays or `SparseTensor`, and their weights."""
 
-    X: Any
-    entries: Tensor
-    weights: Weights
-
     def __init__(self, X: TensorLike, X_weights: WeightsLike, threads: int, tensor: bool) -> None:
         self.tensor = tensor
         if tensor:
-            self.X = self.entries = entries = tensors.check_tensor(X, "X")
+            entries = tensors.check_tensor(X, "X")
+            self.X: Any = entries
+            self.entries: Tensor = entries
             build_tensor_term(entries, X_weights, FROBENIUS, threads)  # checks the weights
-            self.weights = as_tensor_weights(X_weights, len(entries.shape))
+            self.weights: Weights = as_tensor_weights(X_weights, len(entries.shape))
             if isinstance(entries, SparseTensor):
                 self.X = entries.at.places, entries.values, entries.shape
             return
@@ -177,7 +175,7 @@ class Data:
             places = np.array([entry_rows(matrix.indptr), matrix.indices], dtype=np.int32)
             self.entries = SparseTensor(Coordinates(places, matrix.shape), matrix.data)
 
-    def hold_out(self, share: float, zeros: bool, rng: np.random.Generator) -> HeldOut:
+    def hold_out(self, share: float, zeros: bool, rng: Generator) -> HeldOut:
         """Hold out a random share of the entries that have a weight, each with the same chance.
 
         Of sparse data at most :data:`MOST_PLACES` are drawn.  Unless `zeros`, only entries above 0
@@ -212,7 +210,7 @@ class Data:
         return HeldOut(seen_X, seen, *held_out, *marginals, self.tensor)
 
 
-def draw_numbers(count: int, share: float, rng: np.random.Generator) -> Array:
+def draw_numbers(count: int, share: float, rng: Generator) -> Array:
     """Return sorted numbers below a count, each with the same chance.
 
     The gaps between them are drawn: the memory is that of the result.
@@ -304,20 +302,13 @@ class HeldOut:
 
 
 def splits(
-    data: Data,
-    y: npt.ArrayLike | None,
-    fits: Fits,
-    share: float,
-    zeros: bool,
-    rng: np.random.Generator,
+    data: Data, y: VectorLike, fits: Fits, share: float, zeros: bool, rng: Generator
 ) -> Iterator[Run]:
     """Give one split after the other, without an end."""
     while True:
-        held_out = data.hold_out(share, zeros, rng)
-        rest = None
-        if y is not None:
-            rest = hold_out_labels(y, fits.estimator, data.X.shape[0], share, rng)
-        yield partial(_measured, fits, data.X, held_out, rest)
+        held_out, n = data.hold_out(share, zeros, rng), data.entries.shape[0]
+        labels = None if y is None else hold_out_labels(y, fits.estimator, n, share, rng)
+        yield partial(_measured, fits, data.X, held_out, labels)
 
 
 def _measured(
@@ -337,11 +328,7 @@ HeldOutLabels = tuple[Any, Array, Any]  # those that fits see; rows and values o
 
 
 def hold_out_labels(
-    y: npt.ArrayLike,
-    estimator: BaseEstimator | None,
-    n: int,
-    share: float,
-    rng: np.random.Generator,
+    y: npt.ArrayLike, estimator: BaseEstimator | None, n: int, share: float, rng: Generator
 ) -> HeldOutLabels:
     """Hold out a random share of the labels; each class keeps a labeled sample."""
     if is_regressor(estimator):

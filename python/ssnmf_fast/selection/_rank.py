@@ -8,7 +8,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from .._common.arrays import Array, LossName, Seed, VectorLike
@@ -167,15 +166,13 @@ class RankChoice:
         was pruned, and the score of every split.
         """
         part = "start" if self.criterion == "bound" else "split"
-        columns = {"mean": self.means, "standard_error": self.standard_errors}
+        columns: dict[str, Any] = {"mean": self.means, "standard_error": self.standard_errors}
         columns |= {name: np.nanmean(values, axis=1) for name, values in self.measures.items()}
         columns["pruned"] = self.pruned
         if self.criterion not in _TOLERANCE:  # whose only score is the mean
             columns |= {f"{part}_{number}": of for number, of in enumerate(self.scores.T, start=1)}
-        return [
-            {"rank": rank, **{name: values[k].item() for name, values in columns.items()}}
-            for k, rank in enumerate(self.ranks)
-        ]
+        rows = zip(self.ranks, *(values.tolist() for values in columns.values()), strict=True)
+        return [dict(zip(["rank", *columns], row, strict=True)) for row in rows]
 
     def to_frame(self) -> DataFrame:
         """Return :meth:`to_rows` as a pandas DataFrame.
@@ -208,7 +205,7 @@ def choose_rank(
     X: TensorLike,
     ranks: Iterable[int],
     *,
-    y: npt.ArrayLike | None = None,
+    y: VectorLike = None,
     criterion: Criterion = "held-out",
     estimator: BaseEstimator | None = None,
     loss: LossName | float | None = None,
@@ -347,8 +344,8 @@ def choose_rank(
     tensor = _is_tensor(X, estimator)
     _check_combination(tensor, criterion, y, X_weights, estimator)
     if criterion == "stability" and (n_starts < 2 or (tried[0] < 2 and not tensor)):
-        needed, given = "ranks and n_starts", f"{tried[0]} and {n_starts}"
-        needed, given = ("n_starts", str(n_starts)) if tensor else (needed, given)
+        needed = "n_starts" if tensor else "ranks and n_starts"
+        given = n_starts if tensor else f"{tried[0]} and {n_starts}"
         raise ValueError(
             "criterion 'stability' compares the components of starts with each other: it needs "
             f"{needed} of at least 2; got {given}."
@@ -357,7 +354,7 @@ def choose_rank(
     others: dict[str, Any] = {}
     if criterion == "bound":
         settings["X_weights"] = X_weights
-        scores, others["best_model"] = bounds(X, y, estimator, settings, search, rng)
+        scores, others["best_model"] = bounds(X, y, estimator, search, rng, **settings)
         return RankChoice.by_rule(tried, scores, criterion, rule, **others)
     fits = Fits(estimator, tensor, criterion == "stability", **settings)
     if criterion == "stability" and not tensor:
@@ -382,11 +379,7 @@ def _is_tensor(X: Any, estimator: BaseEstimator | None) -> bool:
 
 
 def _check_combination(
-    tensor: bool,
-    criterion: str,
-    y: VectorLike,
-    X_weights: WeightsLike,
-    estimator: BaseEstimator | None,
+    tensor: bool, criterion: str, y: VectorLike, X_weights: WeightsLike, estimator: Any
 ) -> None:
     """Raise an error for arguments that do not go together."""
     of_core, plain = criterion == "corcondia", estimator is None

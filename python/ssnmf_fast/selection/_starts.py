@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._backend import dispatch
-from .._common.arrays import Array, Matrix, Seed
+from .._common.arrays import Array, Seed
 from .._common.replacement import Replacement
 from .._common.saved import HEADER, NpzReader, header_array
 from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
@@ -85,20 +85,13 @@ def start_of(fit: Factorization, samples: Array) -> Start:
     return Start(fit.A, main.astype(np.int32), fit.objective[-1][1])
 
 
-_FORMAT = "ssnmf_fast start"
-_VERSION = 2
 _PARTS = ("components", "assignments")
 _SHORT = 16  # digits of hashes of the places of entries and of the ends of blocks
 _READABLE = (str, bool, int, float, type(None))
 
 
 def kept_starts(
-    folder: Path,
-    fits: Fits,
-    X: CleanMatrix,
-    seeds: Sequence[int],
-    recipe: Recipe,
-    samples: Array,
+    folder: Path, fits: Fits, X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array
 ) -> Iterator[Start]:
     """Give the starts in their order, those of the folder without a fit, and keep the others."""
     if recipe.random_state is None:
@@ -176,7 +169,7 @@ def _key(X: Any, recipe: Recipe) -> dict[str, Any]:
     elif sp.issparse(X):
         places = [_hash(part.astype(np.int64, copy=False)) for part in (X.indptr, X.indices)]
         form = f"sparse, {digest(repr(places))[:_SHORT]}"
-    about = {"format": _FORMAT, "version": _VERSION, "ssnmf_fast": __version__}
+    about = {"format": "ssnmf_fast start", "version": 2, "ssnmf_fast": __version__}
     about["level"] = dispatch.level
     of_data = {"shape": list(X.shape), "dtype": str(X.dtype), "form": form}
     settings = {
