@@ -24,7 +24,7 @@ from .._data.threads import Stop
 from .._labels import ClassLabels, RealTargets, label_vector, labels_of
 from .._models.factorize import factorize, factorize_tensor
 from .._models.represent import objective
-from .._solver.build import as_tensor_weights, as_weights, build_tensor_term, build_term
+from .._solver.build import as_weights, build_term
 from .._solver.losses import FROBENIUS, KULLBACK_LEIBLER, loss_named
 from .._solver.weights import Weights, WeightsLike, entries_at
 
@@ -151,29 +151,22 @@ class Data:
     """Clean data as fits take them, as arrays or `SparseTensor`, and their weights."""
 
     def __init__(self, X: TensorLike, X_weights: WeightsLike, threads: int, tensor: bool) -> None:
-        self.tensor = tensor
-        if tensor:
-            entries = tensors.check_tensor(X, "X")
-            self.X: Any = entries
-            self.entries: Tensor = entries
-            build_tensor_term(entries, X_weights, FROBENIUS, threads)  # checks the weights
-            self.weights: Weights = as_tensor_weights(X_weights, len(entries.shape))
-            if isinstance(entries, SparseTensor):
-                self.X = entries.at.places, entries.values, entries.shape
-            return
-        matrix = check_data(X, threads)
-        refuse_on_disk(matrix, "criterion 'held-out' (other than 'stability')")
-        if 0 in matrix.shape:
+        clean: Any = tensors.check_tensor(X, "X") if tensor else check_data(X, threads)
+        refuse_on_disk(clean, "criterion 'held-out' (other than 'stability')")
+        if 0 in clean.shape:
             raise ValueError(
-                f"X has shape {matrix.shape}; expected at least one sample and one feature."
+                f"X has shape {clean.shape}; expected at least one sample and one feature."
             )
-        build_term(matrix, X_weights, FROBENIUS, "X", threads)  # checks the weights
-        self.weights = as_weights(X_weights, "X_weights")
-        self.X = self.entries = matrix
-        if sp.issparse(matrix):
-            self.X = matrix = matrix if matrix.has_sorted_indices else matrix.sorted_indices()
-            places = np.array([entry_rows(matrix.indptr), matrix.indices], dtype=np.int32)
-            self.entries = SparseTensor(Coordinates(places, matrix.shape), matrix.data)
+        build_term(clean, X_weights, FROBENIUS, "X", threads, tensor)  # checks the weights
+        self.tensor = tensor
+        self.weights = as_weights(X_weights, "X_weights", len(clean.shape) if tensor else 0)
+        self.X = self.entries = clean
+        if isinstance(clean, SparseTensor):
+            self.X = clean.at.places, clean.values, clean.shape
+        elif sp.issparse(clean):
+            self.X = clean = clean if clean.has_sorted_indices else clean.sorted_indices()
+            places = np.array([entry_rows(clean.indptr), clean.indices], dtype=np.int32)
+            self.entries = SparseTensor(Coordinates(places, clean.shape), clean.data)
 
     def hold_out(self, share: float, zeros: bool, rng: Generator) -> HeldOut:
         """Hold out a random share of the entries that have a weight, each with the same chance.

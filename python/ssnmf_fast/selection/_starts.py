@@ -28,13 +28,13 @@ STARTS = ("random", "least-squares", "random-acol")  # that differ by their seed
 class Start(NamedTuple):
     """What is kept of a start: its components (r, m), and the main one of some samples, (s,).
 
-    `level` is that of the kernels of the process that has fitted it.
+    `level` is that of the kernels that have fitted it.
     """
 
     components: Array
     assignments: Array
     objective: float
-    level: str = dispatch.level
+    level: str
 
 
 Fits = Callable[[CleanMatrix, Sequence[int], "Recipe", Array], Iterator[Start]]
@@ -82,7 +82,7 @@ def start_of(fit: Factorization, samples: Array) -> Start:
     """Return what is kept of a fit."""
     parts = fit.S[samples] * fit.A.sum(axis=1)
     main = np.where(parts.any(axis=1), parts.argmax(axis=1), -1)
-    return Start(fit.A, main.astype(np.int32), fit.objective[-1][1])
+    return Start(fit.A, main.astype(np.int32), fit.objective[-1][1], dispatch.level_in_use())
 
 
 _PARTS = ("components", "assignments")
@@ -129,7 +129,7 @@ def _read(path: Path, key: dict[str, Any]) -> Start | None:
                 parts = archive.arrays(_PARTS)
                 if parts.keys() != {*_PARTS} or header["seal"] != _seal(found, objective, parts):
                     raise ValueError("its contents are not those that were written")
-                return Start(parts["components"], parts["assignments"], objective)
+                return Start(parts["components"], parts["assignments"], objective, key["level"])
     except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"{path} is not a saved start, or is damaged: {error}. Remove it to fit this start "
@@ -170,7 +170,7 @@ def _key(X: Any, recipe: Recipe) -> dict[str, Any]:
         places = [_hash(part.astype(np.int64, copy=False)) for part in (X.indptr, X.indices)]
         form = f"sparse, {digest(repr(places))[:_SHORT]}"
     about = {"format": "ssnmf_fast start", "version": 2, "ssnmf_fast": __version__}
-    about["level"] = dispatch.level
+    about["level"] = dispatch.level_in_use()
     of_data = {"shape": list(X.shape), "dtype": str(X.dtype), "form": form}
     settings = {
         name: value if isinstance(value, _READABLE) else input_fingerprint(value)
