@@ -66,7 +66,7 @@ def every_bound(X, groups, **parameters):
     return fit, -np.array([value for _, value in fit.objective])
 
 
-# ---------------------------------------------------------------------- Table A3, one factor at once
+# --------------------------------------------------------------------- Table A3, one factor at once
 
 
 def shape_with(difference):
