@@ -64,12 +64,6 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         with B fitted to such topics of the labeled samples.  "joint", the papers' rule: S B with
         the B of the factorization.  After :meth:`partial_fit` it is "joint".
 
-    Attributes
-    ----------
-    classes_ : ndarray, shape (k,)
-        The classes, sorted; with multiple labels the names of the columns of a data frame, or
-        0 ... k - 1.
-
     See Also
     --------
     FewLabelsClassifier : Better predictions, without settings to choose.
