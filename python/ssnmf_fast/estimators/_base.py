@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from .._common.arrays import Array
+from .._common.arrays import Array, VectorLike
 from .._common.bases import ClassNamePrefixFeaturesOutMixin
 from .._common.saved import COUNT, HISTORY, Saved
 from .._data.arrays import DataLike, check_dtype, refuse_on_disk
@@ -26,6 +26,10 @@ from .._solver.result import RECEIPT
 from .._solver.weights import WeightsLike
 from .._topics import Topics, arrays_for_pyldavis, make_topics, names_of, topic_shares
 from ._conventions import DTYPES, IterativeEstimator
+
+_INPUTS = ("A_support", "fixed_components", "penalties")  # of factorize, which are parameters
+_OF_BATCHES = ("_online", "_offset", "_weight_of_labeled")
+_OF_EARLIER_FITS = (*_OF_BATCHES, "refitted_label_components_", "topic_names_", "receipt_")
 
 Self = TypeVar("Self", bound="FactorizationBase")
 
@@ -67,9 +71,9 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     @property
     def factorization_(self) -> Factorization:
         """Result of the last fit, with its receipt; it shares the arrays of the attributes."""
-        receipt = getattr(self, "receipt_", None)
-        if receipt is None:
+        if not hasattr(self, "receipt_"):
             raise AttributeError(f"{type(self).__name__} has a factorization_ only after fit.")
+        receipt = self.receipt_
         return Factorization(
             self.representation_,
             self.components_,
@@ -83,8 +87,9 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         )
 
     def _check_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Check:
-        X = self._checked(X, reset=False)
-        inputs = self._fit_inputs(X, y, **given)
+        X, parameters = self._checked(X), self.get_params(deep=False)
+        inputs = {name: parameters[name] for name in _INPUTS if name in parameters}
+        inputs |= self._fit_inputs(X, y, **given)
         check = factorization_check(self.factorization_, CleanMatrix(X), inputs, threads)
         # A support that is not reproduced: zeros of the start, which stay, have its effect.
         support = {k: v for k, v in check.receipt.inputs.items() if k == "S_support"}
@@ -100,8 +105,10 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def _checked(self, X: DataLike, *, reset: bool) -> Any:
-        """Return clean data, which scikit-learn has checked too."""
+    def _checked(self, X: DataLike, *, reset: bool = False) -> Any:
+        """Return clean data, which scikit-learn has checked too; `reset` is for a first fit."""
+        if not reset:
+            check_is_fitted(self)
         if not self._takes_files:
             refuse_on_disk(X, type(self).__name__)
         if isinstance(X, CsrFile):
@@ -111,15 +118,11 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         if sparse:  # nothing else may see its parts before they are inspected
             self._refuse_nan(getattr(X, "data", None))
             X = check_data(X, resolve_threads(self.n_threads), self.dtype)
+        else:
+            X = readable(X, "X", allow_nan, allow_sparse=True)
+        rules = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
         with np.errstate(over="ignore"):  # infinity is refused
-            X = validate_data(
-                self,
-                X if sparse else readable(X, "X", allow_nan, allow_sparse=True),
-                reset=reset,
-                dtype=check_dtype(self.dtype, DTYPES),
-                accept_sparse="csr",
-                ensure_all_finite="allow-nan",
-            )
+            X = validate_data(self, X, reset=reset, dtype=check_dtype(self.dtype, DTYPES), **rules)
         self._refuse_nan(X)
         return X if sparse else check_data(X, 1)
 
@@ -139,14 +142,9 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             )
 
     def fit(
-        self: Self, X: DataLike, y: npt.ArrayLike | None = None, *, X_weights: WeightsLike = None
+        self: Self, X: DataLike, y: VectorLike = None, *, X_weights: WeightsLike = None
     ) -> Self:
         """Learn a dictionary.
-
-        Parameters
-        ----------
-        y : array_like, shape (n,) or (n, k), optional
-            Labels or targets, as the class describes them; models without labels ignore them.
 
         Warns
         -----
@@ -156,7 +154,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights)
         return self
 
-    def fit_transform(self, X: DataLike, y: npt.ArrayLike | None = None, **given: Any) -> Array:
+    def fit_transform(self, X: DataLike, y: VectorLike = None, **given: Any) -> Array:
         """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
 
         The labels do not affect the result.  The factor of the fit itself, which they do affect, is
@@ -175,15 +173,12 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         self, result: Factorization, inputs: Mapping[str, Any] | None = None, **attributes: Any
     ) -> None:
         """Set the attributes of a fit, and further inputs of its receipt; warn unless converged."""
-        of_batches = ("_online", "_offset", "_weight_of_labeled")
-        for earlier in (*of_batches, "refitted_label_components_", "topic_names_", "receipt_"):
+        for earlier in _OF_EARLIER_FITS:
             self.__dict__.pop(earlier, None)
         if getattr(self, "penalties", None) is not None:
             attributes["sample_penalties_"] = plain_penalties(self.penalties)
-        self.components_ = result.A
-        self.representation_ = result.S
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
+        self.components_, self.representation_ = result.A, result.S
+        self.objective_, self.n_iter_ = result.objective, result.n_iter
         if result.B is not None:
             self.label_components_ = result.B
         for name, value in attributes.items():
@@ -218,49 +213,37 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         S : ndarray, shape (n, r)
             Nonnegative, of the dtype of X (float32 or float64).
         """
-        check_is_fitted(self)
-        return self._features(self._checked(X, reset=False), X_weights)
+        return self._features(self._checked(X), X_weights)
 
     def topic_proportions(self, X: DataLike, *, X_weights: WeightsLike = None) -> Array:
         """Return the share of each sample that every component explains.
 
-        A component explains its coefficient in S times the sum of its row of `components_`.  The
-        scales of the rows are arbitrary, so the coefficients themselves are not comparable.
-
         Returns
         -------
         ndarray, shape (n, r)
-            Nonnegative, float64.  Rows sum to 1; a row is zero where no component explains anything
-            of the sample, as for a row of zeros.
+            Nonnegative, float64: coefficients in S times the sums of the rows of `components_`,
+            whose scales are arbitrary, divided by their sum.  A row is zero where no component
+            explains anything of the sample, as for a row of zeros.
         """
-        check_is_fitted(self)
-        S = self._represent(self._checked(X, reset=False), X_weights)
-        return topic_shares(S, self.components_)
+        return topic_shares(self._represent(self._checked(X), X_weights), self.components_)
 
-    def score(
-        self, X: DataLike, y: npt.ArrayLike | None = None, *, X_weights: WeightsLike = None
-    ) -> float:
+    def score(self, X: DataLike, y: VectorLike = None, *, X_weights: WeightsLike = None) -> float:
         """Return the share of the deviance of X that the model explains.
-
-        It is ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2
-        for squared errors, D^2 for other losses.
 
         Returns
         -------
         float
-            At most 1, larger is better; 0 for a model that is no better than the mean, and for a
-            constant X.
+            ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2 for
+            squared errors, D^2 for other losses.  At most 1, larger is better; 0 for a model that
+            is no better than the mean, and for a constant X.
         """
-        del y
-        check_is_fitted(self)
-        return self._explained(self._checked(X, reset=False), X_weights)
+        return self._explained(self._checked(X), X_weights)
 
     def _explained(self, X: Any, X_weights: WeightsLike, **known: Any) -> float:
         S, A = self._represent(X, X_weights, **known), self.components_
         loss = getattr(self, "loss_", getattr(self, "loss", "kullback-leibler"))
-        return explained_deviance(
-            X, [S, A.T], loss=loss, X_weights=X_weights, n_threads=self.n_threads
-        )
+        threads = self.n_threads
+        return explained_deviance(X, [S, A.T], loss=loss, X_weights=X_weights, n_threads=threads)
 
     def inverse_transform(self, X: npt.ArrayLike) -> Array:
         """Return the data that a representation approximates, ``S @ components_``.
@@ -274,8 +257,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         -------
         ndarray, shape (n, m)
         """
-        S = self._checked_features(X)
-        return product(S, self.components_, "the data")
+        return product(self._checked_features(X), self.components_, "the data")
 
     def _checked_features(self, X: npt.ArrayLike) -> Array:
         check_is_fitted(self)
@@ -287,7 +269,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             )
         return S
 
-    def topics(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10) -> Topics:
+    def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
         """Return the features with the largest weights of every component.
 
         Components of a Bayesian model that explain nothing (`active_components_`) have no terms.
@@ -298,23 +280,15 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             A sequence of topics; print it, or see its ``names``, ``to_rows`` and ``to_frame``.
         """
         check_is_fitted(self)
-        if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", None)
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         active = getattr(self, "active_components_", None)
-        return make_topics(self.components_, feature_names, n_terms, *self._class_shares(), active)
+        return make_topics(self.components_, names, n_terms, *self._class_shares(), active)
 
-    def to_pyldavis(
-        self, X: DataLike, feature_names: npt.ArrayLike | None = None
-    ) -> dict[str, Any]:
+    def to_pyldavis(self, X: DataLike, feature_names: VectorLike = None) -> dict[str, Any]:
         """Return what pyLDAvis draws of the topics and of some documents.
 
         ``pyLDAvis.prepare(**model.to_pyldavis(X, names), sort_topics=False, start_index=0)`` counts
         the topics as :meth:`topics` does.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Documents, as for :meth:`transform`.
 
         Returns
         -------
@@ -334,13 +308,10 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         pyLDAvis takes their logarithms; a topic without any term has all terms alike.  The sums
         are numbers of words where X has counts, else sums of weights such as TF-IDF.
         """
-        check_is_fitted(self)
-        if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", None)
-        vocabulary = names_of(feature_names, self.components_.shape[1])
-        X = self._checked(X, reset=False)
+        X = self._checked(X)
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         shares = topic_shares(self._represent(X, None), self.components_)
-        return arrays_for_pyldavis(X, shares, self.components_, vocabulary)
+        return arrays_for_pyldavis(X, shares, self.components_, names_of(names, X.shape[1]))
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         """Return the classes and the components over them, where there are classes."""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array, LossName, Solver
+from .._common.arrays import Array, LabelsLike, LossName, Solver, VectorLike
 from .._common.saved import Saved
-from .._common.text import short
 from .._common.warn import warn_user
 from .._data.arrays import DataLike, as_array
 from .._data.border import check_matrix
-from .._labels import ClassLabels, Targets, is_indicator
+from .._labels import Targets
 from .._models.factorize import Start
 from .._models.online import Online, learn_batch
 from .._models.represent import represent
@@ -42,104 +41,71 @@ class BatchLearner(FactorizationBase):
     def _learn_batch(
         self,
         X: Any,
-        targets: Targets | None,
         X_weights: WeightsLike,
-        label_weight: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
+        targets: Targets | None = None,
+        weights: Mapping[str, Any] = MappingProxyType({}),
         **replaced: Any,
     ) -> None:
         """Learn from a checked batch, and set the attributes; some parameters may be replaced."""
-        Y, y_weights = None, None
+        sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
         if targets is not None:
-            Y = targets.matrix(X.dtype)
-            y_weights = as_outer(label_weights(targets.labeled, label_weight, sample_weight))
-        sample_weight = checked_weight(sample_weight, X.shape[0])
+            replaced["y_weights"] = as_outer(label_weights(targets.labeled, **weights))
         online = getattr(self, "_online", None)
-        first = online is None
-        if first and hasattr(self, "components_"):
+        # A new list: copies of the model share the old one.
+        objective = [] if online is None else [*self.objective_]
+        if online is None and hasattr(self, "components_"):
             online = Online.resume(self.components_, getattr(self, "label_components_", None))
         online = learn_batch(
             online,
             X,
-            Y,
+            None if targets is None else targets.matrix(X.dtype),
             X_weights=with_sample_weight(X, X_weights, sample_weight),
-            y_weights=y_weights,
             sample_weight=sample_weight,
-            **self._arguments(learn_batch) | replaced,
+            **self._arguments(learn_batch) | {"y_weights": None} | replaced,
         )
         self._online = online
         self.components_ = online.array("A")
-        if Y is not None:
+        if targets is not None:
             self.label_components_ = online.array("B")
         self.n_iter_ = online.n_steps
-        earlier = [] if first else self.objective_
-        # A new list: copies of the model share the old one.
-        self.objective_ = [*earlier, (online.n_steps, online.mean_loss)]
+        self.objective_ = [*objective, (online.n_steps, online.mean_loss)]
         for name in ("representation_", "refitted_label_components_", "receipt_"):
             self.__dict__.pop(name, None)
-
-    def _batch(self, X: DataLike) -> Any:
-        return self._checked(X, reset=not hasattr(self, "components_"))
 
 
 class SupervisedBase(BatchLearner):
     """A factorization X ~ S A, Y ~ S B, of which B predicts the targets Y."""
 
-    _saved: ClassVar = {"label_components_": Saved("rk")}
+    _saved: ClassVar = {
+        "label_components_": Saved("rk"),
+        "refitted_label_components_": Saved("rk", optional=True),
+    }
 
-    # Returns the targets of a batch, and parameters for it that differ from those of the model.
-    _batch_targets: Callable[..., tuple[Targets, dict[str, Any]]]
-    _keep_targets: Callable[..., None]
+    # Learns from a checked batch, labels, X_weights and other weights.
+    _learn_labeled: Callable[..., None]
 
     def fit(
         self: Self,
         X: DataLike,
-        y: npt.ArrayLike | None = None,
+        y: LabelsLike = None,
         *,
         X_weights: WeightsLike = None,
-        sample_weight: npt.ArrayLike | None = None,
-        label_weight: npt.ArrayLike | None = None,
+        sample_weight: VectorLike = None,
+        label_weight: VectorLike = None,
     ) -> Self:
-        """Learn dictionary and predictions from samples and the labels of some of them.
-
-        Parameters
-        ----------
-        y : array_like, shape (n,) or (n, k)
-            Labels or targets, as the class describes them; unlabeled samples are allowed.
-        """
+        """Learn dictionary and predictions from samples and the labels of some of them."""
         weights = {"sample_weight": sample_weight, "label_weight": label_weight}
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, **weights)
         return self
 
-    def _learn_targets(
-        self,
-        X: Any,
-        y: Any,
-        X_weights: WeightsLike,
-        label_weight: npt.ArrayLike | None,
-        sample_weight: npt.ArrayLike | None,
-        *known: Any,
-    ) -> None:
-        if hasattr(self, "readout_") or hasattr(self, "refitted_label_components_"):
-            warn_user(
-                "The readout of the fit cannot be updated by batches: from now on the model "
-                "predicts by 'joint'. Set readout='joint' before fit to have it throughout.",
-                UserWarning,
-            )
-        X = self._batch(X)
-        require(self, X, y)
-        targets, replaced = self._batch_targets(y, *known)
-        self._learn_batch(X, targets, X_weights, label_weight, sample_weight, **replaced)
-        self._keep_targets(targets, label_weight, sample_weight)
-
     def partial_fit(
         self: Self,
         X: DataLike,
-        y: Any,
+        y: LabelsLike,
         *,
         X_weights: WeightsLike = None,
-        sample_weight: npt.ArrayLike | None = None,
-        label_weight: npt.ArrayLike | None = None,
+        sample_weight: VectorLike = None,
+        label_weight: VectorLike = None,
     ) -> Self:
         """Learn from one batch of samples, in addition to earlier batches.
 
@@ -158,8 +124,21 @@ class SupervisedBase(BatchLearner):
         UserWarning
             If an earlier :meth:`fit` had another readout than "joint", which is discarded.
         """
-        self._learn_targets(X, y, X_weights, label_weight, sample_weight)
+        weights = {"sample_weight": sample_weight, "label_weight": label_weight}
+        self._learn_labeled(self._batch(X, y), y, X_weights, weights)
         return self
+
+    def _batch(self, X: DataLike, y: LabelsLike) -> Any:
+        """Return checked samples, and warn of a readout that they end."""
+        if hasattr(self, "readout_") or hasattr(self, "refitted_label_components_"):
+            warn_user(
+                "The readout of the fit cannot be updated by batches: from now on the model "
+                "predicts by 'joint'. Set readout='joint' before fit to have it throughout.",
+                UserWarning,
+            )
+        X = self._checked(X, reset=not hasattr(self, "components_"))
+        require(self, X, y)
+        return X
 
     def _refit_components(self, S: Array, labels: TrainingLabels) -> None:
         """Set the B that minimizes sum L .* d(Y, S B), where S does not know the labels."""
@@ -176,34 +155,6 @@ class SupervisedBase(BatchLearner):
     def _components_in_use(self) -> Array:
         """Return the B of the readout "refit" or "joint"."""
         return getattr(self, "refitted_label_components_", self.label_components_)
-
-
-def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
-    if hasattr(model, "classes_"):
-        known = model.classes_
-        if classes is not None and not np.array_equal(_different(classes, known), known):
-            first = f"those of the first call, {short(known.tolist())}"
-            raise ValueError(f"classes={short(classes)} differ from {first}; leave them out.")
-        return model.multilabel_, model.classes_
-    if is_indicator(y):
-        return True, np.arange(np.shape(y)[1])
-    if classes is None:
-        raise ValueError("classes must be passed on the first call to partial_fit: all of them.")
-    classes = _different(classes)
-    if len(classes) < 2:
-        raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
-    return False, classes
-
-
-def _different(classes: Any, known: Array | None = None) -> Array:
-    return np.unique(ClassLabels(classes, None, known, "classes").known)
-
-
-def _table(covariates: npt.ArrayLike | None) -> Any:
-    """Return given columns of S as a checked array; one in chunks stays as it is."""
-    if covariates is None or hasattr(covariates, "chunks"):
-        return covariates
-    return check_matrix(as_array(covariates, "covariates"), "covariates", allow_nan=False)
 
 
 @complete_docstring
@@ -269,29 +220,24 @@ class NMF(BatchLearner):
         return math.sqrt(factor * self.objective_[-1][1])
 
     def _learn(
-        self, X: Any, y: Any, *, X_weights: WeightsLike = None, covariates: Array | None = None
+        self, X: Any, y: Any, *, X_weights: WeightsLike = None, covariates: VectorLike = None
     ) -> None:
-        del y
-        given = {"X_weights": X_weights, **self._arguments()}
+        given: Any = {"X_weights": X_weights, **self._arguments()}
         if covariates is not None:
-            given["covariates"] = covariates
-        n_fixed = 0 if covariates is None else covariates.shape[1]
+            given["covariates"] = _table(covariates)
+        n_fixed = 0 if covariates is None else given["covariates"].shape[1]
         self._keep(self._factorize(X, **given), n_fixed_=n_fixed)
 
-    def _fit_inputs(
-        self, X: Any, y: Any, *, X_weights: Any = None, covariates: Any = None
-    ) -> dict[str, Any]:
-        del X, y
-        own = {name: getattr(self, name) for name in ("A_support", "fixed_components", "penalties")}
-        return {"X_weights": X_weights, "covariates": covariates, **own}
+    def _fit_inputs(self, X: Any, y: Any, **given: Any) -> dict[str, Any]:
+        return dict.fromkeys(("X_weights", "covariates")) | given
 
     def fit(
         self,
         X: DataLike,
-        y: npt.ArrayLike | None = None,
+        y: VectorLike = None,
         *,
         X_weights: WeightsLike = None,
-        covariates: npt.ArrayLike | None = None,
+        covariates: VectorLike = None,
     ) -> NMF:
         """Learn a dictionary.
 
@@ -301,64 +247,53 @@ class NMF(BatchLearner):
             The last columns of S, which are given: known covariates of the samples such as
             indicators of batches, or a column of ones.  The dictionary learns what goes with them.
         """
-        given = {"X_weights": X_weights, "covariates": _table(covariates)}
-        self._learn(self._checked(X, reset=True), y, **given)
+        X = self._checked(X, reset=True)
+        self._learn(X, y, X_weights=X_weights, covariates=covariates)
         return self
 
     def transform(
-        self, X: DataLike, *, X_weights: WeightsLike = None, covariates: npt.ArrayLike | None = None
+        self, X: DataLike, *, X_weights: WeightsLike = None, covariates: VectorLike = None
     ) -> Array:
         """Represent samples over the learned dictionary."""
-        check_is_fitted(self)
-        known = {"covariates": _table(covariates)}
-        return self._features(self._checked(X, reset=False), X_weights, **known)
+        return self._represent(self._checked(X), X_weights, covariates=covariates)
 
     def topic_proportions(
-        self, X: DataLike, *, X_weights: WeightsLike = None, covariates: npt.ArrayLike | None = None
+        self, X: DataLike, *, X_weights: WeightsLike = None, covariates: VectorLike = None
     ) -> Array:
-        """Return the share of each sample that every component explains.
-
-        A component explains its coefficient in S times the sum of its row of `components_`.
-        """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        S = self._represent(X, X_weights, covariates=_table(covariates))
+        """Return the share of each sample that every component explains."""
+        S = self._represent(self._checked(X), X_weights, covariates=covariates)
         return topic_shares(S, self.components_)
 
     def score(
         self,
         X: DataLike,
-        y: npt.ArrayLike | None = None,
+        y: VectorLike = None,
         *,
         X_weights: WeightsLike = None,
-        covariates: npt.ArrayLike | None = None,
+        covariates: VectorLike = None,
     ) -> float:
-        """Return the share of the deviance of X that the model explains.
-
-        It is ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2
-        for squared errors, D^2 for other losses.
-        """
-        del y
-        check_is_fitted(self)
-        known = {"covariates": _table(covariates)}
-        return self._explained(self._checked(X, reset=False), X_weights, **known)
+        """Return the share of the deviance of X that the model explains."""
+        return self._explained(self._checked(X), X_weights, covariates=covariates)
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
-        wanted, covariates = getattr(self, "n_fixed_", 0), known.get("covariates")
-        count = 0 if covariates is None else covariates.shape[1]
+        covariates = _table(known.get("covariates"))
+        count, wanted = (
+            0 if covariates is None else covariates.shape[1],
+            getattr(self, "n_fixed_", 0),
+        )
         if count != wanted:
             raise ValueError(
                 f"covariates has {count} columns, and the fit had {wanted}; give the same ones."
             )
-        return super()._represent(X, X_weights, **known)
+        return super()._represent(X, X_weights, covariates=covariates)
 
-    def topics(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10) -> Topics:
+    def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
         """Return the features with the largest weights of every topic, and names of split ones."""
         topics, names = super().topics(feature_names, n_terms), getattr(self, "topic_names_", None)
         return topics if names is None else topics.named(names.tolist())
 
     def partial_fit(
-        self, X: DataLike, y: npt.ArrayLike | None = None, *, X_weights: WeightsLike = None
+        self, X: DataLike, y: VectorLike = None, *, X_weights: WeightsLike = None
     ) -> NMF:
         """Learn from one batch of samples, in addition to earlier batches.
 
@@ -380,5 +315,12 @@ class NMF(BatchLearner):
         `callback` and `verbose` are not used.  Losses, `n_components` and the weight of the
         supervision must stay the same for all batches: a change is refused.
         """
-        self._learn_batch(self._batch(X), None, X_weights)
+        self._learn_batch(self._checked(X, reset=not hasattr(self, "components_")), X_weights)
         return self
+
+
+def _table(covariates: VectorLike) -> Any:
+    """Return given columns of S as a checked array; one in chunks stays as it is."""
+    if covariates is None or hasattr(covariates, "chunks"):
+        return covariates
+    return check_matrix(as_array(covariates, "covariates"), "covariates", allow_nan=False)

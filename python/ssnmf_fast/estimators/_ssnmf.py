@@ -7,21 +7,21 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LabelsLike, LossName, Matrix, Solver, VectorLike
 from .._common.bases import RegressorMixin
 from .._common.saved import COUNT, Saved
+from .._common.text import short
 from .._data.arrays import DataLike
 from .._data.border import check_integer, check_option, check_real, require_finite, require_memory
-from .._labels import ClassLabels, Indicators, RealTargets, labels_of
+from .._labels import ClassLabels, Indicators, RealTargets, is_indicator, labels_of
 from .._solver.starts import INITS
 from .._solver.weights import WeightsLike
 from ._base import Self, product
 from ._class_topics import SUPPORTS, LabeledSamples, inputs_of_labels
 from ._conventions import require, score_labeled
 from ._docstrings import complete_docstring
-from ._nmf import SupervisedBase, batch_classes
+from ._nmf import SupervisedBase
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
 from ._training_data import (
@@ -39,22 +39,20 @@ from ._training_data import (
 class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B: the model of the papers.
 
-    Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y is the
-    indicator matrix of the labels and unlabeled samples are zero rows of L [1]_.  With an infinite
-    weight, labeled samples may use only the components of their classes [2]_.
+    Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y indicates
+    the labels and unlabeled samples are zero rows of L [1]_.  With an infinite weight, labeled
+    samples may use only the components of their classes [2]_.
 
     Parameters
     ----------
     loss, supervision_loss : {"kullback-leibler", "frobenius"}
-        Losses of X and of Y: the I-divergence, or squared error.  An infinite weight has no loss
-        of Y.
+        Losses of X and of Y (which an infinite weight has not): the I-divergence, or squared error.
     supervision_weight : float or "balanced"
         Weight (lambda) of the loss of Y, at least 0; infinity for supports.  "balanced" takes the
         ratio of the two losses at the start.
     init : str or tuple of arrays
-        Start: "labels" takes the means of the classes for A, others are those of :class:`NMF`.  A
-        tuple holds S (n, r), A (r, m) and, optionally, B (r, k).  With an infinite weight the start
-        is "labels", or the A of a tuple.
+        As in :class:`NMF`, or "labels": the means of the classes for A.  A tuple may also hold B
+        (r, k).  With an infinite weight the start is "labels", or the A of a tuple.
     threshold : float
         With multiple labels, a label is predicted where its probability (for the readouts "refit"
         and "joint" its score) lies above this.
@@ -72,15 +70,12 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
 
     Notes
     -----
-    `y` in :meth:`fit` is either an array of class labels (integers, strings or objects) or, for
-    multiple labels, an indicator matrix (n, k) of 0 and 1, dense or sparse.  A row that is all NaN
-    (dense) or all -1 is unlabeled; single NaN entries are missing.
+    `y` in :meth:`fit` is an array of class labels (integers, strings or objects) or, for multiple
+    labels, an indicator matrix (n, k) of 0 and 1, dense or sparse.  A row that is all NaN (dense)
+    or all -1 is unlabeled; single NaN entries are missing.  Metrics of scikit-learn take -1 as a
+    class; see :func:`ssnmf_fast.metrics.labeled_scorer`.
 
-    :meth:`score` leaves unlabeled samples out.  Metrics of scikit-learn take -1 as a class; see
-    :func:`ssnmf_fast.metrics.labeled_scorer`.
-
-    The logistic readout sees samples on disk, or with weights of entries, through their topics
-    only.
+    The logistic readout sees samples on disk, or with weights of entries, by their topics only.
 
     References
     ----------
@@ -111,7 +106,6 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     forget_factor: float = 0.8
 
     _saved: ClassVar = {
-        "refitted_label_components_": Saved("rk", optional=True),
         "n_labeled_": COUNT,
         "supervision_weight_": Saved(optional=True, kind=float),
     }
@@ -128,18 +122,8 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         targets = labels_of(y, self.unlabeled)
         targets.check_fit()
         samples = self._samples(X, X_weights, targets, **weights)
-        labels = samples.labels
+        labels, k = samples.labels, len(targets.classes)
         labels.require_two_classes()
-        rank, weight = self._checked_parameters(len(targets.classes))
-        require_memory(rank, X.shape, X.dtype)
-        fit = samples.fit_topics(rank, weight)
-        count = int(labels.known.sum())
-        inputs = {"labels": labels.members, "label_weight": labels.entry_weights}
-        self._keep(fit, inputs, supervision_weight_=fit.supervision_weight, n_labeled_=count)
-        self._keep_predictions(samples.of_readout, X_weights, targets, labels=labels)
-
-    def _checked_parameters(self, k: int) -> tuple[int, float | str]:
-        """Return the rank and the weight of k classes."""
         rank, weight = check_integer(self.n_components, "n_components", 1), self.supervision_weight
         check_option(self.readout, "readout", ("logistic", "refit", "joint"))
         check_real(self.threshold, "threshold", allow_negative=True)
@@ -157,7 +141,12 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
                 f"the {k} classes a component. Set n_components to {k} or more, or give a finite "
                 "supervision_weight."
             )
-        return rank, weight
+        require_memory(rank, X.shape, X.dtype)
+        fit = samples.fit_topics(rank, weight)
+        count = int(labels.known.sum())
+        inputs = {"labels": labels.members, "label_weight": labels.entry_weights}
+        self._keep(fit, inputs, supervision_weight_=fit.supervision_weight, n_labeled_=count)
+        self._keep_predictions(samples.of_readout, X_weights, targets, labels=labels)
 
     def _samples(
         self, X: Any, X_weights: Any, targets: ClassLabels | Indicators, **weights: Any
@@ -204,35 +193,53 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
             All classes that any batch will hold; needed in the first call, unless y is an indicator
             matrix.
         """
-        self._learn_targets(X, y, X_weights, label_weight, sample_weight, classes)
+        weights = {"sample_weight": sample_weight, "label_weight": label_weight}
+        self._learn_labeled(self._batch(X, y), y, X_weights, weights, classes)
         return self
 
-    def _batch_targets(
-        self, y: LabelsLike, classes: VectorLike
-    ) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
-        several, known = batch_classes(self, y, classes)
+    def _learn_labeled(
+        self,
+        X: Any,
+        y: LabelsLike,
+        X_weights: WeightsLike,
+        weights: dict[str, Any],
+        classes: VectorLike,
+    ) -> None:
+        several, known = self._all_classes(y, classes)
+        targets = Indicators(y, len(known)) if several else ClassLabels(y, self.unlabeled, known)
+        targets.classes = known
         # The start of batches does not depend on labels.
         chosen = {"init": "random"} if isinstance(self.init, str) and self.init == "labels" else {}
-        if several:
-            targets = Indicators(y, n_labels=len(known))
-            targets.classes = known
-            return targets, chosen
-        return ClassLabels(y, self.unlabeled, known_classes=known), chosen
-
-    def _keep_targets(
-        self, targets: ClassLabels | Indicators, label_weight: VectorLike, sample_weight: VectorLike
-    ) -> None:
-        self.multilabel_, self.classes_ = isinstance(targets, Indicators), targets.classes
-        count, k = getattr(self, "n_labeled_", 0), len(targets.classes)
+        self._learn_batch(X, X_weights, targets, weights, **chosen)
+        self.multilabel_, self.classes_ = several, known
+        count, k = getattr(self, "n_labeled_", 0), len(known)
         before = getattr(self, "_weight_of_labeled", count)
         prior = self.class_prior_ if count else np.full(k, 1 / k)
-        if label_weights(targets.labeled, label_weight, sample_weight).any():
-            labels = labels_for_training(targets, label_weight, sample_weight)
+        if label_weights(targets.labeled, **weights).any():
+            labels = labels_for_training(targets, **weights)
             weight = float(labels.weight[labels.known].sum())
             prior = (before * prior + weight * labels.prior()) / (before + weight)
             count, before = count + int(labels.known.sum()), before + weight
         self.class_prior_, self.n_labeled_, self._weight_of_labeled = prior, count, before
         self._drop_readout()
+
+    def _all_classes(self, y: Any, classes: VectorLike) -> tuple[bool, Array]:
+        """Return whether samples of batches have several labels, and all classes."""
+        learned = getattr(self, "classes_", None)
+        if classes is not None:
+            classes = np.unique(ClassLabels(classes, None, learned, "classes").known)
+        if learned is not None:
+            if classes is not None and not np.array_equal(classes, learned):
+                first = f"those of the first call, {short(learned.tolist())}"
+                raise ValueError(f"classes={short(classes)} differ from {first}; leave them out.")
+            return self.multilabel_, learned
+        if is_indicator(y):
+            return True, np.arange(np.shape(y)[1])
+        if classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit: all.")
+        if len(classes) < 2:
+            raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
+        return False, classes
 
 
 @complete_docstring
@@ -272,10 +279,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     Notes
     -----
     `y` in :meth:`fit` holds targets of any sign, shape (n,) or (n, k); NaN means unlabeled.
-
     Predictions, above the smallest target, grow in proportion to the sample: a column of ones in X
-    lets the model learn an intercept.  In :meth:`partial_fit` the smallest target is that of all
-    batches so far.
+    lets the model learn an intercept.
 
     References
     ----------
@@ -311,7 +316,6 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     _saved: ClassVar = {
         "n_targets_": COUNT,
         "offset_": Saved("k", "finite", optional=True),
-        "refitted_label_components_": Saved("rk", optional=True),
     }
 
     def __sklearn_tags__(self) -> Any:
@@ -320,62 +324,44 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         tags.target_tags.single_output = True
         return tags
 
+    def _inputs(
+        self, X: Matrix, y: LabelsLike, X_weights: WeightsLike, weights: Any, offset: Any = np.nan
+    ) -> tuple[RealTargets, dict[str, Any]]:
+        """Return the targets above their smallest one, and the inputs of the factorization."""
+        require(self, X, y)
+        targets = RealTargets(y)
+        targets.check_fit()
+        rows = label_weights(targets.labeled, **weights)
+        targets.measure(rows, offset)
+        sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
+        X_weights = with_sample_weight(X, X_weights, sample_weight)
+        learned = {"y": targets.matrix(X.dtype), "y_weights": as_outer(rows)}
+        return targets, {"X_weights": X_weights, **learned}
+
     def _fit_inputs(
         self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None, **weights: Any
     ) -> dict[str, Any]:
-        require(self, X, y)
-        targets = RealTargets(y)
-        sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
-        rows = label_weights(targets.labeled, **weights)
-        targets.measure(rows, self.offset_)
-        own = {name: getattr(self, name) for name in ("A_support", "fixed_components", "penalties")}
-        X_weights = with_sample_weight(X, X_weights, sample_weight)
-        learned = {"y": targets.matrix(X.dtype), "y_weights": as_outer(rows)}
-        return {"X_weights": X_weights, **learned, **own}
+        return self._inputs(X, y, X_weights, weights, self.offset_)[1]
 
     def _learn(
         self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None, **weights: Any
     ) -> None:
         readout = check_option(self.readout, "readout", ("refit", "joint"))
-        require(self, X, y)
-        targets = RealTargets(y)
-        targets.check_fit()
-        rows = label_weights(targets.labeled, **weights)
-        targets.measure(rows)
+        targets, inputs = self._inputs(X, y, X_weights, weights)
         labels = labels_for_training(targets, **weights)
-        result = self._factorize(
-            X,
-            targets.matrix(X.dtype),
-            X_weights=with_sample_weight(X, X_weights, labels.sample_weight),
-            y_weights=as_outer(rows),
-            **self._arguments(),
-        )
-        offset = np.nan_to_num(targets.offset)
-        self._keep(result, n_targets_=targets.n_targets, offset_=offset)
+        result = self._factorize(X, **inputs, **self._arguments())
+        self._keep(result, n_targets_=targets.n_targets, offset_=np.nan_to_num(targets.offset))
         if readout != "joint":
             self._refit_components(self._represent(X, X_weights), labels)
 
-    def _batch_targets(self, y: LabelsLike) -> tuple[RealTargets, dict[str, Any]]:
-        return RealTargets(y, n_targets=getattr(self, "n_targets_", None)), {}
-
-    def _learn_batch(
-        self,
-        X: Any,
-        targets: Any,
-        X_weights: Any,
-        label_weight: Any = None,
-        sample_weight: Any = None,
-        **replaced: Any,
+    def _learn_labeled(
+        self, X: Any, y: LabelsLike, X_weights: WeightsLike, weights: dict[str, Any]
     ) -> None:
+        targets = RealTargets(y, n_targets=getattr(self, "n_targets_", None))
         before = getattr(self, "_offset", getattr(self, "offset_", np.nan))
-        weights = label_weight, sample_weight
-        counted = targets.measure(label_weights(targets.labeled, *weights), before)
+        counted = targets.measure(label_weights(targets.labeled, **weights), before)
         lift = np.nan_to_num(before - targets.offset)
-        replaced |= {"lift": lift, "counted": counted}
-        super()._learn_batch(X, targets, X_weights, *weights, **replaced)
-
-    def _keep_targets(self, targets: RealTargets, *weights: object) -> None:
-        del weights
+        self._learn_batch(X, X_weights, targets, weights, lift=lift, counted=counted)
         self.n_targets_ = targets.n_targets
         self._offset, self.offset_ = targets.offset, np.nan_to_num(targets.offset)
 
@@ -388,11 +374,10 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         X_weights: WeightsLike = None,
     ) -> float:
         """Return R squared of the predictions."""
-        check_is_fitted(self)
+        X = self._checked(X)
         targets = RealTargets(y, n_targets=self.n_targets_)
-        predicted = self._predicted(self._checked(X, reset=False), X_weights)
+        predicted, known = self._predicted(X, X_weights), (targets.known, targets.complete)
         with np.errstate(over="ignore", invalid="ignore"):
-            known = targets.known, targets.complete
             score = score_labeled(predicted, *known, sample_weight, r2_score)
         require_finite({"The score": score}, "Bring y nearer to 1, by a constant factor.")
         return score
@@ -405,8 +390,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         ndarray, shape (n,) or (n, k)
             Shaped like the `y` of the fit, of the dtype of X.
         """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
+        X = self._checked(X)
         return self._predicted(X, X_weights).astype(X.dtype)
 
     def _predicted(self, X: Matrix, X_weights: WeightsLike) -> Array:
