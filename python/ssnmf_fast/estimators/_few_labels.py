@@ -28,7 +28,6 @@ from ._conventions import require
 from ._docstrings import complete_docstring
 from ._members import ClassWeight
 from ._predicting import ReadoutPredictions
-from ._readout import Readout
 from ._training_data import labels_for_training
 from ._views import View, tables_to_fit
 
@@ -240,6 +239,6 @@ class FewLabelsClassifier(ReadoutPredictions):
 
     _fit_inputs = inputs_of_labels
 
-    def _limits(self, readout: Readout) -> Array | None:
+    def _limits(self) -> Array | None:
         given = check_threshold(self.threshold) if self.multilabel_ else None
-        return super()._limits(readout) if given is None else np.full(len(self.classes_), given)
+        return super()._limits() if given is None else np.full(len(self.classes_), given)

@@ -45,29 +45,23 @@ def suggest(model: Any, X: Matrix, X_weights: WeightsLike, n: int, tables: Table
         return np.asarray(rows[suggest(model, X[rows], None, n, part)])
     readout = model._fitted_readout()
     scores = readout.scores(model, X, X_weights, tables)[known]
-    unsure = uncertainty(readout.proba(scores, model.multilabel_), model.multilabel_)
+    chances = readout.proba(scores, model.multilabel_)
+    if model.multilabel_:
+        unsure = (entr(chances) + entr(1 - chances)).mean(axis=1) / np.log(2)
+    else:
+        second, first = np.partition(chances, -2, axis=1)[:, -2:].T
+        unsure = 1 - (first - second)
     chosen = np.sort(np.argsort(-unsure, kind="stable")[: max(_CANDIDATES, n)])
-    points = _points(model, readout, X, X_weights, known[chosen])
-    best = known[chosen[_covering(points, unsure[chosen], n)]]
-    empty = np.delete(np.arange(X.shape[0]), known)
-    return np.concatenate([best, empty[: n - len(best)]])
-
-
-def uncertainty(chances: Array, several: bool) -> Array:
-    """Return the uncertainty of predictions, from 0 to 1, (n,)."""
-    if several:
-        return np.asarray((entr(chances) + entr(1 - chances)).mean(axis=1) / np.log(2))
-    second, first = np.partition(chances, -2, axis=1)[:, -2:].T
-    return np.asarray(1 - (first - second))
-
-
-def _points(model: Any, readout: Readout, X: Matrix, X_weights: WeightsLike, rows: Array) -> Array:
-    """Return points of length 1: scores along the leading directions, or roots of topic shares."""
+    # Points of length 1: scores along the leading directions, or roots of topic shares.
     directions = readout.directions if isinstance(readout, LogisticReadout) else None
     if directions is None or X_weights is not None or isinstance(X, CsrFile):
         shares = topic_shares(model._represent(X, X_weights), model.components_)
-        return np.asarray(np.sqrt(shares[rows]))
-    return view_of(filled(X[rows]), directions).scores
+        points = np.sqrt(shares[known[chosen]])
+    else:
+        points = view_of(filled(X[known[chosen]]), directions).scores
+    best = known[chosen[_covering(points, unsure[chosen], n)]]
+    empty = np.delete(np.arange(X.shape[0]), known)
+    return np.concatenate([best, empty[: n - len(best)]])
 
 
 @one_blas_thread()
@@ -123,13 +117,12 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         X: Matrix,
         X_weights: WeightsLike,
         targets: ClassLabels | Indicators,
-        names: Array | None = None,
         labels: TrainingLabels | None = None,
     ) -> None:
         """Fit the readout to checked data, and set what belongs to it; `labels` have weights."""
         self._drop_readout()
         self.multilabel_ = isinstance(targets, Indicators)
-        self.classes_ = targets.classes if names is None else names
+        self.classes_ = targets.classes
         self.class_prior_ = targets.prior() if labels is None else labels.prior()
         if not getattr(self, "predicts", True):
             return
@@ -176,18 +169,20 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         readout: Readout = self.readout_
         return readout
 
-    def _limits(self, readout: Readout) -> Array | None:
+    def _limits(self) -> Array | None:
         """Return the probability above which each of several labels is predicted, (k,)."""
-        return readout.thresholds if self.multilabel_ else None
+        return self.readout_.thresholds if self.multilabel_ else None
 
-    def _tables(self, side: TablesLike, n_samples: int) -> Tables:
-        return tables_to_predict(side, n_samples, getattr(self, "side_", {}))
+    def _ready(self, X: DataLike, side: TablesLike) -> tuple[Readout, Any, Tables]:
+        """Return the readout, and checked samples with their tables."""
+        X = self._checked(X)
+        tables = tables_to_predict(side, X.shape[0], getattr(self, "side_", {}))
+        return self._fitted_readout(), X, tables
 
-    def _read(self, X: Matrix, X_weights: WeightsLike, side: TablesLike) -> tuple[Readout, Array]:
+    def _read(self, X: DataLike, X_weights: WeightsLike, side: TablesLike) -> tuple[Readout, Array]:
         """Return the readout, and its scores of samples."""
-        check_is_fitted(self)
-        readout, X = self._fitted_readout(), self._checked(X, reset=False)
-        return readout, readout.scores(self, X, X_weights, self._tables(side, X.shape[0]))
+        readout, X, tables = self._ready(X, side)
+        return readout, readout.scores(self, X, X_weights, tables)
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)
@@ -207,7 +202,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
             distance above the threshold: positive values are predicted.
         """
         readout, scores = self._read(X, X_weights, side)
-        return readout.decide(scores, self._limits(readout))
+        return readout.decide(scores, self._limits())
 
     @with_readout
     def predict_proba(
@@ -252,10 +247,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         """
         readout, scores = self._read(X, X_weights, side)
         if self.multilabel_:
-            above = readout.decide(scores, self._limits(readout)) > 0
-            return np.asarray(above, dtype=np.int64)
-        chances = readout.proba(scores, False)
-        return np.asarray(self.classes_[chances.argmax(axis=1)])
+            return np.asarray(readout.decide(scores, self._limits()) > 0, dtype=np.int64)
+        return np.asarray(self.classes_[readout.proba(scores, False).argmax(axis=1)])
 
     @with_readout
     def explain(
@@ -268,10 +261,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         Explanation
             Its ``top(i)`` prints those to the predicted class in sample i.
         """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        tables = self._tables(side, X.shape[0])
-        return explanation_of(self, self._fitted_readout(), X, X_weights, tables)
+        readout, X, tables = self._ready(X, side)
+        return explanation_of(self, readout, X, X_weights, tables)
 
     @with_readout
     def suggest(
@@ -284,8 +275,6 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Samples without labels.
         n : int
             How many to choose, at least 1.
 
@@ -317,9 +306,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         >>> print(model.suggest(X[4:], 1) + 4)
         [4]
         """
-        check_is_fitted(self)
-        count, X = check_integer(n, "n", 1), self._checked(X, reset=False)
-        return suggest(self, X, X_weights, count, self._tables(side, X.shape[0]))
+        _, X, tables = self._ready(X, side)
+        return suggest(self, X, X_weights, check_integer(n, "n", 1), tables)
 
     @with_readout
     def score(  # type: ignore[override]
@@ -348,10 +336,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
 class NamedTopics(ReadoutPredictions):
     """A dictionary whose first topics have names, which are also classes of the samples."""
 
-    _saved: ClassVar = {
-        "topic_names_": Saved("t"),
-        "n_labeled_": COUNT,
-    }
+    _saved: ClassVar = {"topic_names_": Saved("t"), "n_labeled_": COUNT}
 
     def get_feature_names_out(self, input_features: VectorLike = None) -> Array:
         """Return the names of the topics; those of free ones are "free0", "free1", ...

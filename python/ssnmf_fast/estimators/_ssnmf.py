@@ -172,7 +172,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     def _fitted_readout(self) -> Readout:
         return getattr(self, "readout_", None) or ComponentReadout(self._components_in_use())
 
-    def _limits(self, readout: Readout) -> Array | None:
+    def _limits(self) -> Array | None:
         return np.full(len(self.classes_), self.threshold) if self.multilabel_ else None
 
     def partial_fit(
