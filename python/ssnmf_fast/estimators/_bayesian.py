@@ -7,11 +7,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammainccinv, gammaincinv
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, VectorLike
 from .._common.saved import COUNT, NUMBER, POSITIVE, Saved
 from .._common.warn import IDLE, is_quiet, warn_user
 from .._data.arrays import DataLike
@@ -48,17 +47,15 @@ class BayesianBase(FactorizationBase):
         Number of iterations, at least 0, before hyperparameters are learned; until then the rates
         of all classes are equal.
     count_scale : float or "auto"
-        What one unit of X is in counts, above 0: the model sees ``count_scale * X`` as counts.
-        "auto" makes fits to X and to any multiple of it the same.  Where all entries are multiples
-        of a common step, as counts are, the step is one count; elsewhere, as in TF-IDF, the median
-        of the entries above 0 is two counts.  More makes the data outweigh the priors.
+        What one unit of X is in counts, above 0.  More makes the data outweigh the priors.  "auto"
+        makes fits to X and to any multiple of it the same: where all entries are multiples of a
+        common step, as counts are, the step is one count; elsewhere, as in TF-IDF, the median of
+        the entries above 0 is two counts.
     tol : float
         Stop when the bound rises by less than `tol` times its first value per iteration, once
         burn-in is over; 0 never stops early.
     callback : callable, optional
-        Called with a state (``iteration``, ``objective``, read-only expectations ``S`` and ``A``)
-        after every check of the bound; ``objective`` is minus the bound.  Returning True stops the
-        fit.
+        As in :class:`NMF`, with expectations ``S`` and ``A``; ``objective`` is minus the bound.
 
     Attributes
     ----------
@@ -80,7 +77,7 @@ class BayesianBase(FactorizationBase):
     representation_groups_ : ndarray of int32, shape (n,)
         Row of `representation_rates_` for every sample.
     A_shape_, A_mean_ : float
-        Shape and mean of the prior of A, given or learned; `A_mean_` in the units of X.
+        Shape and mean of the prior of A, given or learned.
     active_components_ : ndarray of bool, shape (r,)
         Whether a component explains at least one count of some feature.  For the others, the row
         of A is that of the prior, and :meth:`topics` shows no terms.
@@ -109,7 +106,7 @@ class BayesianBase(FactorizationBase):
         "A_mean_": POSITIVE,
     }
 
-    def fit(self: Self, X: DataLike, y: npt.ArrayLike | None = None) -> Self:  # type: ignore[override]
+    def fit(self: Self, X: DataLike, y: VectorLike = None) -> Self:  # type: ignore[override]
         """Learn the posteriors.
 
         Warns
@@ -133,10 +130,9 @@ class BayesianBase(FactorizationBase):
         result = self._fit_variational(X, groups, **arguments | learned)
         self.components_, self.components_rate_ = result.A, result.A_rates
         self.representation_, self.representation_rates_ = result.S, result.S_rates
-        self.representation_groups_ = result.S_groups
+        self.representation_groups_, self.count_scale_ = result.S_groups, result.count_scale
         self.objective_, self.n_iter_ = result.objective, result.n_iter
         self.lower_bound_ = -result.objective[-1][1]
-        self.count_scale_ = result.count_scale
         for name, value in result.hyperparameters.items():
             setattr(self, f"{name}_", value)
         self._warn_unless_converged(result)
@@ -173,8 +169,7 @@ class BayesianBase(FactorizationBase):
         S : ndarray, shape (n, r)
             Posterior expectations after 100 iterations, of the dtype of X.
         """
-        check_is_fitted(self)
-        return self._represent(self._checked(X, reset=False), None)
+        return self._represent(self._checked(X), None)
 
     def interval_components(self, level: float = 0.9) -> tuple[Array, Array]:
         """Return credible intervals of the entries of the dictionary.
@@ -232,11 +227,9 @@ class BayesianNMF(BayesianBase):
     S_mean : float or "auto"
         Mean of the prior of S, 1e-9 to 1e9.  "auto" learns it.
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-        Start; a tuple holds S (n, r) and A (r, m), whose product is near X.  Its zeros may become
-        positive.  "auto" is "least-squares", see :func:`ssnmf_fast.factorize`: bounds are higher
-        and topics more coherent than from "random".  A start gives the expectations of S and A,
-        both arithmetic and geometric; the posteriors of A, then of S are updated once before
-        iteration 1.  An iteration updates A, S, then (after `burn_in`) the hyperparameters.
+        Start: expectations of S and A, arithmetic and geometric; a tuple holds S (n, r) and A
+        (r, m), whose product is near X and whose zeros may become positive.  "auto" is
+        "least-squares": bounds are higher and topics more coherent than from "random".
 
     Attributes
     ----------
@@ -255,6 +248,9 @@ class BayesianNMF(BayesianBase):
     The model of the data is ``count_scale * X ~ Poisson(count_scale * S A)``.  Counts need not be
     integers: the bound is then one of a continued Poisson likelihood.  NaN, weights and matrices on
     disk are not supported.
+
+    The posteriors of A, then of S are updated once before iteration 1.  An iteration updates A, S,
+    then (after `burn_in`) the hyperparameters.
 
     References
     ----------
@@ -282,7 +278,6 @@ class BayesianNMF(BayesianBase):
     _saved: ClassVar = {"S_shape_": POSITIVE, "S_mean_": POSITIVE}
 
     def _learn(self, X: Any, y: Any) -> None:
-        del y
         self._learn_posterior(X)
 
     def _prior_of_new_samples(self) -> tuple[float, Any]:
@@ -303,15 +298,13 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     ----------
     A_shape : float or "auto"
         Shape of the prior of A, 1e-6 to 1e6.  A learned shape makes A sparse and keeps S from
-        being so (section 3.4): by default it is 1.
+        being so (section 3.4).
     rate_shape : float or "auto"
         Shape of the prior of the rates, 1e-6 to 1e6: how closely the samples of a class keep to its
-        components.  It has an effect up to about twice the number of samples of a class; above that
-        the prior dominates and class information is lost.  It is never learned: "auto" takes the
-        mean number of labeled samples of a class.
+        components.  Above about twice the number of samples of a class, the prior dominates and
+        class information is lost.  "auto" takes the mean number of labeled samples of a class.
     rate_mean : float or "auto"
-        Mean of that prior, 1e-9 to 1e9; "auto" learns it.  Like S and the rates, it is the same in
-        any units of X.
+        Mean of that prior, 1e-9 to 1e9, the same in any units of X; "auto" learns it.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         As in :class:`BayesianNMF`.  With labels, a random start separates the classes at least as
         well as the others, which do not know the labels.
@@ -322,8 +315,8 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         Expected rates of the components in the classes, float64: where one is small, the samples of
         the class make much use of the component.
     new_sample_rate_ : float
-        Rate of the exponential prior of new samples, whose classes are not known.  It is the same
-        for all components, and gives the mean of `representation_`.
+        Rate of the exponential prior of new samples, the same for all components: 1 divided by the
+        mean of `representation_`.
     representation_ : ndarray, shape (n, r)
         Posterior expectations of S, which the labels affect.
     rate_shape_, rate_mean_ : float
@@ -336,8 +329,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
 
     Notes
     -----
-    Unlabeled samples are treated as one more class with its own rates.  This extends the model of
-    the paper.
+    Unlabeled samples are one more class with its own rates, which extends the model of the paper.
 
     References
     ----------

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, MatrixLike
@@ -24,14 +23,14 @@ from ._nmf import NMF
 
 SEPARATOR = "/"  # between the names of a topic and of its part
 _LIFT = 1e-2  # of a mean coefficient: a coefficient that is zero at the start would stay zero
-_OF_FITS = ("max_iter", "n_threads", "random_state", "solver", "tol")
+_OF_FITS = ("loss", "max_iter", "n_threads", "random_state", "solver", "tol")
 
 
 def split_topic(
     model: FactorizationBase,
     topic: int | str,
     n: int,
-    X: npt.ArrayLike,
+    X: MatrixLike,
     *,
     X_weights: WeightsLike = None,
 ) -> NMF:
@@ -43,8 +42,7 @@ def split_topic(
     Parameters
     ----------
     model : fitted estimator
-        With topics and a `loss`: :class:`NMF`, :class:`SSNMFClassifier`,
-        :class:`TopicSupervisedNMF` and others.
+        With topics and a `loss`, such as :class:`NMF` or :class:`TopicSupervisedNMF`.
     topic : int or str
         Number of the topic or, where topics have names, its name.
     n : int
@@ -144,12 +142,17 @@ def divided(
     level: int = 0,
 ) -> NMF:
     """Return a model in which each checked topic is divided into its number of parts."""
-    X = model._checked(X, reset=False)
+    X = model._checked(X)
     refuse_on_disk(X, "the splitting of topics")
     given = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}
     S, A, X = model._represent(X, X_weights), model.components_, CleanMatrix(X)
-    whole = np.repeat(np.arange(len(A)), counts)
-    parts = np.vstack(_parts(model, counts, X, X_weights, topic_shares(S, A)))
+    options, weights = _options(model), as_weights(X_weights, "X_weights")
+    shares, rows = topic_shares(S, A), np.split(A, len(A))
+    for topic, count in enumerate(counts):
+        if count > 1:  # a fit in which samples weigh as their shares of the topic
+            weighed = weights.with_rows(shares[:, topic], "X_weights")
+            rows[topic] = factorize(X, n_components=count, X_weights=weighed, **options).A
+    parts, whole = np.vstack(rows), np.repeat(np.arange(len(A)), counts)
     best = represent(X, parts, **given)
     starts = [(best + _LIFT * best.mean(axis=0), parts), (best, parts)]
     explained = objective(X, S, A, **given)
@@ -160,34 +163,16 @@ def divided(
         totals, even = totals[whole], 1 / np.bincount(whole)[whole, None]
         cuts = np.where(totals > 0, parts / np.where(totals > 0, totals, 1), even)
         start = S[:, whole], A[whole] * cuts.astype(parts.dtype)
-    options = {name: value for name, value in _options(model).items() if name != "random_state"}
+    options.pop("random_state", None)
     fit = factorize(X, n_components=len(whole), init=start, X_weights=X_weights, **options)
-    named = []
+    names = []
     for name, count in zip(names_of_topics(model), counts, strict=True):
         above = name + f"{SEPARATOR}0" * max(level - 1 - name.count(SEPARATOR), 0)
         parts_of = [f"{above}{SEPARATOR}{number}" for number in range(count)]
-        named += parts_of if count > 1 else [name]
-    made = _fitted(model, named)
+        names += parts_of if count > 1 else [name]
+    made = _fitted(model, names)
     made._keep(fit, topic_names_=made.topic_names_)
     return made
-
-
-def _parts(
-    model: FactorizationBase,
-    counts: Sequence[int],
-    X: MatrixLike,
-    X_weights: WeightsLike,
-    shares: Array,
-) -> list[Array]:
-    """Return rows for every topic: of fits in which samples weigh as their shares of it."""
-    weights, parts = as_weights(X_weights, "X_weights"), []
-    for topic, count in enumerate(counts):
-        rows = model.components_[topic : topic + 1]
-        if count > 1:
-            weighed = weights.with_rows(shares[:, topic], "X_weights")
-            rows = factorize(X, n_components=count, X_weights=weighed, **_options(model)).A
-        parts.append(rows)
-    return parts
 
 
 @one_blas_thread()
@@ -261,16 +246,12 @@ def _place(model: FactorizationBase, topic: int | str) -> int:
 
 def _options(model: FactorizationBase) -> dict[str, Any]:
     given = model.get_params(deep=False)
-    return {"loss": model.loss, **{name: given[name] for name in _OF_FITS if name in given}}
+    return {name: given[name] for name in _OF_FITS if name in given}
 
 
 def _fitted(model: FactorizationBase, names: list[str], **attributes: Any) -> NMF:
     """Return an NMF with the parameters of a model that apply, named topics and attributes."""
     made = NMF(len(names), **_options(model))
-    made.topic_names_ = np.array(names)
-    attributes |= {
-        n: vars(model)[n] for n in ("n_features_in_", "feature_names_in_") if n in vars(model)
-    }
-    for name, value in attributes.items():
-        setattr(made, name, value)
+    seen = {n: vars(model)[n] for n in ("n_features_in_", "feature_names_in_") if n in vars(model)}
+    vars(made).update(topic_names_=np.array(names), **seen, **attributes)
     return made
