@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
@@ -45,10 +45,11 @@ def product(S: Array, factor: Array, name: str) -> Array:
 
 
 class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
-    """A dictionary learned from X, over which samples are represented."""
+    """A dictionary learned from X, over which samples are represented.
 
-    # Learns from checked X and from y, with what else `fit` takes, and sets the attributes.
-    _learn: Callable[..., None]
+    `_learn` takes checked X, y and what else `fit` takes, and sets the attributes; `_fit_inputs`
+    returns the inputs of :func:`factorize` for the same.
+    """
 
     _saved: ClassVar[dict[str, Saved]] = {
         "components_": Saved("rm"),
@@ -63,10 +64,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     }
 
     _takes_files: ClassVar[bool] = True  # whether X may be on disk
-
     _verifiable = True
-    # Returns the inputs of `factorize` in the fit, for checked X, y and the arguments of `fit`.
-    _fit_inputs: Callable[..., Mapping[str, Any]]
 
     @property
     def factorization_(self) -> Factorization:
@@ -270,7 +268,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return S
 
     def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights of every component.
+        """Return the features with the largest weights of every component, and names of topics.
 
         Components of a Bayesian model that explain nothing (`active_components_`) have no terms.
 
@@ -282,7 +280,13 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         active = getattr(self, "active_components_", None)
-        return make_topics(self.components_, names, n_terms, *self._class_shares(), active)
+        topics = make_topics(self.components_, names, n_terms, *self._class_shares(), active)
+        return topics.named(self._topic_names()) if hasattr(self, "topic_names_") else topics
+
+    def _topic_names(self) -> list[str]:
+        """Return the names of topics that have any; those of free ones are "free0", "free1", ..."""
+        named = [str(name) for name in self.topic_names_.tolist()]
+        return named + [f"free{k}" for k in range(self.n_components_ - len(named))]
 
     def to_pyldavis(self, X: DataLike, feature_names: VectorLike = None) -> dict[str, Any]:
         """Return what pyLDAvis draws of the topics and of some documents.
@@ -315,4 +319,6 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         """Return the classes and the components over them, where there are classes."""
-        return None, None
+        shares = getattr(self, "class_shares_", getattr(self, "label_components_", None))
+        known = shares is not None and hasattr(self, "classes_")
+        return (self.classes_, shares) if known else (None, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
@@ -34,7 +33,7 @@ _ALIKE = 0.999  # cosine of two rows of A that differ by nothing that could be s
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BayesianBase(FactorizationBase):
-    """Poisson-gamma NMF with gamma posteriors; subclasses give the prior of S.
+    """Poisson-gamma NMF with gamma posteriors; subclasses give shape and rates of the prior of S.
 
     Parameters
     ----------
@@ -48,9 +47,8 @@ class BayesianBase(FactorizationBase):
         of all classes are equal.
     count_scale : float or "auto"
         What one unit of X is in counts, above 0.  More makes the data outweigh the priors.  "auto"
-        makes fits to X and to any multiple of it the same: where all entries are multiples of a
-        common step, as counts are, the step is one count; elsewhere, as in TF-IDF, the median of
-        the entries above 0 is two counts.
+        does not depend on the units: the common step of all entries is one count or, without one
+        as in TF-IDF, the median of the entries above 0 is two.
     tol : float
         Stop when the bound rises by less than `tol` times its first value per iteration, once
         burn-in is over; 0 never stops early.
@@ -62,11 +60,9 @@ class BayesianBase(FactorizationBase):
     components_ : ndarray, shape (r, m)
         Posterior expectations of A, in the units of X: those of a fit to c X are c times as large.
     components_rate_ : ndarray, shape (r,)
-        Rates of the posteriors of A, float64: that of ``A[k, j]`` is the gamma distribution with
-        rate ``components_rate_[k]`` and this expectation.
+        Rates of the gamma posteriors of the rows of A, float64; they have these expectations.
     lower_bound_ : float
-        Lower bound of the log-evidence of the counts ``count_scale_ * X`` after the last iteration:
-        larger is better.
+        Lower bound of the log-evidence of the counts ``count_scale_ * X``: larger is better.
     objective_ : list of (int, float)
         Iterations at which the bound was evaluated, and *minus* its values, which fall.
     count_scale_ : float
@@ -79,8 +75,8 @@ class BayesianBase(FactorizationBase):
     A_shape_, A_mean_ : float
         Shape and mean of the prior of A, given or learned.
     active_components_ : ndarray of bool, shape (r,)
-        Whether a component explains at least one count of some feature.  For the others, the row
-        of A is that of the prior, and :meth:`topics` shows no terms.
+        Whether a component explains a count or more of some feature.  For the others, the row of A
+        is that of the prior, and :meth:`topics` shows no terms.
     """
 
     A_shape: float | Literal["auto"] = "auto"
@@ -89,9 +85,6 @@ class BayesianBase(FactorizationBase):
     burn_in: int = 10
     n_starts: int = 1
     tol: float = 1e-5
-
-    # Returns shape and rates of the prior of S.
-    _prior_of_new_samples: ClassVar[Callable[..., tuple[float, Any]]]
 
     _allow_nan: ClassVar = False
     _takes_files: ClassVar = False
@@ -120,14 +113,12 @@ class BayesianBase(FactorizationBase):
     def _fit_variational(self, X: Any, groups: Array | None, **arguments: Any) -> VariationalFit:
         return fit_variational(X, groups, **arguments)
 
-    def _learn_posterior(
-        self, X: Any, groups: Array | None = None, **learned: Any
-    ) -> VariationalFit:
+    def _learn_posterior(self, X: Any, groups: Array | None = None, **given: Any) -> VariationalFit:
         """Fit to checked data, with other values of some parameters, and set the attributes."""
         arguments = self.get_params(deep=False)
         for name in ("unlabeled", "predicts", "dtype"):  # X has the dtype
             arguments.pop(name, None)
-        result = self._fit_variational(X, groups, **arguments | learned)
+        result = self._fit_variational(X, groups, **arguments | given)
         self.components_, self.components_rate_ = result.A, result.A_rates
         self.representation_, self.representation_rates_ = result.S, result.S_rates
         self.representation_groups_, self.count_scale_ = result.S_groups, result.count_scale
@@ -158,8 +149,9 @@ class BayesianBase(FactorizationBase):
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         self._refuse_weights(X_weights)
-        given = self.components_, self.components_rate_, *self._prior_of_new_samples()
-        return infer(X, *given, _TRANSFORM_ITERATIONS, self.n_threads, self.count_scale_)
+        shape, rates = self._prior_of_new_samples()
+        given = X, self.components_, self.components_rate_, shape, rates
+        return infer(*given, _TRANSFORM_ITERATIONS, self.n_threads, self.count_scale_)
 
     def transform(self, X: DataLike) -> Array:  # type: ignore[override]
         """Represent samples over the learned dictionary, whose posterior does not change.
@@ -215,9 +207,9 @@ def interval_ends(expectations: Array, rates: Array, level: float) -> tuple[Arra
 class BayesianNMF(BayesianBase):
     """Poisson-gamma NMF by variational Bayes [1]_.
 
-    Counts ``x_ij`` are Poisson with mean ``(S A)_ij``, and S and A have gamma priors.  The
-    posterior is approximated by independent gamma distributions; a lower bound of the log-evidence
-    rises in every step and can be compared between ranks (:func:`ssnmf_fast.choose_rank`).
+    Counts ``x_ij`` are Poisson with mean ``(S A)_ij``; S and A have gamma priors.  The posterior is
+    approximated by independent gamma distributions; a lower bound of the log-evidence rises in
+    every step and can be compared between ranks (:func:`ssnmf_fast.choose_rank`).
 
     Parameters
     ----------
@@ -247,9 +239,7 @@ class BayesianNMF(BayesianBase):
     -----
     The model of the data is ``count_scale * X ~ Poisson(count_scale * S A)``.  Counts need not be
     integers: the bound is then one of a continued Poisson likelihood.  NaN, weights and matrices on
-    disk are not supported.
-
-    The posteriors of A, then of S are updated once before iteration 1.  An iteration updates A, S,
+    disk are not supported.  A and S are updated once before iteration 1; an iteration updates A, S,
     then (after `burn_in`) the hyperparameters.
 
     References
@@ -290,9 +280,8 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     """Poisson-gamma NMF with label-driven sparsity, by variational Bayes [1]_.
 
     Counts ``x_ij`` are Poisson with mean ``(S A)_ij``.  Entries ``S[i, k]`` are exponential with a
-    rate that belongs to component k and the class of sample i, and the rates have a gamma prior:
-    the samples of a class come to share few components.  :meth:`transform` returns representations
-    that separate the classes well, and :meth:`predict` uses a logistic regression.
+    rate of component k in the class of sample i, and the rates have a gamma prior: the samples of a
+    class come to share few components.  :meth:`predict` uses a logistic regression.
 
     Parameters
     ----------
@@ -306,8 +295,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     rate_mean : float or "auto"
         Mean of that prior, 1e-9 to 1e9, the same in any units of X; "auto" learns it.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-        As in :class:`BayesianNMF`.  With labels, a random start separates the classes at least as
-        well as the others, which do not know the labels.
+        As in :class:`BayesianNMF`; "random" separates the classes at least as well as the others.
 
     Attributes
     ----------

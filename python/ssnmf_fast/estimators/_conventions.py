@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +20,10 @@ from .._common.saved import Saved, arrays_of
 from .._common.warn import warn_user
 from .._data.arrays import DataLike
 from .._data.border import check_vector, require_finite
-from .._models.factorize import Factorization, TensorFactorization, factorize
+from .._models.factorize import factorize
 from .._models.online import Stream
-from .._models.receipts import Check
-from .._models.variational import VariationalFit
-from .._solver.result import Receipt
 from ._docstrings import complete_methods
 
-Result: TypeAlias = Factorization | TensorFactorization | VariationalFit
 DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
@@ -37,9 +33,7 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     _allow_nan: ClassVar = True
     _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, besides inherited
-    receipt_: Receipt
     _verifiable: ClassVar[bool] = False
-    _check_of: Callable[..., Check]  # for X and y, arguments of fit and a number of threads
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         refuse_foreign(cls.__name__, kwargs)
@@ -102,7 +96,7 @@ class IterativeEstimator(Estimator):
         tags.input_tags.positive_only = tags.input_tags.sparse = True
         return tags
 
-    def _warn_unless_converged(self, result: Result) -> None:
+    def _warn_unless_converged(self, result: Any) -> None:
         if not result.converged and self.tol > 0 and 0 < self.max_iter <= result.n_iter:
             warn_user(
                 f"The stopping rule was not met within max_iter={self.max_iter} iterations. "

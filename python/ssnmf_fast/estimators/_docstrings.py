@@ -58,10 +58,9 @@ penalties : optional
     those of S, but for penalties between samples.
 unlabeled : "auto", None or a label
     What marks an unlabeled sample in `y`, besides None, NaN, NaT, pandas.NA and masked values,
-    which always do.  "auto" takes -1, as scikit-learn's semi-supervised estimators do, unless the
-    labels are exactly -1 and 1: then both are classes, as its other classifiers have them, with a
-    warning.  Give -1 to have -1 always mean unlabeled, None for no marker.  The text "-1", which
-    NumPy makes of -1 next to text, is a class; a warning names it, and others such as "NA".
+    which always do; None for no marker.  "auto" is -1, as in scikit-learn, unless the labels are
+    exactly -1 and 1: then both are classes, with a warning.  The text "-1", which NumPy makes of -1
+    next to text, is a class; a warning names it, and others such as "NA".
 predicts : bool
     Whether the model predicts: by logistic regression on the topics of a sample (computed without
     labels), its leading singular directions and its features.  False makes the fit faster.
@@ -105,7 +104,8 @@ components_ : ndarray, shape (r, m)
 n_components_ : int
     Number of components.
 reconstruction_err_ : float
-    Distance of X from ``representation_ @ components_``, defined as in scikit-learn.
+    Distance of X from ``representation_ @ components_``, as in scikit-learn: the Frobenius norm or,
+    for another loss, the root of twice the loss.
 label_components_ : ndarray, shape (r, k)
     B of the factorization: the components over the classes or targets.
 refitted_label_components_ : ndarray, shape (r, k)

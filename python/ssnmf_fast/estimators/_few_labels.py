@@ -149,6 +149,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     self_training: int | Literal["auto"] = "auto"
     class_weight: ClassWeight = None
 
+    _tags: ClassVar = {"classifier_tags": "multi_label"}
     _saved: ClassVar = {
         "label_components_": Saved("rk"),
         "n_labeled_": COUNT,
@@ -159,11 +160,6 @@ class FewLabelsClassifier(ReadoutPredictions):
         "validation_predicted_": Saved("nk", "whole", optional=True),
         **{name: Saved(optional=True, kind=kind) for name, kind in _PLAIN.items()},
     }
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
 
     def fit(
         self: Self,

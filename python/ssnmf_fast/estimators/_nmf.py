@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -22,7 +22,7 @@ from .._models.online import Online, learn_batch
 from .._models.represent import represent
 from .._solver.losses import loss_named
 from .._solver.weights import WeightsLike
-from .._topics import Topics, topic_shares
+from .._topics import topic_shares
 from ._base import FactorizationBase, Self
 from ._conventions import require
 from ._docstrings import complete_docstring
@@ -80,9 +80,6 @@ class SupervisedBase(BatchLearner):
         "label_components_": Saved("rk"),
         "refitted_label_components_": Saved("rk", optional=True),
     }
-
-    # Learns from a checked batch, labels, X_weights and other weights.
-    _learn_labeled: Callable[..., None]
 
     def fit(
         self: Self,
@@ -167,8 +164,7 @@ class NMF(BatchLearner):
     Attributes
     ----------
     topic_names_ : ndarray of str, shape (r,)
-        Names of the topics, where they come from :func:`ssnmf_fast.trees.split_topic` or
-        :func:`ssnmf_fast.trees.merge_topics`.
+        Names of topics of :func:`ssnmf_fast.trees.split_topic` and `merge_topics`.
 
     See Also
     --------
@@ -177,9 +173,8 @@ class NMF(BatchLearner):
 
     Notes
     -----
-    :meth:`transform` solves a convex problem over the fixed dictionary to its optimality
-    conditions, so that ``fit_transform(X)`` equals ``fit(X).transform(X)``; `representation_`, the
-    last iterate of the fit, lies close to both.
+    :meth:`transform` solves a convex problem to its optimality conditions, so that
+    ``fit_transform(X)`` equals ``fit(X).transform(X)``; `representation_` lies close to both.
 
     References
     ----------
@@ -210,10 +205,7 @@ class NMF(BatchLearner):
 
     @property
     def reconstruction_err_(self) -> float:
-        """Distance of X from ``representation_ @ components_``, defined as in scikit-learn.
-
-        The Frobenius norm of the difference; for another loss, the root of twice the loss.
-        """
+        """Norm of ``X - representation_ @ components_``, or the root of twice another loss."""
         if not hasattr(self, "representation_") or not self.objective_:
             raise AttributeError("reconstruction_err_ is known after fit only.")
         factor = 1 if loss_named(self.loss, "loss").quadratic else 2
@@ -287,11 +279,6 @@ class NMF(BatchLearner):
             )
         return super()._represent(X, X_weights, covariates=covariates)
 
-    def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights of every topic, and names of split ones."""
-        topics, names = super().topics(feature_names, n_terms), getattr(self, "topic_names_", None)
-        return topics if names is None else topics.named(names.tolist())
-
     def partial_fit(
         self, X: DataLike, y: VectorLike = None, *, X_weights: WeightsLike = None
     ) -> NMF:
@@ -305,9 +292,9 @@ class NMF(BatchLearner):
         Returns
         -------
         self
-            After each batch `components_` is up to date, `n_iter_` is the number of batches, and
-            `objective_` has pairs of it and an estimate of the objective of all data, per sample.
-            There is no `representation_`.
+            `components_` is up to date, `n_iter_` is the number of batches, and `objective_` has
+            pairs of it and an estimate of the objective of all data, per sample.  There is no
+            `representation_`.
 
         Notes
         -----

@@ -57,9 +57,8 @@ class ConstrainedNMF(ReadoutPredictions):
 
     Notes
     -----
-    `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN for an unlabeled
-    one.  Samples that share a row count as one, their weighted mean: a fit with many labels is
-    faster than one without.
+    `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN for an unlabeled one.
+    Samples that share a row count as one, their weighted mean, so that many labels make a fit fast.
 
     References
     ----------
@@ -154,8 +153,7 @@ class TopicSupervisedNMF(NamedTopics):
         Weight of the loss of a labeled document; that of an unlabeled one is 1.  "inverse-rate",
         the paper's, is the number of documents divided by that of labeled ones.
     init : {"random-acol", "random", "nndsvda"} or tuple of arrays
-        Start; "random-acol", the paper's, takes the mean of a few random documents for each topic.
-        A tuple holds S (n, r) and A (r, m).
+        As in :class:`NMF`; "random-acol", the paper's: means of a few random documents.
     topic_names : sequence, optional
         All named topics in the order that they are to have; by default those of `y`, sorted.
 
@@ -179,8 +177,8 @@ class TopicSupervisedNMF(NamedTopics):
     - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with a row of zeros, of -1 or of NaN
       for an unlabeled document; topics have the names of its columns, or 0 ... k - 1.
 
-    :meth:`predict` returns a topic for each document or, where `y` held lists or a matrix, a matrix
-    of 0 and 1 with a column for each of `topic_names_`.
+    :meth:`predict` returns topics or, where `y` held lists or a matrix, a matrix of 0 and 1 with a
+    column for each of `topic_names_`.
 
     References
     ----------
@@ -242,11 +240,9 @@ class TopicSupervisedNMF(NamedTopics):
         return {"X_weights": X_weights, "S_support": self._support(X, lists, rank)}
 
     def _with_rows(self, X_weights: WeightsLike, rows: Array) -> Any:
-        """Return weights of X whose rows are multiplied by numbers."""
         return as_weights(X_weights, "X_weights").with_rows(rows, "X_weights")
 
     def _support(self, X: Any, lists: LabelLists, rank: int) -> Any:
-        """Return where S may be positive."""
         return lists.support(rank)
 
     def _for_readout(self, X: Any, lists: LabelLists) -> tuple[Any, LabelLists]:
@@ -269,21 +265,19 @@ FEATURES = ("inner-product", "representation")
 class MarginNMF(ReadoutPredictions):
     """NMF-alpha: a dictionary that also preserves what separates the classes.
 
-    Linear support vector machines are trained on the labeled samples; their normal vectors are
-    differences of nonnegative combinations of samples, U = alpha^T X, with the dual coefficients
-    alpha (n x 2p).  The model minimizes
+    Normal vectors of support vector machines, trained on the labeled samples, are differences of
+    combinations of samples, alpha^T X, with dual coefficients alpha (n x 2p).  The model minimizes
     ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` [1]_.
 
     Parameters
     ----------
     supervision_weight : float, "auto" or "balanced"
-        Weight (lambda) of the preserved combinations, at least 0.  "auto" makes their sum equal to
-        that of the data; try 0.1 to 100 times this weight (less for text with few labels, more for
-        ranks below the number of classes).  "balanced" takes the ratio of the two losses at the
-        start, about twice as much.
+        Weight (lambda) of the preserved combinations, at least 0.  "auto" makes their sum that of
+        the data; try 0.1 to 100 times this (less for text with few labels, more for ranks below the
+        number of classes).  "balanced": the ratio of the two losses at the start, about twice that.
     C : float
-        Penalty of the machines on margin violations, above 0.  The labeled samples are scaled, by
-        one number, to a mean squared length of 1.  Not used where `alpha` is given.
+        Penalty of the machines on margin violations, above 0; not used where `alpha` is given.  The
+        labeled samples are scaled, by one number, to a mean squared length of 1.
     features : {"inner-product", "representation"}
         What :meth:`transform` returns: Z = S (A A^T)^{1/2}, whose inner products are those of S A
         (eq. 5) and which may be negative, or S itself.
@@ -304,10 +298,9 @@ class MarginNMF(ReadoutPredictions):
 
     Notes
     -----
-    `y` in :meth:`fit` holds a class label for each sample, with -1, None or NaN for an unlabeled
-    one (a machine for every pair of classes), or is an indicator matrix with rows of NaN (dense) or
-    -1 for unlabeled samples (a machine for each label).  X must be complete.  After a fit without
-    `y`, what predictions need is absent.
+    `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN (a machine for every
+    pair of classes), or is an indicator matrix with rows of NaN (dense) or -1 for unlabeled samples
+    (a machine for each label); without it there are no predictions.  X must be complete.
 
     References
     ----------
@@ -338,16 +331,12 @@ class MarginNMF(ReadoutPredictions):
 
     _allow_nan: ClassVar = False
     _takes_files: ClassVar = False
+    _tags: ClassVar = {"target_tags": "multi_output"}
     _saved: ClassVar = {
         "alpha_": Saved("nq", optional=True),
         "n_directions_": COUNT,
         "supervision_weight_": Saved(optional=True, kind=float),
     }
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def fit(
         self,

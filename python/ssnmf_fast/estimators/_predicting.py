@@ -21,7 +21,7 @@ from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, Indicators
 from .._solver.weights import WeightsLike
-from .._topics import Topics, topic_shares
+from .._topics import topic_shares
 from ._base import FactorizationBase
 from ._conventions import score_labeled
 from ._explanation import Explanation, explanation_of
@@ -106,10 +106,13 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     unlabeled: Any = "auto"
 
     _saved: ClassVar = READOUT_ATTRIBUTES
+    _tags: ClassVar[dict[str, str]] = {}  # of scikit-learn: a flag for a group of them
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
+        for group, flag in self._tags.items():
+            setattr(getattr(tags, group), flag, True)
         return tags
 
     def _keep_predictions(
@@ -184,10 +187,6 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         readout, X, tables = self._ready(X, side)
         return readout, readout.scores(self, X, X_weights, tables)
 
-    def _class_shares(self) -> tuple[Array | None, Array | None]:
-        shares = getattr(self, "class_shares_", None)
-        return (None, None) if shares is None else (self.classes_, shares)
-
     @with_readout
     def decision_function(
         self, X: DataLike, *, X_weights: WeightsLike = None, side: TablesLike = None
@@ -199,7 +198,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         ndarray, shape (n, k) or (n,)
             Logits or, for the readouts "refit" and "joint", scores S B.  With two classes, the
             second minus the first (of scores divided by their sum).  With multiple labels, the
-            distance above the threshold: positive values are predicted.
+            distance above the threshold.
         """
         readout, scores = self._read(X, X_weights, side)
         return readout.decide(scores, self._limits())
@@ -213,10 +212,9 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         Returns
         -------
         ndarray, shape (n, k)
-            Above 0 and below 1; of :class:`FewLabelsClassifier` calibrated by cross-validation, if
-            there was one.  Those of the readouts "refit" and "joint" are scores S B divided by
-            their sum over the classes, `class_prior_` where all are zero; with multiple labels, the
-            scores clipped to the inside of (0, 1).
+            Above 0 and below 1.  Those of the readouts "refit" and "joint" are scores S B divided
+            by their sum over the classes, `class_prior_` where all are zero; with multiple labels,
+            the scores clipped to the inside of (0, 1).
         """
         readout, scores = self._read(X, X_weights, side)
         return readout.proba(scores, self.multilabel_)
@@ -285,11 +283,10 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
 
         Notes
         -----
-        The gain of a sample is the sum of the uncertainty of all others times their similarity (the
-        fourth power of the cosine in the leading directions or, without these, of the roots of
-        topic shares), less the gains of the samples before it.  Uncertainty is 1 minus the
-        difference of the two largest probabilities; with multiple labels the mean entropy of each.
-        Of more than 10,000 samples, 10,000 evenly spaced ones are considered.
+        The gain of a sample is the sum of the uncertainty of others times their similarity (fourth
+        power of the cosine in leading directions, else of roots of topic shares), less the gains of
+        the samples before it.  Uncertainty is 1 minus the difference of the two largest
+        probabilities, or the mean entropy of labels.  At most 10,000 samples are considered.
 
         Raises
         ------
@@ -346,12 +343,4 @@ class NamedTopics(ReadoutPredictions):
         ndarray of str, shape (r,)
         """
         check_is_fitted(self)
-        return np.array(self._names(), dtype=object)
-
-    def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights of every topic, and the names of topics."""
-        return super().topics(feature_names, n_terms).named(self._names())
-
-    def _names(self) -> list[str]:
-        named = [str(name) for name in self.topic_names_.tolist()]
-        return named + [f"free{k}" for k in range(len(self.components_) - len(named))]
+        return np.array(self._topic_names(), dtype=object)

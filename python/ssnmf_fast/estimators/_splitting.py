@@ -36,8 +36,8 @@ def split_topic(
 ) -> NMF:
     """Split one topic of a model into several, which all topics are then fitted with.
 
-    The parts begin as a factorization of `X` weighted by the shares of the topic.  From there all
-    topics are fitted again, so that they explain `X` at least as well as those of `model`.
+    The parts begin as a factorization of `X` weighted by the shares of the topic.  The result
+    explains `X` at least as well as `model`.
 
     Parameters
     ----------
@@ -97,15 +97,13 @@ def merge_topics(model: FactorizationBase, topics: Sequence[int | str]) -> NMF:
     Returns
     -------
     NMF
-        With parameters of the model.  The sum takes the place of the first of the topics, and the
-        others are as they were.  In `topic_names_` all parts of "3" become "3" again, and other
-        topics are joined as "0+2".
+        With parameters of the model.  The sum takes the place of the first of the topics.  In
+        `topic_names_` all parts of "3" become "3" again, and other topics are joined as "0+2".
 
     Raises
     ------
     ValueError, TypeError
-        For a model without topics or without `representation_` (after ``partial_fit``), topics that
-        are unknown or named twice.
+        For a model without topics or `representation_`, topics that are unknown or named twice.
 
     Examples
     --------

@@ -48,8 +48,8 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     loss, supervision_loss : {"kullback-leibler", "frobenius"}
         Losses of X and of Y (which an infinite weight has not): the I-divergence, or squared error.
     supervision_weight : float or "balanced"
-        Weight (lambda) of the loss of Y, at least 0; infinity for supports.  "balanced" takes the
-        ratio of the two losses at the start.
+        Weight (lambda) of the loss of Y, at least 0; infinity for supports.  "balanced": the ratio
+        of the two losses at the start.
     init : str or tuple of arrays
         As in :class:`NMF`, or "labels": the means of the classes for A.  A tuple may also hold B
         (r, k).  With an infinite weight the start is "labels", or the A of a tuple.
@@ -57,10 +57,9 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         With multiple labels, a label is predicted where its probability (for the readouts "refit"
         and "joint" its score) lies above this.
     readout : {"logistic", "refit", "joint"}
-        How predictions are made.  "logistic": logistic regression on the topics of a sample
-        (computed without labels), its leading singular directions and its features.  "refit": S B
-        with B fitted to such topics of the labeled samples.  "joint", the papers' rule: S B with
-        the B of the factorization.  After :meth:`partial_fit` it is "joint".
+        Predictions are by "logistic" regression on topics (computed without labels), leading
+        singular directions and features; by S B with a B that is "refit" to such topics; or with
+        the B of the factorization ("joint": the papers' rule, and that of :meth:`partial_fit`).
 
     See Also
     --------
@@ -105,23 +104,17 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     readout: Literal["logistic", "refit", "joint"] = "logistic"
     forget_factor: float = 0.8
 
+    _tags: ClassVar = {"classifier_tags": "multi_label"}
     _saved: ClassVar = {
         "n_labeled_": COUNT,
         "supervision_weight_": Saved(optional=True, kind=float),
     }
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
-    def _learn(
-        self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None, **weights: Any
-    ) -> None:
+    def _learn(self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None, **given: Any) -> None:
         require(self, X, y)
         targets = labels_of(y, self.unlabeled)
         targets.check_fit()
-        samples = self._samples(X, X_weights, targets, **weights)
+        samples = self._samples(X, X_weights, targets, **given)
         labels, k = samples.labels, len(targets.classes)
         labels.require_two_classes()
         rank, weight = check_integer(self.n_components, "n_components", 1), self.supervision_weight
@@ -164,10 +157,6 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
             self._refit_components(S, labels)
 
     _fit_inputs = inputs_of_labels
-
-    def _class_shares(self) -> tuple[Array | None, Array | None]:
-        shares = getattr(self, "class_shares_", None)
-        return self.classes_, self.label_components_ if shares is None else shares
 
     def _fitted_readout(self) -> Readout:
         return getattr(self, "readout_", None) or ComponentReadout(self._components_in_use())
@@ -256,14 +245,14 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     loss, supervision_loss : {"frobenius", "kullback-leibler"}
         Losses of X and of the targets: squared error, or the I-divergence (for counts).
     supervision_weight : float or "balanced"
-        Weight (lambda) of the loss of the targets, at least 0.  "balanced" takes the ratio of the
-        two losses at the start.
+        Weight (lambda) of the loss of the targets, at least 0.  "balanced": the ratio of the two
+        losses at the start.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         Start, as in :class:`NMF`; a tuple may also hold B (r, k), for Y.
     readout : {"refit", "joint"}
-        How predictions are made: "refit": S B with B fitted to the labeled samples, represented
-        without their targets as new samples are; "joint", the papers' rule: with the B of the
-        factorization.  After :meth:`partial_fit` it is "joint".
+        Predictions are by S B, with a B that is "refit" to labeled samples, represented without
+        their targets; or with that of the factorization ("joint": the papers' rule, and that of
+        :meth:`partial_fit`).
 
     Attributes
     ----------
@@ -321,7 +310,6 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
         return tags
 
     def _inputs(
@@ -343,12 +331,10 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     ) -> dict[str, Any]:
         return self._inputs(X, y, X_weights, weights, self.offset_)[1]
 
-    def _learn(
-        self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None, **weights: Any
-    ) -> None:
+    def _learn(self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None, **given: Any) -> None:
         readout = check_option(self.readout, "readout", ("refit", "joint"))
-        targets, inputs = self._inputs(X, y, X_weights, weights)
-        labels = labels_for_training(targets, **weights)
+        targets, inputs = self._inputs(X, y, X_weights, given)
+        labels = labels_for_training(targets, **given)
         result = self._factorize(X, **inputs, **self._arguments())
         self._keep(result, n_targets_=targets.n_targets, offset_=np.nan_to_num(targets.offset))
         if readout != "joint":
