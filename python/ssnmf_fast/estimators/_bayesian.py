@@ -19,8 +19,7 @@ from .._models.factorize import Start
 from .._models.variational import VariationalFit, fit_variational, infer
 from .._solver.weights import WeightsLike
 from .._topics import count_copies
-from ._base import FactorizationBase, Self
-from ._conventions import require
+from ._base import FactorizationBase, Self, require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 

@@ -19,7 +19,7 @@ from .._models.represent import represent
 from .._solver.build import as_weights
 from .._solver.weights import WeightsLike
 from .._topics import topic_shares
-from ._conventions import require
+from ._base import require
 from ._training_data import TrainingLabels, as_outer, labels_for_training, with_sample_weight
 from ._views import (
     EXACT,

@@ -22,8 +22,7 @@ from .._models.online import refuse_changes
 from .._models.represent import represent
 from .._solver.weights import WeightsLike
 from .._topics import Records, numbered_names
-from ._base import FactorizationBase
-from ._conventions import keep_stream
+from ._base import FactorizationBase, keep_stream
 from ._docstrings import complete_docstring
 from ._dynamic_time import (
     METHODS,

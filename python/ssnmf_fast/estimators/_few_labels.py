@@ -13,7 +13,7 @@ from .._data.arrays import DataLike
 from .._data.border import require_memory
 from .._labels import labels_of
 from .._solver.weights import WeightsLike
-from ._base import Self
+from ._base import Self, require
 from ._class_topics import SUPPORTS, LabeledSamples, in_memory, inputs_of_labels, with_view
 from ._classifier_training import (
     calibrated,
@@ -24,7 +24,6 @@ from ._classifier_training import (
     train_members,
     validate,
 )
-from ._conventions import require
 from ._docstrings import complete_docstring
 from ._members import ClassWeight
 from ._predicting import ReadoutPredictions

@@ -24,7 +24,7 @@ from .._models.receipts import Check, factorization_check
 from .._solver.build import as_weights, collapse
 from .._solver.losses import loss_named
 from .._solver.weights import WeightsLike
-from ._conventions import require
+from ._base import require
 from ._docstrings import complete_docstring
 from ._predicting import NamedTopics, ReadoutPredictions
 

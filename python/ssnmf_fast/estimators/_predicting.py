@@ -22,8 +22,7 @@ from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, Indicators
 from .._solver.weights import WeightsLike
 from .._topics import topic_shares
-from ._base import FactorizationBase
-from ._conventions import score_labeled
+from ._base import FactorizationBase, score_labeled
 from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout

@@ -12,16 +12,17 @@ from .._common.arrays import Array, LabelsLike, LossName, Matrix, Solver, Vector
 from .._common.bases import RegressorMixin
 from .._common.saved import COUNT, Saved
 from .._common.text import short
+from .._common.warn import warn_user
 from .._data.arrays import DataLike
 from .._data.border import check_integer, check_option, check_real, require_finite, require_memory
 from .._labels import ClassLabels, Indicators, RealTargets, is_indicator, labels_of
+from .._models.represent import represent
 from .._solver.starts import INITS
 from .._solver.weights import WeightsLike
-from ._base import Self, product
+from ._base import Self, product, require, score_labeled
 from ._class_topics import SUPPORTS, LabeledSamples, inputs_of_labels
-from ._conventions import require, score_labeled
 from ._docstrings import complete_docstring
-from ._nmf import SupervisedBase
+from ._nmf import BatchLearner
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
 from ._training_data import (
@@ -32,6 +33,57 @@ from ._training_data import (
     labels_for_training,
     with_sample_weight,
 )
+
+
+class SupervisedBase(BatchLearner):
+    """A factorization X ~ S A, Y ~ S B, of which B predicts the targets Y."""
+
+    _saved: ClassVar = {
+        "label_components_": Saved("rk"),
+        "refitted_label_components_": Saved("rk", optional=True),
+    }
+
+    def fit(
+        self: Self,
+        X: DataLike,
+        y: LabelsLike = None,
+        *,
+        X_weights: WeightsLike = None,
+        sample_weight: VectorLike = None,
+        label_weight: VectorLike = None,
+    ) -> Self:
+        """Learn dictionary and predictions from samples and the labels of some of them."""
+        weights = {"sample_weight": sample_weight, "label_weight": label_weight}
+        self._learn(self._checked(X, reset=True), y, X_weights=X_weights, **weights)
+        return self
+
+    def _batch(self, X: DataLike, y: LabelsLike) -> Any:
+        """Return checked samples, and warn of a readout that they end."""
+        if hasattr(self, "readout_") or hasattr(self, "refitted_label_components_"):
+            warn_user(
+                "The readout of the fit cannot be updated by batches: from now on the model "
+                "predicts by 'joint'. Set readout='joint' before fit to have it throughout.",
+                UserWarning,
+            )
+        X = self._checked(X, reset=not hasattr(self, "components_"))
+        require(self, X, y)
+        return X
+
+    def _refit_components(self, S: Array, labels: TrainingLabels) -> None:
+        """Set the B that minimizes sum L .* d(Y, S B), where S does not know the labels."""
+        rows = labels.known
+        weights = labels.entry_weights[rows] * labels.weight[rows, None]
+        B = represent(
+            np.ascontiguousarray(labels.members[rows].T, dtype=S.dtype),
+            np.ascontiguousarray(S[rows].T),
+            loss=self.supervision_loss,
+            X_weights=None if (weights == 1).all() else np.ascontiguousarray(weights.T),
+        )
+        self.refitted_label_components_ = np.ascontiguousarray(B.T)
+
+    def _components_in_use(self) -> Array:
+        """Return the B of the readout "refit" or "joint"."""
+        return getattr(self, "refitted_label_components_", self.label_components_)
 
 
 @complete_docstring
@@ -181,19 +233,19 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         classes : array_like, optional
             All classes that any batch will hold; needed in the first call, unless y is an indicator
             matrix.
-        """
-        weights = {"sample_weight": sample_weight, "label_weight": label_weight}
-        self._learn_labeled(self._batch(X, y), y, X_weights, weights, classes)
-        return self
 
-    def _learn_labeled(
-        self,
-        X: Any,
-        y: LabelsLike,
-        X_weights: WeightsLike,
-        weights: dict[str, Any],
-        classes: VectorLike,
-    ) -> None:
+        Returns
+        -------
+        self
+            The attributes are set as by :meth:`NMF.partial_fit`; predictions are by "joint".
+
+        Warns
+        -----
+        UserWarning
+            If an earlier :meth:`fit` had another readout than "joint", which is discarded.
+        """
+        X = self._batch(X, y)
+        weights: Any = {"sample_weight": sample_weight, "label_weight": label_weight}
         several, known = self._all_classes(y, classes)
         targets = Indicators(y, len(known)) if several else ClassLabels(y, self.unlabeled, known)
         targets.classes = known
@@ -211,6 +263,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
             count, before = count + int(labels.known.sum()), before + weight
         self.class_prior_, self.n_labeled_, self._weight_of_labeled = prior, count, before
         self._drop_readout()
+        return self
 
     def _all_classes(self, y: Any, classes: VectorLike) -> tuple[bool, Array]:
         """Return whether samples of batches have several labels, and all classes."""
@@ -340,9 +393,34 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         if readout != "joint":
             self._refit_components(self._represent(X, X_weights), labels)
 
-    def _learn_labeled(
-        self, X: Any, y: LabelsLike, X_weights: WeightsLike, weights: dict[str, Any]
-    ) -> None:
+    def partial_fit(
+        self: Self,
+        X: DataLike,
+        y: LabelsLike,
+        *,
+        X_weights: WeightsLike = None,
+        sample_weight: VectorLike = None,
+        label_weight: VectorLike = None,
+    ) -> Self:
+        """Learn from one batch of samples, in addition to earlier batches.
+
+        Parameters
+        ----------
+        y : array_like, shape (n,) or (n, k)
+            Their labels or targets; all of them may be unlabeled.
+
+        Returns
+        -------
+        self
+            The attributes are set as by :meth:`NMF.partial_fit`; predictions are by "joint".
+
+        Warns
+        -----
+        UserWarning
+            If an earlier :meth:`fit` had another readout than "joint", which is discarded.
+        """
+        X = self._batch(X, y)
+        weights = {"sample_weight": sample_weight, "label_weight": label_weight}
         targets = RealTargets(y, n_targets=getattr(self, "n_targets_", None))
         before = getattr(self, "_offset", getattr(self, "offset_", np.nan))
         counted = targets.measure(label_weights(targets.labeled, **weights), before)
@@ -350,6 +428,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         self._learn_batch(X, X_weights, targets, weights, lift=lift, counted=counted)
         self.n_targets_ = targets.n_targets
         self._offset, self.offset_ = targets.offset, np.nan_to_num(targets.offset)
+        return self
 
     def score(  # type: ignore[override]
         self,
