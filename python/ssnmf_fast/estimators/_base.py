@@ -12,12 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import (
-    check_array,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._common.arrays import Array, Seed, VectorLike
 from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -119,8 +115,7 @@ class IterativeEstimator(Estimator):
         if not result.converged and self.tol > 0 and 0 < self.max_iter <= result.n_iter:
             warn_user(
                 f"The stopping rule was not met within max_iter={self.max_iter} iterations. "
-                "Increase max_iter or tol; tol=0 always runs max_iter iterations, without this "
-                "warning.",
+                "Increase max_iter or tol; tol=0 runs max_iter iterations without this warning.",
                 ConvergenceWarning,
             )
 
@@ -138,23 +133,21 @@ def require(estimator: Estimator, X: DataLike, y: npt.ArrayLike | None) -> None:
 def score_labeled(
     predicted: Any, truth: Array, labeled: Array, sample_weight: npt.ArrayLike | None, metric: Any
 ) -> float:
-    """Compare the predictions for the labeled samples with the truth."""
     if not labeled.any():
         raise ValueError("y has no labeled sample to score; give at least one.")
     predicted = np.asarray(predicted)
     if len(predicted) != len(labeled):
         raise ValueError(f"X has {len(predicted)} samples and y has {len(labeled)}.")
     if sample_weight is not None:
-        checked = check_vector(sample_weight, "sample_weight", len(labeled), np.float64)
-        sample_weight = checked[labeled]
+        weights = check_vector(sample_weight, "sample_weight", len(labeled), np.float64)
+        sample_weight = weights[labeled]
     return float(metric(truth, predicted[labeled], sample_weight=sample_weight))
 
 
 def keep_stream(model: Any, stream: Stream) -> None:
     """Set the attributes that count the calls of `partial_fit`."""
-    first = not hasattr(model, "stream_statistics_")
-    model.n_iter_ = 1 if first else model.n_iter_ + 1
-    earlier = [] if first else model.objective_
+    earlier = model.objective_ if hasattr(model, "stream_statistics_") else []
+    model.n_iter_ = model.n_iter_ + 1 if earlier else 1
     model.objective_ = [*earlier, (model.n_iter_, stream.mean_loss)]
     model.stream_statistics_ = stream.arrays()
 
@@ -196,18 +189,11 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         """Result of the last fit, with its receipt; it shares the arrays of the attributes."""
         if not hasattr(self, "receipt_"):
             raise AttributeError(f"{type(self).__name__} has a factorization_ only after fit.")
-        receipt = self.receipt_
-        return Factorization(
-            self.representation_,
-            self.components_,
-            self.label_components_ if "B" in receipt.parts else None,
-            self.objective_,
-            self.n_iter_,
-            receipt.converged,
-            receipt.settings["supervision_weight"],
-            feature_weight=receipt.settings.get("feature_weight"),
-            receipt=receipt,
-        )
+        receipt, settings = self.receipt_, self.receipt_.settings
+        B = self.label_components_ if "B" in receipt.parts else None
+        fit = self.representation_, self.components_, B, self.objective_, self.n_iter_
+        weights = settings["supervision_weight"], settings.get("feature_weight")
+        return Factorization(*fit, receipt.converged, *weights, receipt=receipt)
 
     def _check_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Check:
         X, parameters = self._checked(X), self.get_params(deep=False)
@@ -224,9 +210,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         check_is_fitted(self, "components_")
         return int(self.components_.shape[0])
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
+    _n_features_out = n_components_
 
     def _checked(self, X: DataLike, *, reset: bool = False) -> Any:
         """Return clean data, which scikit-learn has checked too; `reset` is for a first fit."""
@@ -315,15 +299,9 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return factorize(CleanMatrix(X), y, **arguments)
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
-        return represent(
-            CleanMatrix(X),
-            self.components_,
-            loss=self.loss,
-            X_weights=X_weights,
-            n_threads=self.n_threads,
-            penalties=penalties_named(getattr(self, "sample_penalties_", None) or {}),
-            **known,
-        )
+        known |= {"loss": self.loss, "X_weights": X_weights, "n_threads": self.n_threads}
+        penalties = penalties_named(getattr(self, "sample_penalties_", None) or {})
+        return represent(CleanMatrix(X), self.components_, penalties=penalties, **known)
 
     def _features(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         return self._represent(X, X_weights, **known)

@@ -226,7 +226,6 @@ class TopicSupervisedNMF(NamedTopics):
     def _known(
         self, X: Matrix, lists: LabelLists, X_weights: WeightsLike, rank: int
     ) -> dict[str, Any]:
-        """Return the weights of samples and the support of S, which follow from the labels."""
         weight, labeled = self.labeled_weight, lists.labeled
         if isinstance(weight, str):
             if weight != "inverse-rate":

@@ -125,10 +125,10 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         self._drop_readout()
         self.multilabel_ = isinstance(targets, Indicators)
         self.classes_ = targets.classes
-        self.class_prior_ = targets.prior() if labels is None else labels.prior()
+        labels = labels_for_training(targets) if labels is None else labels
+        self.class_prior_ = labels.prior()
         if not getattr(self, "predicts", True):
             return
-        labels = labels_for_training(targets) if labels is None else labels
         S = self._represent(X, X_weights)
         shares = topic_shares(S, self.components_)[labels.known]
         self.class_shares_ = labels.class_shares(shares)
@@ -137,13 +137,12 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     def _fit_readout(
         self, X: Matrix, X_weights: WeightsLike, S: Array, shares: Array, labels: TrainingLabels
     ) -> None:
-        rows = labels.known
-        enough = labels.weight[rows].sum() >= _MANY_LABELS * labels.members.shape[1]
-        view, weight = View(), labels.sample_weight
-        directions = directions_of(X, X_weights, 0, self.n_threads, weight)
+        rows, weight = labels.known, labels.sample_weight
+        view, directions = View(), directions_of(X, X_weights, 0, self.n_threads, weight)
         if directions is not None:
             view = view_of(filled(X, S, self.components_)[rows], directions)
         view = replace(view, shares=shares)
+        enough = labels.weight[rows].sum() >= _MANY_LABELS * labels.members.shape[1]
         member = fit_readout(view, labels, row_scale=4.0 if enough else 1.0)
         self.readout_ = LogisticReadout.of(member, shares.shape[1], view)
 
@@ -176,13 +175,11 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         return self.readout_.thresholds if self.multilabel_ else None
 
     def _ready(self, X: DataLike, side: TablesLike) -> tuple[Readout, Any, Tables]:
-        """Return the readout, and checked samples with their tables."""
         X = self._checked(X)
         tables = tables_to_predict(side, X.shape[0], getattr(self, "side_", {}))
         return self._fitted_readout(), X, tables
 
     def _read(self, X: DataLike, X_weights: WeightsLike, side: TablesLike) -> tuple[Readout, Array]:
-        """Return the readout, and its scores of samples."""
         readout, X, tables = self._ready(X, side)
         return readout, readout.scores(self, X, X_weights, tables)
 

@@ -99,7 +99,6 @@ class LogisticReadout:
         return np.asarray(logits + self.slopes * sum(added)) if added else logits
 
     def scores(self, model: Any, X: Matrix, X_weights: WeightsLike, tables: Tables) -> Array:
-        """Return the scores of checked samples, (n, k)."""
         S, A = model._represent(X, X_weights), model.components_
         shares = topic_shares(S, A)
         logits = np.zeros((len(shares), len(self.intercepts)))
@@ -129,11 +128,9 @@ class LogisticReadout:
         return scores if scores.shape[1] > 2 else np.asarray(scores[:, 0])
 
     def proba(self, scores: Array, several: bool) -> Array:
-        """Return probabilities, (n, k)."""
         return probabilities(scores, several)
 
     def arrays(self) -> dict[str, Array]:
-        """Return what is saved of it."""
         parts = {name: vars(self)[name] for name in (*_AXES, *_OPTIONAL)}
         if self.votes is not None:
             parts |= {f"votes_{name}": part for name, part in vars(self.votes).items()}
@@ -191,7 +188,6 @@ class SavedReadout(Saved):
         return True
 
     def check(self, name: str, value: object, sizes: dict[str, int]) -> None:
-        """Raise ValueError unless the parts are there and fit together."""
         axes = _AXES | _OPTIONAL | _OF_VOTES
         if not isinstance(value, dict) or not _AXES.keys() <= value.keys() <= axes.keys():
             raise ValueError(f"{name} lacks the arrays {sorted(_AXES)}")
@@ -209,7 +205,6 @@ class SavedReadout(Saved):
             raise ValueError(f"{name} has points and directions that contradict each other")
 
     def restored(self, value: Any) -> LogisticReadout:
-        """Return the readout of checked arrays."""
         parts = {name: array for name, array in value.items() if name not in _OF_VOTES}
         if "votes_weight" in value:
             points, scales, chances, weight = (value[name] for name in _OF_VOTES)

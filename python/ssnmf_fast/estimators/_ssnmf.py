@@ -19,20 +19,13 @@ from .._labels import ClassLabels, Indicators, RealTargets, is_indicator, labels
 from .._models.represent import represent
 from .._solver.starts import INITS
 from .._solver.weights import WeightsLike
+from . import _training_data as training
 from ._base import Self, product, require, score_labeled
 from ._class_topics import SUPPORTS, LabeledSamples, inputs_of_labels
 from ._docstrings import complete_docstring
 from ._nmf import BatchLearner
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
-from ._training_data import (
-    TrainingLabels,
-    as_outer,
-    checked_weight,
-    label_weights,
-    labels_for_training,
-    with_sample_weight,
-)
 
 
 class SupervisedBase(BatchLearner):
@@ -69,7 +62,7 @@ class SupervisedBase(BatchLearner):
         require(self, X, y)
         return X
 
-    def _refit_components(self, S: Array, labels: TrainingLabels) -> None:
+    def _refit_components(self, S: Array, labels: training.TrainingLabels) -> None:
         """Set the B that minimizes sum L .* d(Y, S B), where S does not know the labels."""
         rows = labels.known
         weights = labels.entry_weights[rows] * labels.weight[rows, None]
@@ -196,16 +189,15 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     def _samples(
         self, X: Any, X_weights: Any, targets: ClassLabels | Indicators, **weights: Any
     ) -> LabeledSamples:
-        labels = labels_for_training(targets, **weights)
+        labels = training.labels_for_training(targets, **weights)
         given = {"X": X, "X_weights": X_weights, "labels": labels}
         return LabeledSamples.of(self, self.init, sample_weight=labels.sample_weight, **given)
 
-    def _fit_readout(
-        self, X: Matrix, X_weights: WeightsLike, S: Array, shares: Array, labels: TrainingLabels
-    ) -> None:
+    def _fit_readout(self, X: Matrix, X_weights: WeightsLike, *seen: Any) -> None:
         if self.readout == "logistic":
-            super()._fit_readout(X, X_weights, S, shares, labels)
+            super()._fit_readout(X, X_weights, *seen)
         elif self.readout == "refit":
+            S, _, labels = seen
             self._refit_components(S, labels)
 
     _fit_inputs = inputs_of_labels
@@ -256,8 +248,8 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         count, k = getattr(self, "n_labeled_", 0), len(known)
         before = getattr(self, "_weight_of_labeled", count)
         prior = self.class_prior_ if count else np.full(k, 1 / k)
-        if label_weights(targets.labeled, **weights).any():
-            labels = labels_for_training(targets, **weights)
+        if training.label_weights(targets.labeled, **weights).any():
+            labels = training.labels_for_training(targets, **weights)
             weight = float(labels.weight[labels.known].sum())
             prior = (before * prior + weight * labels.prior()) / (before + weight)
             count, before = count + int(labels.known.sum()), before + weight
@@ -372,11 +364,11 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         require(self, X, y)
         targets = RealTargets(y)
         targets.check_fit()
-        rows = label_weights(targets.labeled, **weights)
+        rows = training.label_weights(targets.labeled, **weights)
         targets.measure(rows, offset)
-        sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
-        X_weights = with_sample_weight(X, X_weights, sample_weight)
-        learned = {"y": targets.matrix(X.dtype), "y_weights": as_outer(rows)}
+        sample_weight = training.checked_weight(weights.get("sample_weight"), X.shape[0])
+        X_weights = training.with_sample_weight(X, X_weights, sample_weight)
+        learned = {"y": targets.matrix(X.dtype), "y_weights": training.as_outer(rows)}
         return targets, {"X_weights": X_weights, **learned}
 
     def _fit_inputs(
@@ -387,7 +379,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     def _learn(self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None, **given: Any) -> None:
         readout = check_option(self.readout, "readout", ("refit", "joint"))
         targets, inputs = self._inputs(X, y, X_weights, given)
-        labels = labels_for_training(targets, **given)
+        labels = training.labels_for_training(targets, **given)
         result = self._factorize(X, **inputs, **self._arguments())
         self._keep(result, n_targets_=targets.n_targets, offset_=np.nan_to_num(targets.offset))
         if readout != "joint":
@@ -423,7 +415,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         weights = {"sample_weight": sample_weight, "label_weight": label_weight}
         targets = RealTargets(y, n_targets=getattr(self, "n_targets_", None))
         before = getattr(self, "_offset", getattr(self, "offset_", np.nan))
-        counted = targets.measure(label_weights(targets.labeled, **weights), before)
+        counted = targets.measure(training.label_weights(targets.labeled, **weights), before)
         lift = np.nan_to_num(before - targets.offset)
         self._learn_batch(X, X_weights, targets, weights, lift=lift, counted=counted)
         self.n_targets_ = targets.n_targets
