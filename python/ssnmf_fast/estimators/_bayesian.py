@@ -317,6 +317,8 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     Notes
     -----
     Unlabeled samples are one more class with its own rates, which extends the model of the paper.
+    Each update takes the latest posteriors of the others, and the bound never falls.  Table A3 as
+    printed updates all from the iteration before; its bound can fall, to the same fixed points.
 
     References
     ----------

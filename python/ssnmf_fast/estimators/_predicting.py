@@ -27,7 +27,7 @@ from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
 from ._training_data import TrainingLabels, labels_for_training
-from ._views import Tables, View, directions_of, filled, row_sums, tables_to_predict, view_of
+from ._views import Tables, View, check_tables, directions_of, filled, row_sums, view_of
 
 _LOOKED_AT = 10_000  # samples of a larger X, at least `n`
 _CANDIDATES = 2000  # the most uncertain of these, at least `n`
@@ -176,7 +176,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
 
     def _ready(self, X: DataLike, side: TablesLike) -> tuple[Readout, Any, Tables]:
         X = self._checked(X)
-        tables = tables_to_predict(side, X.shape[0], getattr(self, "side_", {}))
+        tables = check_tables(side, X.shape[0], getattr(self, "side_", {}))
         return self._fitted_readout(), X, tables
 
     def _read(self, X: DataLike, X_weights: WeightsLike, side: TablesLike) -> tuple[Readout, Array]:
