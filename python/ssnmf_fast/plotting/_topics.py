@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..estimators import TopicTree
-
 
 _MEANINGS = {
     "topic": "share of the\ntopic's weight",
@@ -266,7 +264,7 @@ _TEXT = 8.0  # points
 
 @complete_docstring
 def topic_tree(
-    tree: TopicTree, *, n_terms: int = 4, title: str | None = None, ax: Axes | None = None
+    tree: Any, *, n_terms: int = 4, title: str | None = None, ax: Axes | None = None
 ) -> Figure:
     """Draw a tree of topics: a column for each level, with parts to the right of their topic.
 
@@ -296,9 +294,7 @@ def topic_tree(
     >>> len(drawn.axes)
     1
     """
-    from ..estimators import TopicTree
-
-    if not isinstance(tree, TopicTree):
+    if not all(hasattr(tree, name) for name in ("to_rows", "depth")):
         raise TypeError(
             f"tree must be a TopicTree, as sf.trees.topic_tree returns; got {type(tree).__name__}."
         )

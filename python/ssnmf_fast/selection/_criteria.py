@@ -19,6 +19,7 @@ from .._data.tensors import TensorLike
 from .._data.threads import Stop, limited_openmp, resolve_jobs, resolve_threads, run_side_by_side
 from .._linalg.operators import unit_rows
 from .._models.many_starts import draw_seeds, fit_starts
+from .._ranks.choice import standard_errors
 from .._solver.loop import verbose_progress
 from .._solver.result import FitState
 from .._solver.weights import WeightsLike
@@ -85,14 +86,6 @@ class Search:
                 if progress is not None:
                     progress(FitState(len(found), score))
         return np.array(found)[:, None]
-
-
-def standard_errors(scores: Array) -> Array:
-    """Return the standard errors of the means of rows."""
-    n = scores.shape[1]
-    if n < 2:
-        return np.full(len(scores), np.nan)
-    return np.asarray(scores.std(axis=1, ddof=1) / np.sqrt(n))
 
 
 def _far_from_best(errors: Array) -> Array:

@@ -2,218 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._common.arrays import Array, LossName, Seed, VectorLike
-from .._common.optional import TABLES_HINT, require_package
+from .._common.arrays import LossName, Seed, VectorLike
 from .._common.text import short
 from .._data.border import check_integer, check_option, check_random_state, check_real
 from .._data.tensors import TensorLike, coordinate_parts, depth
-from .._data.threads import resolve_threads
+from .._data.threads import resolve_jobs, resolve_threads
+from .._ranks.choice import CRITERIA, Criterion, RankChoice, Rule
+from .._ranks.words import choose_by_words
 from .._solver.weights import WeightsLike
 from ..estimators._cp import NonnegativeCP
-from ..plotting import rank_curve
-from ._criteria import Search, bounds, stabilities, standard_errors, tensor_scores
+from ._criteria import Search, bounds, stabilities, tensor_scores
 from ._held_out import Data, Fits, splits
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
-
-Criterion = Literal["held-out", "bound", "stability", "corcondia"]
-Rule = Literal["near-best", "best"]
-# The scores of each criterion, whether larger is better, and whether they have standard errors.
-_CRITERIA = {
-    "held-out": ("held-out error", False, True),
-    "bound": ("bound of the log evidence", True, False),
-    "stability": ("stability", True, False),
-    "corcondia": ("core consistency (%)", True, False),
-}
-# Tolerance of "near-best", where few components have good scores in any case: of a silhouette or
-# a factor match score, and of a core consistency in percent.
-_TOLERANCE = {"stability": 0.1, "corcondia": 10.0}
-_PLATEAU = 0.5  # share of the ranks within a standard error of the best from which a curve is flat
-_STARTS, _STABILITY_STARTS = 3, 20
+_SPLITS, _STARTS, _STABILITY_STARTS = 5, 3, 20
 MOST_RANKS = 1000
-
-
-@dataclass(frozen=True, eq=False)
-class RankChoice:
-    """Result of :func:`choose_rank`.
-
-    Attributes
-    ----------
-    rank : int
-        The chosen rank.
-    ranks : tuple of int
-        The ranks that were tried, in ascending order.
-    scores : ndarray, shape (ranks, splits)
-        The mean loss of held-out entries for every split, smaller is better; NaN after a rank was
-        pruned.  For "bound" a column for each start, for "stability" and "corcondia" one column:
-        larger is better.
-    criterion, rule : str
-        The arguments of :func:`choose_rank`.
-    measures : dict of str to ndarray, shapes (ranks, splits)
-        Other measures: "perplexity" of held-out counts for the Kullback-Leibler loss, and
-        "label_score" of held-out labels.
-    best_model : BayesianNMF, SupervisedBayesianNMF or None
-        For "bound" the fitted model with the largest bound.
-    """
-
-    rank: int
-    ranks: tuple[int, ...]
-    scores: Array
-    criterion: str
-    rule: str
-    measures: Mapping[str, Array] = field(default_factory=dict)
-    best_model: Any = None
-
-    @classmethod
-    def by_rule(
-        cls, ranks: tuple[int, ...], scores: Array, criterion: str, rule: str, **others: Any
-    ) -> RankChoice:
-        """Return the choice that a rule makes."""
-        made = cls(ranks[0], ranks, scores, criterion, rule, **others)
-        losses, place = made._losses, made._best
-        if rule == "near-best":
-            error = np.nan_to_num(made.standard_errors[place])
-            near = losses <= losses[place] + _TOLERANCE.get(criterion, error)
-            place = np.flatnonzero(near)[-1 if criterion in _TOLERANCE else 0]
-        return replace(made, rank=ranks[place])
-
-    def __repr__(self) -> str:
-        tried = f"{self.ranks[0]} to {self.ranks[-1]}" if len(self.ranks) > 1 else "this one"
-        lines = [
-            f"RankChoice(rank={self.rank}, of {len(self.ranks)} tried, {tried}; "
-            f"criterion={self.criterion!r}, rule={self.rule!r})"
-        ]
-        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
-
-    @property
-    def label(self) -> str:
-        """Name of the scores."""
-        return _CRITERIA[self.criterion][0]
-
-    @property
-    def larger_is_better(self) -> bool:
-        """Whether large scores are good."""
-        return _CRITERIA[self.criterion][1]
-
-    @property
-    def means(self) -> Array:
-        """Mean score of every rank over its splits, or its largest bound."""
-        if self.criterion == "bound":
-            return np.asarray(self.scores.max(axis=1))
-        return np.asarray(np.nanmean(self.scores, axis=1))
-
-    @property
-    def standard_errors(self) -> Array:
-        """Standard errors of the means, (ranks,); NaN if there are none, or only one split."""
-        if not _CRITERIA[self.criterion][2]:
-            return np.full(len(self.ranks), np.nan)
-        seen = [scores[~np.isnan(scores)] for scores in self.scores]
-        return np.concatenate([standard_errors(scores[None]) for scores in seen])
-
-    @property
-    def pruned(self) -> Array:
-        """Whether a rank was dropped before the last split, as clearly worse, (ranks,)."""
-        return np.asarray(np.isnan(self.scores).any(axis=1))
-
-    @property
-    def notes(self) -> list[str]:
-        """Warnings: the curve is flat, or the best rank is at an end."""
-        low, high = self.ranks[0], self.ranks[-1]
-        if low == high:
-            return []
-        best = self.ranks[self._best]
-        notes = []
-        if best == high:
-            notes.append(f"The best is the largest rank tried, {high}: try larger ones.")
-        elif self.rank == low > (2 if self.criterion == "stability" else 1):
-            notes.append(f"The chosen rank is the smallest one tried: try some below {low}.")
-        differences = self.scores - self.scores[self._best]
-        errors = np.nan_to_num(standard_errors(differences))
-        alike = np.flatnonzero(self._losses - self._losses[self._best] <= errors)
-        if _CRITERIA[self.criterion][2] and len(alike) > max(1, _PLATEAU * len(self.ranks)):
-            ends = self.ranks[alike[0]], self.ranks[alike[-1]]
-            notes.append(
-                "The curve is flat: {} of {} ranks, from {} to {}, do not differ significantly "
-                "from the best one.".format(len(alike), len(self.ranks), *ends)
-            )
-        return notes
-
-    @property
-    def _losses(self) -> Array:
-        """Means of which the smallest is best; infinite for pruned ranks."""
-        losses = -self.means if self.larger_is_better else self.means
-        return np.where(self.pruned, np.inf, losses)
-
-    @property
-    def _best(self) -> int:
-        return int(self._losses.argmin())
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Return a dictionary for each rank.
-
-        They hold the rank, the mean score, its standard error, other measures, whether the rank
-        was pruned, and the score of every split.
-        """
-        part = "start" if self.criterion == "bound" else "split"
-        columns: dict[str, Any] = {"mean": self.means, "standard_error": self.standard_errors}
-        columns |= {name: np.nanmean(values, axis=1) for name, values in self.measures.items()}
-        columns["pruned"] = self.pruned
-        if self.criterion not in _TOLERANCE:  # whose only score is the mean
-            columns |= {f"{part}_{number}": of for number, of in enumerate(self.scores.T, start=1)}
-        rows = zip(self.ranks, *(values.tolist() for values in columns.values()), strict=True)
-        return [dict(zip(["rank", *columns], row, strict=True)) for row in rows]
-
-    def to_frame(self) -> DataFrame:
-        """Return :meth:`to_rows` as a pandas DataFrame.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        with require_package("pandas", TABLES_HINT):
-            from pandas import DataFrame
-        return DataFrame(self.to_rows())
-
-    def plot(self, ax: Axes | None = None) -> Figure:
-        """Draw the scores against the ranks, by :func:`ssnmf_fast.plotting.rank_curve`.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        return rank_curve(self, ax=ax)
 
 
 def choose_rank(
     X: TensorLike,
-    ranks: Iterable[int],
+    ranks: Iterable[int] | None = None,
     *,
     y: VectorLike = None,
     criterion: Criterion = "held-out",
     estimator: BaseEstimator | None = None,
     loss: LossName | float | None = None,
-    n_splits: int = 5,
+    n_splits: int | None = None,
     n_starts: int | None = None,
     validation_fraction: float = 0.1,
     mask_zeros: bool = True,
     rule: Rule = "near-best",
+    stability: bool = False,
     X_weights: WeightsLike = None,
     max_iter: int | None = None,
     tol: float | None = None,
@@ -229,13 +53,15 @@ def choose_rank(
     X : array_like or scipy.sparse, shape (n, m), or a tensor
         Nonnegative samples; NaN in a dense X means missing.  A tensor has three modes or more, or
         comes as coordinates, in the forms of :func:`factorize_tensor`.
-    ranks : iterable of int
-        Ranks to try, each at least 1, such as ``range(2, 31, 2)``.
+    ranks : iterable of int, optional
+        Ranks to try, each at least 1, such as ``range(2, 31, 2)``.  "words" needs none: it tries 16
+        from 1 to 64, up to half of the smaller side of X.
     y : array_like, shape (n,) or (n, k), optional
         Labels or targets, for an `estimator` that takes them.  Some of them are held out as well,
         and `label_score` shows how well they are predicted; the choice depends on X alone.
-    criterion : {"held-out", "bound", "stability", "corcondia"}
-        How ranks are compared; see Notes.  "bound" is for matrices, "corcondia" for tensors.
+    criterion : {"held-out", "words", "bound", "stability", "corcondia"}
+        How ranks are compared; see Notes.  "words" is for texts, in seconds; "bound" for matrices,
+        "corcondia" for tensors.
     estimator : optional
         An estimator of this package that takes `X_weights`, such as :class:`NMF` or
         :class:`SSNMFClassifier`, with its parameters; it is not fitted itself.  For "bound" a
@@ -245,7 +71,7 @@ def choose_rank(
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float, optional
         Loss of plain factorizations and their predictions; "frobenius" by default.
     n_splits : int
-        Number of times that entries are held out, at least 1.
+        Number of times that entries are held out, at least 1; 5 by default, for "words" 2.
     n_starts : int, optional
         Number of starts of every rank in every split, at least 1; 3 by default, for "stability" 20.
         The best one by training loss is used.
@@ -258,6 +84,8 @@ def choose_rank(
         "best" takes the rank with the best score, as "bound" always does.  "near-best" takes a rank
         whose score is nearly as good: for "held-out" the smallest within one standard error of the
         best, for "stability" and "corcondia" the largest within a tolerance (see Notes).
+    stability : bool
+        Whether "words" also counts the topics that recur in the other half of the texts.
     X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
         Nonnegative weights of the loss of every entry; of a tensor as in :func:`factorize_tensor`.
         Entries without weight are not held out.
@@ -294,6 +122,15 @@ def choose_rank(
     hundredth of a prediction comes from the sums of its row and column, or of its slices.  After
     three splits, ranks are pruned whose mean is more than five standard errors above the best.
 
+    *words*: for sparse matrices of texts, by words alone: counts, presence and TF-IDF of the same
+    texts give the same.  A tenth of the different words of each text is hidden, topics of the rest
+    are found by Kullback-Leibler NMF, and the score is the mean log-probability of a hidden word,
+    smoothed, among the words that the text does not have.  Topics gain what they add to one topic.
+    Gains below 0.05 nats a word or 3 standard errors: no topics.  If the gain falls again, the rank
+    is the smallest with 95 % of the largest gain; else a doubling must add an eighth to it.  `low`
+    is the smallest rank with 60 % of the largest gain, `high` the one that has it.  It is no
+    estimate of a number of classes.  `loss`, `rule` and the settings of fits are not used.
+
     *bound*: the largest lower bound of the evidence of a Bayesian model [2]_.  Nothing is held out,
     `n_splits` is ignored, and the best model is kept.
 
@@ -325,9 +162,16 @@ def choose_rank(
     >>> choice.rank
     3
     """
-    check_option(criterion, "criterion", tuple(_CRITERIA))
+    check_option(criterion, "criterion", tuple(CRITERIA))
     check_option(rule, "rule", ("near-best", "best"))
-    tried = _checked_ranks(ranks)
+    words = criterion == "words"
+    if ranks is None and not words:
+        raise ValueError(
+            f"criterion {criterion!r} needs ranks, for example range(2, 31, 2); criterion='words', "
+            "for texts in a sparse matrix, needs none."
+        )
+    tried = None if ranks is None else _checked_ranks(ranks)
+    n_splits = (2 if words else _SPLITS) if n_splits is None else n_splits
     if n_starts is None:
         n_starts = _STABILITY_STARTS if criterion == "stability" else _STARTS
     n_starts = check_integer(n_starts, "n_starts", 1)
@@ -340,6 +184,27 @@ def choose_rank(
     if random_state is None:
         random_state = getattr(estimator, "random_state", None)
     rng, threads = check_random_state(random_state), resolve_threads(n_threads)
+    if stability and not words:
+        raise ValueError(f"stability=True needs criterion='words'; got {criterion!r}.")
+    if words:
+        others = {"y": y, "estimator": estimator, "X_weights": X_weights, "loss": loss}
+        unused = [name for name, value in others.items() if value is not None]
+        if unused:
+            raise ValueError(
+                f"criterion 'words' finds topics of which words texts have, and takes no "
+                f"{unused[0]}; leave it out, or use criterion='held-out'."
+            )
+        return choose_by_words(
+            X,
+            rng,
+            ranks=tried,
+            n_splits=n_splits,
+            share=share,
+            stability=stability,
+            n_jobs=resolve_jobs(n_jobs, n_threads, n_splits),
+            verbose=verbose,
+        )
+    assert tried is not None
     search = Search(tried, n_splits, n_starts, n_jobs, n_threads, verbose)
     tensor = _is_tensor(X, estimator)
     _check_combination(tensor, criterion, y, X_weights, estimator)
@@ -351,11 +216,11 @@ def choose_rank(
             f"{needed} of at least 2; got {given}."
         )
     settings: dict[str, Any] = {"loss": loss, "max_iter": max_iter, "tol": tol}
-    others: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     if criterion == "bound":
         settings["X_weights"] = X_weights
-        scores, others["best_model"] = bounds(X, y, estimator, search, rng, **settings)
-        return RankChoice.by_rule(tried, scores, criterion, rule, **others)
+        scores, parts["best_model"] = bounds(X, y, estimator, search, rng, **settings)
+        return RankChoice.by_rule(tried, scores, criterion, rule, **parts)
     fits = Fits(estimator, tensor, criterion == "stability", **settings)
     if criterion == "stability" and not tensor:
         scores = stabilities(X, X_weights, fits, search, rng)
@@ -363,11 +228,11 @@ def choose_rank(
     data = Data(X, X_weights, threads, tensor)
     if criterion == "held-out":
         every = splits(data, y, fits, share, bool(mask_zeros), rng)
-        others["measures"] = search.held_out(islice(every, n_splits), rng)
-        scores = others["measures"].pop("error")
+        parts["measures"] = search.held_out(islice(every, n_splits), rng)
+        scores = parts["measures"].pop("error")
     else:
         scores = tensor_scores(criterion, data, fits, search, rng)
-    return RankChoice.by_rule(tried, scores, criterion, rule, **others)
+    return RankChoice.by_rule(tried, scores, criterion, rule, **parts)
 
 
 def _is_tensor(X: Any, estimator: BaseEstimator | None) -> bool:

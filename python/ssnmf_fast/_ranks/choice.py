@@ -1,0 +1,219 @@
+"""The choice among ranks, by scores of any criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from .._common.arrays import Array
+from .._common.optional import TABLES_HINT, require_package
+from ..plotting import rank_curve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+Criterion = Literal["held-out", "words", "bound", "stability", "corcondia"]
+Rule = Literal["near-best", "best"]
+# The scores of each criterion, whether larger is better, and whether they have standard errors.
+CRITERIA = {
+    "held-out": ("held-out error", False, True),
+    "words": ("log-probability of hidden words (nats a word)", True, True),
+    "bound": ("bound of the log evidence", True, False),
+    "stability": ("stability", True, False),
+    "corcondia": ("core consistency (%)", True, False),
+}
+# Tolerance of "near-best", where few components have good scores in any case: of a silhouette or
+# a factor match score, and of a core consistency in percent.
+_TOLERANCE = {"stability": 0.1, "corcondia": 10.0}
+_PLATEAU = 0.5  # share of the ranks within a standard error of the best from which a curve is flat
+
+
+@dataclass(frozen=True, eq=False)
+class RankChoice:
+    """Result of :func:`choose_rank`.
+
+    Attributes
+    ----------
+    rank : int
+        The chosen rank.
+    ranks : tuple of int
+        The ranks that were tried, in ascending order.
+    scores : ndarray, shape (ranks, splits)
+        The mean loss of held-out entries for every split, smaller is better; NaN after a rank was
+        pruned.  For "words" the mean log-probability of hidden words for every split, for "bound" a
+        column for each start, for "stability" and "corcondia" one column: larger is better.
+    criterion, rule : str
+        The arguments of :func:`choose_rank`.
+    measures : dict of str to ndarray, shapes (ranks, splits)
+        Other measures: "perplexity" of held-out counts for the Kullback-Leibler loss, and
+        "label_score" of held-out labels.
+    low, high : int or None
+        For "words" the ends of the range of ranks that would do, both 1 without topics; else None.
+    recurring : int or None
+        For "words" with ``stability=True``, how many of the topics recur in the other half of the
+        texts.
+    best_model : BayesianNMF, SupervisedBayesianNMF or None
+        For "bound" the fitted model with the largest bound.
+    """
+
+    rank: int
+    ranks: tuple[int, ...]
+    scores: Array
+    criterion: str
+    rule: str
+    measures: Mapping[str, Array] = field(default_factory=dict)
+    low: int | None = None
+    high: int | None = None
+    recurring: int | None = None
+    best_model: Any = None
+
+    @classmethod
+    def by_rule(
+        cls, ranks: tuple[int, ...], scores: Array, criterion: str, rule: str, **others: Any
+    ) -> RankChoice:
+        """Return the choice that a rule makes."""
+        made = cls(ranks[0], ranks, scores, criterion, rule, **others)
+        losses, place = made._losses, made._best
+        if rule == "near-best":
+            error = np.nan_to_num(made.standard_errors[place])
+            near = losses <= losses[place] + _TOLERANCE.get(criterion, error)
+            place = np.flatnonzero(near)[-1 if criterion in _TOLERANCE else 0]
+        return replace(made, rank=ranks[place])
+
+    def __repr__(self) -> str:
+        if self.high is not None:
+            return self._in_words
+        tried = f"{self.ranks[0]} to {self.ranks[-1]}" if len(self.ranks) > 1 else "this one"
+        lines = [
+            f"RankChoice(rank={self.rank}, of {len(self.ranks)} tried, {tried}; "
+            f"criterion={self.criterion!r}, rule={self.rule!r})"
+        ]
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+    @property
+    def _in_words(self) -> str:
+        if self.high == 1:
+            return "no topics found: the words of a text say nothing about its other words"
+        lines = [f"{self.rank} topics; {self.low} to {self.high} would do"]
+        if self.recurring is not None:
+            lines += [
+                f"{self.recurring} of {self.rank} topics recur in the other half of the texts"
+            ]
+        return "\n".join(lines)
+
+    @property
+    def label(self) -> str:
+        """Name of the scores."""
+        return CRITERIA[self.criterion][0]
+
+    @property
+    def larger_is_better(self) -> bool:
+        """Whether large scores are good."""
+        return CRITERIA[self.criterion][1]
+
+    @property
+    def means(self) -> Array:
+        """Mean score of every rank over its splits, or its largest bound."""
+        if self.criterion == "bound":
+            return np.asarray(self.scores.max(axis=1))
+        return np.asarray(np.nanmean(self.scores, axis=1))
+
+    @property
+    def standard_errors(self) -> Array:
+        """Standard errors of the means, (ranks,); NaN if there are none, or only one split."""
+        if not CRITERIA[self.criterion][2]:
+            return np.full(len(self.ranks), np.nan)
+        seen = [scores[~np.isnan(scores)] for scores in self.scores]
+        return np.concatenate([standard_errors(scores[None]) for scores in seen])
+
+    @property
+    def pruned(self) -> Array:
+        """Whether a rank was dropped before the last split, as clearly worse, (ranks,)."""
+        return np.asarray(np.isnan(self.scores).any(axis=1))
+
+    @property
+    def notes(self) -> list[str]:
+        """Warnings: the curve is flat, or the best rank is at an end."""
+        low, high = self.ranks[0], self.ranks[-1]
+        if low == high or self.high is not None:
+            return []
+        best = self.ranks[self._best]
+        notes = []
+        if best == high:
+            notes.append(f"The best is the largest rank tried, {high}: try larger ones.")
+        elif self.rank == low > (2 if self.criterion == "stability" else 1):
+            notes.append(f"The chosen rank is the smallest one tried: try some below {low}.")
+        differences = self.scores - self.scores[self._best]
+        errors = np.nan_to_num(standard_errors(differences))
+        alike = np.flatnonzero(self._losses - self._losses[self._best] <= errors)
+        if CRITERIA[self.criterion][2] and len(alike) > max(1, _PLATEAU * len(self.ranks)):
+            ends = self.ranks[alike[0]], self.ranks[alike[-1]]
+            notes.append(
+                "The curve is flat: {} of {} ranks, from {} to {}, do not differ significantly "
+                "from the best one.".format(len(alike), len(self.ranks), *ends)
+            )
+        return notes
+
+    @property
+    def _losses(self) -> Array:
+        """Means of which the smallest is best; infinite for pruned ranks."""
+        losses = -self.means if self.larger_is_better else self.means
+        return np.where(self.pruned, np.inf, losses)
+
+    @property
+    def _best(self) -> int:
+        return int(self._losses.argmin())
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a dictionary for each rank.
+
+        They hold the rank, the mean score, its standard error, other measures, whether the rank
+        was pruned, and the score of every split.
+        """
+        part = "start" if self.criterion == "bound" else "split"
+        columns: dict[str, Any] = {"mean": self.means, "standard_error": self.standard_errors}
+        columns |= {name: np.nanmean(values, axis=1) for name, values in self.measures.items()}
+        columns["pruned"] = self.pruned
+        if self.criterion not in _TOLERANCE:  # whose only score is the mean
+            columns |= {f"{part}_{number}": of for number, of in enumerate(self.scores.T, start=1)}
+        rows = zip(self.ranks, *(values.tolist() for values in columns.values()), strict=True)
+        return [dict(zip(["rank", *columns], row, strict=True)) for row in rows]
+
+    def to_frame(self) -> DataFrame:
+        """Return :meth:`to_rows` as a pandas DataFrame.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        with require_package("pandas", TABLES_HINT):
+            from pandas import DataFrame
+        return DataFrame(self.to_rows())
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw the scores against the ranks, by :func:`ssnmf_fast.plotting.rank_curve`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        return rank_curve(self, ax=ax)
+
+
+def standard_errors(scores: Array) -> Array:
+    """Return the standard errors of the means of rows."""
+    n = scores.shape[1]
+    if n < 2:
+        return np.full(len(scores), np.nan)
+    return np.asarray(scores.std(axis=1, ddof=1) / np.sqrt(n))
