@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -108,7 +107,6 @@ def map_to(
     >>> new.obsm["X_nmf"].shape
     (20, 4)
     """
-    require_annotated(adata, "adata")
     check_option(scale, "scale", _SCALES)
     source = Source.of(adata, layer)
     if key_added in adata.varm:
@@ -117,9 +115,22 @@ def map_to(
         )
     known = _programs(reference, key, genes)
     require_unique(adata, "adata")
-    places, columns = _in_common(adata, known)
-    A = known.values[:, columns]
-    scales = None
+    places = np.asarray(adata.var_names.get_indexer(known.genes))
+    missing = [str(gene) for gene in known.genes[places < 0]]
+    if len(missing) == len(places):
+        raise ValueError(
+            f"adata has none of the {len(places)} genes of the reference, such as "
+            f"{listed(missing)}. Give both the same kind of names."
+        )
+    if missing:
+        warn_user(
+            f"adata lacks {len(missing)} of the {len(places)} genes of the reference, which are "
+            f"left out: {listed(missing)}.",
+            UserWarning,
+        )
+    columns = np.flatnonzero(places >= 0)
+    columns = columns[np.argsort(places[columns])]  # numbers of genes rise in adata
+    A, places, scales = known.values[:, columns], places[columns], None
     if scale == "own":
         moments = Moments(len(places))
         for piece in source.pieces(places):
@@ -142,77 +153,51 @@ def map_to(
     return adata if copy else None
 
 
-@dataclass(frozen=True)
-class Programs:
+class _Programs(NamedTuple):
     """Programs by genes, those of batches last, which have no name; only genes that some has."""
 
     values: Array
     genes: pd.Index
     names: list[str]
     loss: Any  # LossName | float, as files have it
-    scales: Array | None = None
+    scales: Array | None
 
 
 def _programs(
     reference: AnnData | pd.DataFrame | Consensus, key: str, genes: Sequence[str] | None
-) -> Programs:
+) -> _Programs:
+    loss: Any = "frobenius"
+    scales = None
     if isinstance(reference, pd.DataFrame):
+        values, columns = reference.to_numpy(), reference.columns
         names = [str(name) for name in reference.index]
-        return _checked(reference.to_numpy(), reference.columns, names, "frobenius")
-    if isinstance(reference, Consensus):
+    elif isinstance(reference, Consensus):
         if genes is None:
             raise ValueError("reference is a Consensus; give the names of its features by genes.")
-        names = [f"{key}{number + 1}" for number in range(len(reference.components))]
-        return _checked(reference.components, pd.Index(genes), names, reference.loss)
-    require_annotated(reference, "reference")
-    if key not in reference.varm:
-        raise ValueError(
-            f"reference.varm has no {key!r}, only {list(reference.varm)}. Run "
-            "ssnmf_fast.anndata.nmf on it, or name other results by key."
-        )
-    about = reference.uns.get(key, {})
-    parts = [np.asarray(reference.varm[key])]
-    names = [str(name) for name in about.get("names", range(1, parts[0].shape[1] + 1))]
-    if "batches" in about:
-        parts.append(np.asarray(reference.varm[f"{key}_batches"]))
-    params, scales = about.get("params", {}), None
-    if "scale" in params:
-        scales = np.asarray(reference.var[params["scale"]], dtype=np.float64)
-    loss = params.get("loss", "frobenius")
-    return _checked(np.hstack(parts).T, reference.var_names, names, loss, scales)
-
-
-def _checked(
-    values: Array, genes: pd.Index, names: list[str], loss: Any, scales: Array | None = None
-) -> Programs:
-    """Return the programs of the genes that one of them has; the others do not matter."""
-    for what, listing in (("genes", genes), ("programs", names)):
+        values, columns, loss = reference.components, pd.Index(genes), reference.loss
+        names = [f"{key}{number + 1}" for number in range(len(values))]
+    else:
+        require_annotated(reference, "reference")
+        if key not in reference.varm:
+            raise ValueError(
+                f"reference.varm has no {key!r}, only {list(reference.varm)}. Run "
+                "ssnmf_fast.anndata.nmf on it, or name other results by key."
+            )
+        about, columns = reference.uns.get(key, {}), reference.var_names
+        values, params = np.asarray(reference.varm[key]).T, about.get("params", {})
+        names = [str(name) for name in about.get("names", range(1, len(values) + 1))]
+        if "batches" in about:
+            values = np.vstack([values, np.asarray(reference.varm[f"{key}_batches"]).T])
+        if "scale" in params:
+            scales = np.asarray(reference.var[params["scale"]], dtype=np.float64)
+        loss = params.get("loss", "frobenius")
+    for what, listing in (("genes", columns), ("programs", names)):
         if len(listing) != len(set(listing)):
             raise ValueError(f"reference has {what} with the same name; make the names unique.")
-    shape = len(values), len(genes)
+    shape = len(values), len(columns)
     A = check_factor(values, "the programs of reference", shape, np.float64, "programs x genes")
     used = np.flatnonzero(A.any(axis=0))
     if not len(used):
         raise ValueError("the programs of reference are all zero; expected at least one gene.")
     own = None if scales is None else scales[used]
-    return Programs(A[:, used], genes[used], names, loss, own)
-
-
-def _in_common(adata: AnnData, known: Programs) -> tuple[Array, Array]:
-    """Return the numbers of the common genes in `adata`, rising, and in the reference."""
-    places = np.asarray(adata.var_names.get_indexer(known.genes))
-    missing = [str(gene) for gene in known.genes[places < 0]]
-    if len(missing) == len(places):
-        raise ValueError(
-            f"adata has none of the {len(places)} genes of the reference, such as "
-            f"{listed(missing)}. Give both the same kind of names."
-        )
-    if missing:
-        warn_user(
-            f"adata lacks {len(missing)} of the {len(places)} genes of the reference, which are "
-            f"left out: {listed(missing)}.",
-            UserWarning,
-        )
-    columns = np.flatnonzero(places >= 0)
-    columns = columns[np.argsort(places[columns])]
-    return places[columns], columns
+    return _Programs(A[:, used], columns[used], names, loss, own)

@@ -9,10 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import scipy.sparse as sp
 from anndata import AnnData
 
 from .._common.arrays import Array, LossName, Seed, Solver
 from .._common.text import nfc
+from .._data.arrays import scale_rows
 from .._data.border import check_integer
 from .._data.csr_file import CsrFile, bytes_of
 from .._version import __version__
@@ -24,14 +26,14 @@ from ..selection._consensus_result import check_file_name
 from ._source import (
     MEMORY,
     SCALE,
-    DataSelection,
     Folder,
     SelectedData,
-    cells_of_size,
+    collected,
     factors_of_size,
     gene_numbers,
     plain_parameters,
     require_annotated,
+    selected_data,
     writable,
 )
 
@@ -145,9 +147,10 @@ def nmf(
     given: dict[str, Any] = {"loss": loss, "solver": solver, "max_iter": max_iter, "tol": tol}
     parameters = {"n_components": rank, **given, **plain_parameters(batch_key=batch_key)}
     given |= {"random_state": random_state, "n_threads": n_threads, "verbose": verbose}
-    selection = DataSelection(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
+    selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
+    also = [gene for each in (sets or {}).values() for gene in each]
     names = None
-    with selection.open(adata, [gene for each in (sets or {}).values() for gene in each]) as data:
+    with selected_data(adata, *selection, also) as data:
         model: NMF | SeededTopics
         if sets is None:
             known = None if batches is None else _usage_of_profiles(data.X, batches)
@@ -157,7 +160,7 @@ def nmf(
             if isinstance(data.X, CsrFile):
                 raise ValueError(
                     "gene_sets need the data in memory, where the chosen genes take "
-                    f"{_gigabytes(data.X)}. Give more memory, fewer genes, or no gene_sets."
+                    f"{_size(data.X)}. Give more memory, fewer genes, or no gene_sets."
                 )
             free = (name for number in count(1) if (name := f"free{number}") not in sets)
             names = [*sets, *islice(free, rank - len(sets))]
@@ -168,21 +171,14 @@ def nmf(
                 feature_names=adata.var_names[data.genes],
                 **given,
             ).fit(data.X)
-    _write_programs(
-        adata,
-        key_added,
-        (model.representation_, model.components_),
-        data,
-        parameters | plain_parameters(random_state=random_state),
-        names=names,
-        batches=of_batches,
-        objective=float(model.objective_[-1][1]),
-        n_iter=int(model.n_iter_),
-    )
+    factors = model.representation_, model.components_
+    parameters |= plain_parameters(random_state=random_state)
+    facts = {"objective": float(model.objective_[-1][1]), "n_iter": int(model.n_iter_)}
+    _write_programs(adata, key_added, factors, data, parameters, names, of_batches, **facts)
     return adata if copy else None
 
 
-def _gigabytes(X: CsrFile) -> str:
+def _size(X: CsrFile) -> str:
     return f"{bytes_of(X.nnz, X.dtype) / 2**30:.1f} GiB"
 
 
@@ -192,7 +188,6 @@ def _write_programs(
     factors: tuple[Array, Array],
     data: SelectedData,
     parameters: Mapping[str, Any],
-    *,
     names: Sequence[str] | None = None,
     batches: Sequence[str] = (),
     **facts: Array | float,
@@ -202,28 +197,23 @@ def _write_programs(
     rank = len(A) - len(batches)
     sums = A[:rank].sum(axis=1, dtype=np.float64)
     sums = np.where(sums > 0, sums, 1)
+    columns = np.zeros((adata.n_vars, len(A)), A.dtype)  # 0 for genes that were not used
+    columns[data.genes, :rank] = (A[:rank] / sums[:, None]).T
+    columns[data.genes, rank:] = A[rank:].T
     for earlier in (f"{key}_batches", f"{key}_scores"):
         if earlier in adata.varm:
             del adata.varm[earlier]
     adata.obsm[f"X_{key}"] = (S[:, :rank] * sums).astype(S.dtype)
-    programs = _by_gene(A[:rank] / sums[:, None], data.genes, adata.n_vars, A.dtype)
+    programs = np.ascontiguousarray(columns[:, :rank])
     of_names = list(names or (f"{key}{number + 1}" for number in range(rank)))
-    adata.varm[key] = (
-        pd.DataFrame(programs, index=adata.var_names, columns=of_names) if names else programs
-    )
+    frame = {"index": adata.var_names, "columns": of_names}
+    adata.varm[key] = pd.DataFrame(programs, **frame) if names else programs
     params = {"layer": data.source.layer, **parameters, **({"scale": SCALE} if data.scaled else {})}
     about: dict[str, Any] = {"params": params, "names": np.array(of_names, dtype=object)}
     if batches:
-        adata.varm[f"{key}_batches"] = _by_gene(A[rank:], data.genes, adata.n_vars, A.dtype)
+        adata.varm[f"{key}_batches"] = np.ascontiguousarray(columns[:, rank:])
         about["batches"] = np.array(batches, dtype=object)
     adata.uns[key] = {**about, "version": __version__, **facts}
-
-
-def _by_gene(A: Array, genes: Array, n_genes: int, dtype: np.dtype[Any]) -> Array:
-    """Return components as columns, with zeros for genes that were not used."""
-    columns = np.zeros((n_genes, len(A)), dtype)
-    columns[genes] = A.T
-    return columns
 
 
 def _batches_of(adata: AnnData, batch_key: str) -> pd.Categorical:
@@ -252,9 +242,8 @@ def _batches_of(adata: AnnData, batch_key: str) -> pd.Categorical:
 
 def _usage_of_profiles(X: Any, batches: pd.Categorical) -> Array:
     """Return the columns of S that are known (n x batches): the size of a cell in its batch."""
-    blocks = [block for _, block in X.blocks()] if isinstance(X, CsrFile) else [X]
-    sums = [np.ravel(block.sum(axis=1, dtype=np.float64)) for block in blocks]
-    totals = np.concatenate(sums)
+    blocks = (block for _, block in X.blocks()) if isinstance(X, CsrFile) else [X]
+    totals = np.concatenate([np.ravel(block.sum(axis=1, dtype=np.float64)) for block in blocks])
     usage = np.zeros((len(totals), len(batches.categories)), X.dtype)
     usage[np.arange(len(totals)), batches.codes] = totals / (totals.mean() or 1.0)
     return usage
@@ -354,40 +343,31 @@ def consensus(
     >>> adata.obsm["X_nmf_consensus"].shape, adata.uns["nmf_consensus"]["stability"].shape
     ((100, 4), (4,))
     """
-    require_annotated(adata, "adata")
     rank = check_integer(n_components, "n_components", 1)
-    selection = DataSelection(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
+    selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
     check_file_name(cnmf_name, "cnmf_name")
-    with selection.open(adata) as data:
+    with selected_data(adata, *selection) as data:
         factors = factors_of_size(data.source)  # which reads all genes, and may refuse them
         result = consensus_of(data.X, rank, random_state=random_state, **options)
-    _write_programs(
-        adata,
-        key_added,
-        (result.usage, result.components),
-        data,
-        {
-            "n_components": rank,
-            "loss": result.loss,
-            "n_starts": result.n_starts,
-            "distance_threshold": result.distance_threshold,
-            **plain_parameters(random_state=random_state),
-        },
-        stability=result.stability,
-        error=result.error,
-    )
-    with cells_of_size(data.source, factors, memory, temporary_folder) as sized:
+    settings = ("loss", "n_starts", "distance_threshold")
+    parameters = {"n_components": rank} | {name: getattr(result, name) for name in settings}
+    parameters |= plain_parameters(random_state=random_state)
+    parts = (result.usage, result.components), data, parameters
+    _write_programs(adata, key_added, *parts, stability=result.stability, error=result.error)
+    genes = np.arange(adata.n_vars)
+
+    def scaled(first: int, block: sp.csr_array) -> sp.csr_array:
+        return scale_rows(block, factors[first : first + block.shape[0]])
+
+    with collected(data.source, genes, memory, temporary_folder, scaled) as sized:
         scores = result.scores_of(sized)
         if cnmf_folder is not None:
             names = adata.var_names.astype(str)
-            tpm: dict[str, Any] = {"tpm": sized, "tpm_names": names}
-            result.to_cnmf(
-                cnmf_folder,
-                cnmf_name,
-                feature_names=names[data.genes],
-                sample_names=adata.obs_names.astype(str),
-                **({} if isinstance(sized, CsrFile) else tpm),
-            )
+            tables: dict[str, Any] = {"feature_names": names[data.genes]}
+            tables["sample_names"] = adata.obs_names.astype(str)
+            if not isinstance(sized, CsrFile):
+                tables |= {"tpm": sized, "tpm_names": names}
+            result.to_cnmf(cnmf_folder, cnmf_name, **tables)
     adata.varm[f"{key_added}_scores"] = scores.T.astype(np.float32)
     return result
 
@@ -448,21 +428,16 @@ def choose_rank(
     >>> sfa.choose_rank(adata, range(1, 6), random_state=0, **given).rank
     3
     """
-    require_annotated(adata, "adata")
-    selection = DataSelection(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
-    with selection.open(adata) as data:
+    selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
+    with selected_data(adata, *selection) as data:
         if isinstance(data.X, CsrFile) and options.get("criterion") != "stability":
             raise ValueError(
                 "choose_rank needs the data in memory, except by the stability, and the chosen "
-                f"genes take {_gigabytes(data.X)}. Give more memory, or some of the cells, for "
+                f"genes take {_size(data.X)}. Give more memory, or some of the cells, for "
                 "example adata[::10].to_memory()."
             )
         choice = choose_rank_of(data.X, ranks, random_state=random_state, **options)
-    adata.uns[key_added] = {
-        "rank": choice.rank,
-        "ranks": np.array(choice.ranks),
-        "means": choice.means,
-        "standard_errors": choice.standard_errors,
-        "criterion": choice.criterion,
-    }
+    about = ("rank", "means", "standard_errors", "criterion")
+    adata.uns[key_added] = {name: getattr(choice, name) for name in about}
+    adata.uns[key_added]["ranks"] = np.array(choice.ranks)
     return choice

@@ -23,7 +23,6 @@ from ._source import (
     cell_sums,
     factors_of_size,
     gene_numbers,
-    require_annotated,
     writable,
 )
 
@@ -100,7 +99,6 @@ def prepare(
     >>> int(adata.var["highly_variable"].sum())
     10
     """
-    require_annotated(adata, "adata")
     n_genes = check_integer(n_genes, "n_genes", 1)
     check_option(empty_cells, "empty_cells", ("error", "keep"))
     source = Source.of(adata, layer)

@@ -21,7 +21,7 @@ from sklearn.utils.sparsefuncs import incr_mean_variance_axis
 from .._common.arrays import Array, Matrix
 from .._common.text import listed
 from .._common.warn import warn_user
-from .._data.arrays import read_sparse, require_real, scale_rows, with_values
+from .._data.arrays import read_sparse, require_real, with_values
 from .._data.border import check_integer, check_matrix
 from .._data.csr_file import CsrFile, RowCollector, bytes_of, equal_blocks
 
@@ -97,14 +97,19 @@ class Source:
         genes = np.arange(m) if genes is None else genes
         index = 0 if self.format is None else np.dtype(np.int64).itemsize
         entries = _PIECE // int(self.matrix.dtype.itemsize + index)
-        if self.format == "csc":
-            for place in equal_blocks(self.ends(genes), entries):
-                part = self.checked(self.matrix[:, genes[place]], genes[place])
-                yield Piece(slice(0, n), place, _canonical(part))
-            return
-        for rows in equal_blocks(self.ends(np.arange(n)), entries):
-            part = self.checked(self.matrix[rows], genes, rows.start)
-            yield Piece(rows, slice(0, len(genes)), _canonical(part))
+        by_columns = self.format == "csc"
+        for lines in equal_blocks(self.ends(genes if by_columns else np.arange(n)), entries):
+            if by_columns:
+                place = slice(0, n), lines
+                part = self.checked(self.matrix[:, genes[lines]], genes[lines])
+            else:
+                place = lines, slice(0, len(genes))
+                part = self.checked(self.matrix[lines], genes, lines.start)
+            block = sp.csr_array(part)
+            if not block.has_canonical_format:  # a copy of it gets sorted rows
+                block = block.copy()
+                block.sum_duplicates()
+            yield Piece(*place, block)
 
     def ends(self, lines: Array) -> Array:
         """Return where rows, or columns, end if their stored entries follow each other."""
@@ -124,15 +129,6 @@ class Source:
         remedy = f"the data look scaled. {COUNTS}"
         X: Matrix = check_matrix(part, name, dtype=self.dtype, allow_nan=False, remedy=remedy)
         return X
-
-
-def _canonical(part: Matrix) -> sp.csr_array:
-    """Return a checked part as a csr array with sorted rows."""
-    block = sp.csr_array(part)
-    if not block.has_canonical_format:
-        block = block.copy()
-        block.sum_duplicates()
-    return block
 
 
 def require_annotated(adata: object, name: str) -> None:
@@ -171,26 +167,12 @@ def read_matrix(
             dense[piece.rows] = divided(piece.values).toarray()
         yield dense
     else:
-        with _collected(source, genes, memory, folder, lambda _, block: divided(block)) as X:
+        with collected(source, genes, memory, folder, lambda _, block: divided(block)) as X:
             yield X
 
 
 @contextmanager
-def cells_of_size(
-    source: Source, factors: Array, memory: int, folder: Folder
-) -> Iterator[sp.csr_array | CsrFile]:
-    """Give the matrix of all genes times the factors of cells; else as :func:`read_matrix`."""
-
-    def scaled(first: int, block: sp.csr_array) -> sp.csr_array:
-        return scale_rows(block, factors[first : first + block.shape[0]])
-
-    genes = np.arange(source.matrix.shape[1])
-    with _collected(source, genes, memory, folder, scaled) as X:
-        yield X
-
-
-@contextmanager
-def _collected(
+def collected(
     source: Source,
     genes: Array,
     memory: int,
@@ -281,25 +263,6 @@ def chosen_genes(
     return mask
 
 
-def scales_of(adata: AnnData, source: Source, scale: bool) -> Array | None:
-    """Return what each gene is divided by, (m,), where `prepare` has written it."""
-    if not scale or SCALE not in adata.var:
-        return None
-    prepared = adata.uns.get(PREPARED, {}).get("layer", source.layer)
-    if prepared != source.layer:
-        raise ValueError(
-            f"adata.var[{SCALE!r}] has the scales of adata.{prepared}, and the data are "
-            f"{source.name}. Give the layer that was prepared, or scale=False."
-        )
-    scales = np.asarray(adata.var[SCALE], dtype=np.float64)
-    if not (np.isfinite(scales).all() and (scales > 0).all()):
-        raise ValueError(
-            f"adata.var[{SCALE!r}] must hold finite numbers above 0. Run prepare again, or give "
-            "scale=False."
-        )
-    return scales
-
-
 def gene_numbers(adata: AnnData, genes: Iterable[str], where: str) -> Array:
     """Return the numbers of genes by their names, and warn of names that adata does not have."""
     names = [] if isinstance(genes, str) else list(genes)
@@ -360,38 +323,46 @@ def factors_of_size(source: Source) -> Array:
     return np.divide(_TOTAL, totals, out=np.zeros(len(totals)), where=totals > 0)
 
 
-@dataclass(frozen=True)
-class DataSelection:
-    """Which matrix of an AnnData is fitted, and where it may be kept meanwhile."""
-
-    layer: str | None
-    use_highly_variable: bool
-    mask_var: str | npt.ArrayLike | None
-    scale: bool
-    memory: int
-    folder: Folder
-
-    @contextmanager
-    def open(self, adata: AnnData, also: Sequence[str] = ()) -> Iterator[SelectedData]:
-        """Read the selected genes of an AnnData, and those of the names `also`."""
-        source = Source.of(adata, self.layer)
-        mask = chosen_genes(adata, self.use_highly_variable, self.mask_var)
-        mask = mask | adata.var_names.isin(also)
-        genes = np.flatnonzero(mask)
-        scales = scales_of(adata, source, self.scale)
-        own = None if scales is None else scales[genes]
-        with read_matrix(source, genes, own, self.memory, self.folder) as X:
-            yield SelectedData(X, genes, source, scales is not None)
-
-
-@dataclass(frozen=True)
-class SelectedData:
+class SelectedData(NamedTuple):
     """The matrix (cells x selected genes), the genes, and whether they were scaled."""
 
     X: Any  # Matrix | CsrFile
     genes: Array
     source: Source
     scaled: bool
+
+
+@contextmanager
+def selected_data(
+    adata: AnnData,
+    layer: str | None,
+    use_highly_variable: bool,
+    mask_var: str | npt.ArrayLike | None,
+    scale: bool,
+    memory: int,
+    folder: Folder,
+    also: Sequence[str] = (),
+) -> Iterator[SelectedData]:
+    """Give the selected genes of an AnnData, and those of the names `also`."""
+    source, scales = Source.of(adata, layer), None
+    mask = chosen_genes(adata, use_highly_variable, mask_var)
+    genes = np.flatnonzero(mask | adata.var_names.isin(also))
+    if scale and SCALE in adata.var:
+        prepared = adata.uns.get(PREPARED, {}).get("layer", source.layer)
+        if prepared != source.layer:
+            raise ValueError(
+                f"adata.var[{SCALE!r}] has the scales of adata.{prepared}, and the data are "
+                f"{source.name}. Give the layer that was prepared, or scale=False."
+            )
+        scales = np.asarray(adata.var[SCALE], dtype=np.float64)
+        if not (np.isfinite(scales).all() and (scales > 0).all()):
+            raise ValueError(
+                f"adata.var[{SCALE!r}] must hold finite numbers above 0. Run prepare again, or "
+                "give scale=False."
+            )
+        scales = scales[genes]
+    with read_matrix(source, genes, scales, memory, folder) as X:
+        yield SelectedData(X, genes, source, scales is not None)
 
 
 def writable(adata: AnnData, copy: bool) -> AnnData:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
-from distributed import Client
+from distributed import Client, Future
 from sklearn.utils.validation import check_is_fitted
 
 from .. import estimators
@@ -33,7 +33,7 @@ from ..estimators._bayesian import interval_ends
 from ._cluster import reduce_tasks
 from ._data import BlockInput, Blocks, ByRows, Data, count_threads, load, with_title
 from ._estimators import OnCluster, Self, documented, lazy
-from ._fit import ClusterFit, begin, pcg64_of
+from ._fit import ClusterFit, begin, cluster_fit, pcg64_of
 from ._rows import (
     UPDATES_OF_LOST_ROWS,
     Block,
@@ -63,18 +63,18 @@ class PosteriorStep(Step):
 
     def recover(self, block: Block, others: Factors) -> Rows:
         """Recover the posterior: its part of the bound has one maximum, given A."""
-        S = padded(np.ones((block.n_rows, block.rank)), block.dtype)
-        counts = Counts(block.relations[0].term)
-        posterior = Posterior(S, block.rank, block.relations[0].term.threads)
+        S, term = padded(np.ones((block.n_rows, block.rank)), block.dtype), block.relations[0].term
+        counts, posterior = Counts(term), Posterior(S, block.rank, term.threads)
         for _ in range(UPDATES_OF_LOST_ROWS):
             self._update(posterior, counts, others["A"])
         return Rows(S, posterior.E, posterior)
 
     def run(self, block: Block, rows: Rows, others: Factors) -> BlockStatistics:
-        A, counts = others["A"], Counts(block.relations[0].term)
+        A, term = others["A"], block.relations[0].term
+        counts = Counts(term)
         if rows.posterior is None:  # these are the rows of the start
             rows.scale(self.scales)
-            rows.posterior = Posterior(rows.S, block.rank, block.relations[0].term.threads)
+            rows.posterior = Posterior(rows.S, block.rank, term.threads)
             rows.posterior.add_up()
             rows.before = rows.posterior.E
         S = rows.posterior
@@ -95,25 +95,14 @@ class PosteriorStep(Step):
         S.update(counts.P("S", S.F, A), self.prior_shape, self.rates, self.logs)
 
 
-class DistantPosterior(PosteriorSums):
-    """What is known of the posterior of S, whose rows are on the workers."""
-
-    entries_bound = 0.0
-
-    def bound(self, prior_shape: float) -> float:
-        return self.entries_bound
-
-
 class ClusterVariationalSteps(VariationalSteps):
     """The steps for counts on the workers: an update of S returns the P of A for the next one."""
-
-    S: DistantPosterior
 
     def __init__(
         self,
         fit: ClusterFit,
         scales: Array,
-        S: DistantPosterior,
+        S: PosteriorSums,
         A: Posterior,
         priors: dict[str, GammaPrior | LabelPrior],
         burn_in: int,
@@ -121,28 +110,22 @@ class ClusterVariationalSteps(VariationalSteps):
         self._fit, self._scales = fit, scales
         S.set_rates(priors["S"].expectations)
         self.S, self.A, self.priors = S, A, priors
-        sums = self._run(self.step(("P", "constant")))
+        sums = self._run("P", "constant")
         self._P, self._constant = aligned_copy(sums["P"]), float(sums["constant"])
         super().__init__(S, A, priors, burn_in)
 
-    def step(
-        self, asks: tuple[str, ...] = (), moves: bool = False, logs: bool = False
-    ) -> PosteriorStep:
-        return PosteriorStep(
-            number=self._fit.number,
-            names=("A",),
-            prior_shape=self.priors["S"].shape,
-            rates=self.S.rates[:, : self.S.rank],
-            scales=self._scales,
-            asks=asks,
-            moves=moves,
-            logs=logs,
-        )
+    def _step(self, **fields: Any) -> PosteriorStep:
+        rates, shape = self.S.rates[:, : self.S.rank], self.priors["S"].shape
+        fields |= {"number": self._fit.number, "names": ("A",), "scales": self._scales}
+        return PosteriorStep(prior_shape=shape, rates=rates, **fields)
 
-    def _run(self, step: PosteriorStep) -> dict[str, Any]:
-        sums = self._fit.run(step, {"A": self.A.F}).sums
+    def _run(self, *asks: str, **fields: Any) -> dict[str, Any]:
+        sums = self._fit.run(self._step(asks=asks, **fields), {"A": self.A.F}).sums
         self.S.sums = sums["S"]
         return sums
+
+    def read_S(self) -> list[Future]:
+        return self._fit.read(self._step(reads=copy_rows), {"A": self.A.F})
 
     def P_of_A(self) -> Array:
         return self._P
@@ -150,12 +133,12 @@ class ClusterVariationalSteps(VariationalSteps):
     def update_S(self, prior_shape: float, rates: Array, logs: bool) -> None:
         self._fit.number += 1
         self.S.set_rates(rates)
-        sums = self._run(self.step(("P",), moves=True, logs=logs))
+        sums = self._run("P", moves=True, logs=logs)
         self.S.log_sum, self._P = float(sums["logs"]), aligned_copy(sums["P"])
 
     def bound_of_counts(self) -> float:
-        sums = self._run(self.step(("bound",)))
-        self.S.entries_bound = float(sums["bound"])
+        sums = self._run("bound")
+        self.S.bound = lambda prior_shape: float(sums["bound"])
         return self._constant - float(sums["loss"])
 
 
@@ -181,7 +164,7 @@ def fit_variational(
     titles = [(f"block {position}",) for position in data.positions]
     data = replace(data, futures=data.start(_as_counts, scale, parts=titles))
     plan = Plan(rank, (KULLBACK_LEIBLER, KULLBACK_LEIBLER), 1.0, data.lengths, threads)
-    with ClusterFit(data, plan) as fit:
+    with cluster_fit(data, plan) as fit:
         if isinstance(init, str):
             A, means, scales = begin(fit, init, rng, Known())
         else:
@@ -190,12 +173,11 @@ def fit_variational(
             A, means, scales = scaled(A, scale), fit.begin()[0], np.ones(rank)
         A = A.astype(data.dtype)
         of_A = Posterior(padded(A.T, data.dtype), rank, threads)
-        of_S = DistantPosterior(data.shape[0], rank, 1, of_A.F.shape[1])
-        sizes = float(means.mean()), float(A.mean(dtype=np.float64))
-        model = of_S, of_A, checked.priors(scale, None, *sizes), checked.burn_in
-        steps = ClusterVariationalSteps(fit, scales, *model)
+        of_S = PosteriorSums(data.shape[0], rank, 1, of_A.F.shape[1])
+        priors = checked.priors(scale, None, float(means.mean()), float(A.mean(dtype=np.float64)))
+        steps = ClusterVariationalSteps(fit, scales, of_S, of_A, priors, checked.burn_in)
         run = checked.loop.run(steps, lambda: steps.show(scale), checked.burn_in)
-        S = data.array(fit.read(steps.step(), copy_rows, {"A": of_A.F}), rank, data.dtype)
+        S = data.array(steps.read_S(), rank, data.dtype)
         groups = da.zeros(data.shape[0], dtype=np.int32, chunks=(tuple(data.rows),))
         return variational_fit(steps, run, scale, S, groups)
 
@@ -213,7 +195,8 @@ def _find_scale(data: Data) -> float:
     """Return the factor of data in memory, as far as it needs no median of all entries."""
 
     def ask(plus: Callable[[Any, Any], Any], task: Callable[..., Any], *arguments: float) -> Any:
-        return reduce_tasks(data.client, data.start(_ask_block, task, *arguments), plus)
+        started = data.start(lambda block, *given: task(block.X, *given), *arguments)
+        return reduce_tasks(data.client, started, plus)
 
     step = common_step(ask, data.dtype)
     if step is None:
@@ -222,10 +205,6 @@ def _find_scale(data: Data) -> float:
             "step, as counts are; got 'auto'. In memory, 2 / median of the entries above 0 is used."
         )
     return scale_of_step(step)
-
-
-def _ask_block(block: BlockInput, task: Callable[..., Any], *arguments: float) -> Any:
-    return task(block.X, *arguments)
 
 
 @documented

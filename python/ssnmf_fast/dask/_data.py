@@ -24,6 +24,7 @@ from .._data.arrays import check_dtype
 from .._data.border import CleanMatrix, check_data, check_integer, check_matrix
 from .._data.csr_file import CsrFile, open_csr
 from .._solver.build import as_weights, sparse_labels
+from .._solver.terms import values_of
 from .._solver.weights import Weights
 from ._cluster import check_client, result_of
 
@@ -45,14 +46,11 @@ class SinglePickle:
     Arrays that are sent separately are cut out of a message, where they may be misaligned.
     """
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _restore, (type(self), pickle.dumps(vars(self), protocol=5))
+    def __getstate__(self) -> bytes:
+        return pickle.dumps(vars(self), protocol=5)
 
-
-def _restore(kind: type, contents: bytes) -> object:
-    result: object = object.__new__(kind)
-    vars(result).update(pickle.loads(contents))
-    return result
+    def __setstate__(self, contents: bytes) -> None:
+        vars(self).update(pickle.loads(contents))
 
 
 @dataclass(frozen=True)
@@ -66,18 +64,6 @@ class BlockInput(SinglePickle):
     support: Matrix | None = None
     S: Matrix | None = None
     covariates: Matrix | None = None
-
-
-@dataclass(frozen=True)
-class BlockInfo:
-    """What the caller needs to know of a block, or of all."""
-
-    n_columns: int
-    n_labels: int | None
-    dtype: np.dtype[Any]
-    on_disk: bool
-    nonzeros: tuple[int, int]  # of X and y
-    n_fixed: int  # fixed columns of S
 
 
 def with_title(title: str, task: Callable[..., Any], *arguments: object, **options: object) -> Any:
@@ -98,8 +84,10 @@ def as_matrix(Z: Any) -> Any:
     return Z
 
 
-def weights_of(parts: tuple[Weights, Matrix | None] | None) -> Weights | None:
-    """Return the weights of a block from those without rows, and from the rows."""
+WeightParts: TypeAlias = tuple[Weights, Matrix | None]  # weights without rows, and the rows
+
+
+def weights_of(parts: WeightParts | None) -> Weights | None:
     if parts is None:
         return None
     weights, rows = parts
@@ -112,8 +100,8 @@ def _check_block(
     dtype: np.dtype[Any] | None,
     *,
     y: Matrix | None = None,
-    X_weights: tuple[Weights, Matrix | None] | None = None,
-    y_weights: tuple[Weights, Matrix | None] | None = None,
+    X_weights: WeightParts | None = None,
+    y_weights: WeightParts | None = None,
     **others: Matrix,
 ) -> BlockInput:
     """Return the data of a block, checked and converted."""
@@ -129,27 +117,38 @@ def _check_block(
     return BlockInput(checked, y, weights_of(X_weights), weights_of(y_weights), **others)
 
 
-def _info_of(block: BlockInput) -> BlockInfo:
+def _info_of(block: BlockInput) -> dict[str, Any]:
+    """Return the fields of `Data` that a block has too."""
     X, Y, covariates = block.X, block.y, block.covariates
-    on_disk = isinstance(X, CsrFile)
-    return BlockInfo(
-        n_columns=X.shape[1],
-        n_labels=None if Y is None else Y.shape[1],
-        dtype=X.dtype,
-        on_disk=on_disk,
-        nonzeros=(X.nnz if on_disk else _nonzeros(X), 0 if Y is None else _nonzeros(Y)),
-        n_fixed=0 if covariates is None else np.shape(as_matrix(covariates))[-1],
-    )
+    of_X = X.nnz if isinstance(X, CsrFile) else np.count_nonzero(values_of(X))
+    return {
+        "n_columns": X.shape[1],
+        "n_labels": None if Y is None else Y.shape[1],
+        "dtype": X.dtype,
+        "on_disk": isinstance(X, CsrFile),
+        "nonzeros": np.array([of_X, 0 if Y is None else np.count_nonzero(values_of(Y))]),
+        "n_fixed": 0 if covariates is None else np.shape(as_matrix(covariates))[-1],
+    }
 
 
-def _nonzeros(Z: Matrix) -> int:
-    return int(np.count_nonzero(Z.data if sp.issparse(Z) else Z))
+_EQUAL = {  # in all blocks
+    "n_columns": "number of columns",
+    "n_labels": "number of columns of y",
+    "dtype": "dtype",
+    "n_fixed": "number of columns of covariates",
+}
 
 
 @dataclass(frozen=True)
-class Data(BlockInfo):
-    """Checked data on the workers, by blocks that have rows, and the info of all of them."""
+class Data:
+    """Checked data on the workers, by blocks that have rows."""
 
+    n_columns: int
+    n_labels: int | None
+    dtype: np.dtype[Any]
+    on_disk: bool
+    nonzeros: Array  # of X and y
+    n_fixed: int  # fixed columns of S
     client: Client
     futures: list[Future]
     rows: list[int]  # of all blocks, those without rows too
@@ -171,7 +170,7 @@ class Data(BlockInfo):
     def lengths(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Mean numbers of nonzeros to a row and a column, of X and of y."""
         n, m = self.shape
-        (of_X, of_Y), k = self.nonzeros, self.n_labels
+        (of_X, of_Y), k = self.nonzeros.tolist(), self.n_labels
         return (of_X // n, of_X // m), () if k is None else (of_Y // n, of_Y // k)
 
     def parts(
@@ -249,42 +248,24 @@ def load(
     futures, bounds = [], list(accumulate(rows, initial=0))
     for position in positions:
         title = f"block {position} (rows {bounds[position]} to {bounds[position + 1] - 1})"
-        own = {name: _start_lazy(client, each[position]) for name, each in parts.items()}
+        own = {name: each[position] for name, each in parts.items()}
+        own |= {k: client.compute(part) for k, part in own.items() if isinstance(part, Delayed)}
         task = with_title, title, _check_block, blocks[position], threads, of_type
         futures.append(client.submit(*task, **own, pure=False))
     info = result_of(client, [client.submit(_info_of, each, pure=False) for each in futures])
-    _check_equal(info, positions)
-    on_disk = any(each.on_disk for each in info)
-    nonzeros = tuple(sum(each.nonzeros[i] for each in info) for i in range(2))
-    of_all = vars(info[0]) | {"on_disk": on_disk, "nonzeros": nonzeros}
-    return Data(**of_all, client=client, futures=futures, rows=rows, positions=positions)
-
-
-def _start_lazy(client: Client, part: Any) -> Any:
-    """Return a future of what is lazy, also within the tuple of weights."""
-    if isinstance(part, tuple):
-        return tuple(_start_lazy(client, each) for each in part)
-    return client.compute(part) if isinstance(part, Delayed) else part
-
-
-def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
-    """Raise ValueError unless all blocks agree in what must be the same."""
-    words = {
-        "n_columns": "number of columns",
-        "n_labels": "number of columns of y",
-        "dtype": "dtype",
-        "n_fixed": "number of columns of covariates",
-    }
-    for name, text in words.items():
-        first = getattr(info[0], name)
-        for position, each in zip(positions, info, strict=True):
-            if getattr(each, name) != first:
+    first = info[0]
+    for position, each in zip(positions, info, strict=True):
+        for name, text in _EQUAL.items():
+            if each[name] != first[name]:
                 raise ValueError(
-                    f"All blocks must have the same {text}; got {first} in block {positions[0]} "
-                    f"and {getattr(each, name)} in block {position}."
+                    f"All blocks must have the same {text}; got {first[name]} in block "
+                    f"{positions[0]} and {each[name]} in block {position}."
                 )
-    if info[0].n_columns == 0 or info[0].n_labels == 0:
+    if first["n_columns"] == 0 or first["n_labels"] == 0:
         raise ValueError("X, and y where it is given, must have at least one column.")
+    first["on_disk"] = any(each["on_disk"] for each in info)
+    first["nonzeros"] = sum(each["nonzeros"] for each in info)
+    return Data(**first, client=client, futures=futures, rows=rows, positions=positions)
 
 
 def _count_rows(X: object) -> int:
@@ -324,10 +305,8 @@ def _start_blocks(client: Client, X: Blocks, memory: int) -> tuple[list[Future],
     sizes = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
     if not np.isnan(sizes).any():
         return futures, [int(size) for size in sizes]
-    counted = [
-        client.submit(with_title, f"block {number}", _count_rows, future, pure=False)
-        for number, future in enumerate(futures)
-    ]
+    titles = [f"block {number}" for number in range(len(futures))]
+    counted = client.map(with_title, titles, [_count_rows] * len(futures), futures, pure=False)
     return futures, result_of(client, counted)
 
 
@@ -378,16 +357,14 @@ def cut(Z: ByRows, name: str, rows: Sequence[int], columns: bool = True) -> list
     return [whole[begin:end] for begin, end in pairwise(accumulate(rows, initial=0))]
 
 
-def cut_weights(
-    X_weights: Any, name: str, rows: Sequence[int]
-) -> list[tuple[Weights, Matrix | None]]:
+def cut_weights(X_weights: Any, name: str, rows: Sequence[int]) -> list[WeightParts | Delayed]:
     """Return the arguments of `weights_of` for each block: weights, and what has rows."""
     weights = as_weights(X_weights, name)
     if weights.by_rows is None:
         return [(weights, None)] * len(rows)
-    vector = weights.by_vector
+    vector, common = weights.by_vector, weights.with_part(None)
     parts = cut(weights.by_rows, f"{name}.rows" if vector else name, rows, columns=not vector)
-    return [(weights.with_part(None), part) for part in parts]
+    return [delayed((common, p)) if isinstance(p, Delayed) else (common, p) for p in parts]
 
 
 def gather(client: Client | None, y: ByRows | None) -> Any:
@@ -419,9 +396,7 @@ def with_rows(X_weights: RowWeights, rows: Array | None) -> Any:
 
 def is_on_cluster(X: object) -> bool:
     """Whether samples are cut into blocks."""
-    return isinstance(X, da.Array) or (
-        isinstance(X, (list, tuple)) and len(X) > 0 and blocks_of(X, "X") is not None
-    )
+    return isinstance(X, da.Array) or (isinstance(X, (list, tuple)) and bool(blocks_of(X, "X")))
 
 
 def lazy_weights(X_weights: ByRows | Weights, rows: tuple[int, ...]) -> da.Array:
@@ -432,8 +407,5 @@ def lazy_weights(X_weights: ByRows | Weights, rows: tuple[int, ...]) -> da.Array
             "X.compute_chunk_sizes() before."
         )
     meta = np.empty((0, 1), dtype=object)
-    parts = [
-        da.from_delayed(delayed(part), (n, 1), meta=meta)
-        for part, n in zip(cut_weights(X_weights, "X_weights", rows), rows, strict=True)
-    ]
-    return da.concatenate(parts)
+    parts = zip(cut_weights(X_weights, "X_weights", rows), rows, strict=True)
+    return da.concatenate([da.from_delayed(delayed(part), (n, 1), meta=meta) for part, n in parts])

@@ -13,6 +13,7 @@ from distributed import Client
 from .._common.arrays import LossName, MatrixLike, Seed, Solver
 from .._data.border import check_factor, check_integer, require_memory, warn_of_rank
 from .._persist.io import save
+from .._solver import starts
 from .._solver.build import (
     check_weight,
     even_weight,
@@ -27,12 +28,10 @@ from .._solver.losses import loss_named
 from .._solver.penalties import NONE, Penalties, PenaltiesLike, require_scale
 from .._solver.relations import Relation, value
 from .._solver.result import Factorization, FitState
-from .._solver.starts import start_B as start_of_labels
-from .._solver.starts import zeros_that_stay
 from .._solver.terms import Term
 from ._cluster import check_client
 from ._data import MEMORY, Blocks, ByRows, Data, FilePath, RowWeights, count_threads, load
-from ._fit import ClusterFit, ClusterProblem, begin, pcg64_of, start_B
+from ._fit import ClusterProblem, begin, cluster_fit, pcg64_of
 from ._rows import Plan, copy_rows
 from ._rows import losses as losses_of
 
@@ -188,7 +187,7 @@ def factorize(
     elsewhere = () if features is None else (features.gram,)
     in_blocks = {name: each if name == "S" else NONE for name, each in penalized.items()}
     plan = replace(plan, penalties=in_blocks, elsewhere=elsewhere)
-    with ClusterFit(data, plan) as fit:
+    with cluster_fit(data, plan) as fit:
         B = None
         if start is None:
             A, means, scales = begin(fit, init, rng, known)  # type: ignore[arg-type]
@@ -200,13 +199,14 @@ def factorize(
             means = np.ones(rank) if S is None else fit.begin()[0]
         if data.n_labels is not None:
             if B is None:
-                B = start_B(fit, means, rng)
+                B = rng.random((rank, data.n_labels))
+                B *= starts.ratio(fit.mean("Y"), float(means @ B.mean(axis=1)))
             else:
                 shape = rank, data.n_labels
                 B = check_factor(B, "init[2] (B)", shape, data.dtype, "components x labels")
-        C = None if features is None else start_of_labels(A.T, features, rng).astype(data.dtype)
+        C = None if features is None else starts.start_B(A.T, features, rng).astype(data.dtype)
         factors = pad_factors(np.zeros((0, rank), data.dtype), A, B, C)
-        zeros = {} if start is None else zeros_that_stay(factors, rank)
+        zeros = {} if start is None else starts.zeros_that_stay(factors, rank)
         moves = known.moves(factors)
         zeros |= {name: T & zeros.get(name, T) for name, T in moves.items()}
         local = [] if features is None else [Relation(("A", "C"), features, of_features or 0.0)]

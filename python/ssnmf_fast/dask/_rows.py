@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from .._solver.penalties import Penalties, value_of
 from .._solver.problem import Momentum, Problem, Workspaces, problem_of
 from .._solver.relations import Relation, Statistics, unreached, value
 from .._solver.terms import Loss
-from ._data import BlockInput, SinglePickle, as_matrix, with_title
+from ._data import BlockInput, as_matrix, with_title
 
 UPDATES_OF_LOST_ROWS = 100
 
@@ -55,22 +56,18 @@ class BlockStatistics:
     factors: dict[str, Statistics] = field(default_factory=dict)
     largest: Array = field(default_factory=lambda: np.zeros(0))
 
-    def __add__(self, other: BlockStatistics) -> BlockStatistics:
-        """Return those of both; neither is changed, since a task may run twice."""
-        both = self.copied()
-        both.add(other)
-        return both
-
-    def copied(self, copy: Callable[[Array], Array] = np.copy) -> BlockStatistics:
-        """Return statistics that others can be added to."""
+    def plus(
+        self, *others: BlockStatistics, copy: Callable[[Array], Array] = np.copy
+    ) -> BlockStatistics:
+        """Return the sum of all in new arrays: none is changed, since a task may run twice."""
         factors = {name: each.copied(copy) for name, each in self.factors.items()}
-        return BlockStatistics(self.sums, factors, self.largest)
-
-    def add(self, other: BlockStatistics) -> None:
-        for name, each in self.factors.items():
-            each.add(other.factors[name])
-        self.sums = {name: number + other.sums[name] for name, number in self.sums.items()}
-        self.largest = np.maximum(self.largest, other.largest)
+        sums, largest = self.sums, self.largest
+        for other in others:
+            for name, each in factors.items():
+                each.add(other.factors[name])
+            sums = {name: number + other.sums[name] for name, number in sums.items()}
+            largest = np.maximum(largest, other.largest)
+        return BlockStatistics(sums, factors, largest)
 
 
 @dataclass
@@ -167,10 +164,10 @@ def forget(fit: str) -> None:
 
 
 @dataclass
-class Block(SinglePickle):
-    """Rows of the data as a fit sees them.
+class Block:
+    """Rows of the data as a fit sees them; the rows of S that are kept for them move with them.
 
-    When Dask moves a block, the rows of S that are kept for it move with it.
+    It is sent in one piece, as `SinglePickle` is.
     """
 
     key: tuple[str, int]  # the name of the fit, and the number of the block
@@ -189,12 +186,16 @@ class Block(SinglePickle):
     def n_rows(self) -> int:
         return self.relations[0].term.shape[0]
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        rows, reduced = ROWS.get(self.key), super().__reduce__()
-        if rows is None:
-            return reduced
-        with rows.lock:
-            return _restore_with_rows, (*reduced, pickle.dumps(rows, protocol=5))
+    def __getstate__(self) -> bytes:
+        rows = ROWS.get(self.key)
+        with nullcontext() if rows is None else rows.lock:
+            return pickle.dumps((vars(self), rows), protocol=5)
+
+    def __setstate__(self, contents: bytes) -> None:
+        state, rows = pickle.loads(contents)
+        vars(self).update(state)
+        if rows and (self.key not in ROWS or ROWS[self.key].number < rows.number):
+            ROWS[self.key] = rows
 
     def problem(self, rows: Rows, others: Factors) -> Problem:
         """Return the problem of the rows, given the other factors."""
@@ -208,15 +209,6 @@ class Block(SinglePickle):
             S *= mask_of(self.support, S.shape[1])
         if self.fixed is not None:
             S[:, self.rank - self.fixed.shape[1] : self.rank] = self.fixed
-
-
-def _restore_with_rows(
-    restore: Callable[..., Block], arguments: tuple[Any, ...], contents: bytes
-) -> Block:
-    block, rows = restore(*arguments), pickle.loads(contents)
-    if block.key not in ROWS or ROWS[block.key].number < rows.number:
-        ROWS[block.key] = rows
-    return block
 
 
 @dataclass(frozen=True)
@@ -265,26 +257,16 @@ def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Blo
     return Block(key, first, relations, stored, places, rank, dtype, S, fixed, *further)
 
 
-def reweigh(block: Block, weight: float) -> Block:
-    """Return a block with another weight of the supervision."""
-    X, Y = block.relations
-    return replace(block, relations=[X, replace(Y, coefficient=weight)])
-
-
-def with_gaps(block: Block, gaps: tuple[float, ...]) -> Block:
-    """Return a block as a part of data with missing entries, where there are some elsewhere."""
+def adapt(block: Block, gaps: Sequence[float], weight: float) -> Block:
+    """Return a block with this weight of supervision, and terms for the gaps that others have."""
     relations = [
-        replace(relation, term=terms.with_gaps(relation.term, block.dtype)) if some else relation
-        for relation, some in zip(block.relations, gaps, strict=False)
+        replace(r, coefficient=c, term=terms.with_gaps(r.term, block.dtype) if some else r.term)
+        for r, some, c in zip(block.relations, gaps, (1.0, weight), strict=False)
     ]
     return replace(block, relations=relations)
 
 
-class Draw(NamedTuple):
-    """Rows drawn from a generator in this state: uniform from 0 to `scale`."""
-
-    state: Mapping[str, Any]
-    scale: float
+Draw: TypeAlias = tuple[Mapping[str, Any], float]  # the state of a generator, and a scale
 
 
 def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
@@ -292,11 +274,10 @@ def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
     S = padded_zeros(block.n_rows, block.rank, block.dtype)
     if block.start is not None:
         S[:, : block.rank] = block.start
-    elif isinstance(start, Draw):
+    elif isinstance(start, tuple):
         bits = np.random.PCG64()
-        bits.state = start.state  # type: ignore[assignment]
-        drawn = np.random.Generator(bits).random((block.n_rows, block.rank))
-        S[:, : block.rank] = start.scale * drawn
+        bits.state, scale = start  # type: ignore[assignment]
+        S[:, : block.rank] = scale * np.random.Generator(bits).random((block.n_rows, block.rank))
     else:
         S[:, : block.rank] = start
     sums = {"unbound": S.sum(axis=0, dtype=np.float64)[: block.rank]}
@@ -313,36 +294,21 @@ class Step:
     Steps that move rows are numbered, and `names` are those of the other factors that are sent.
     Rows that are recovered have had the `changes` before an update.  `recover(block, others)`
     returns rows that were lost as they may have been; `run(block, rows, others)` moves rows that
-    have not moved in this step, and returns the statistics.
+    have not moved in this step, and returns the statistics.  A step that `reads` returns an array.
     """
 
     number: int
     names: tuple[str, ...]
     moves: bool = False
     changes: tuple[Callable[[Rows], None], ...] = ()
+    reads: Callable[[Block, Rows], Array] | None = None
 
     recover: ClassVar[Callable[..., Rows]]
     run: ClassVar[Callable[..., BlockStatistics]]
 
 
-def run_step(block: Block, step: Step, *factors: Array) -> BlockStatistics:
-    """Run a step with the rows of a block, and return their statistics."""
-    rows, step, others = _find_rows(block, step, factors)
-    with rows.lock:
-        return step.run(block, rows, others)
-
-
-def read_rows(
-    block: Block, step: Step, read: Callable[[Block, Rows], Array], *factors: Array
-) -> Array:
-    """Return what a function reads from the rows of a block as they are."""
-    return read(block, _find_rows(block, step, factors)[0])
-
-
-def _find_rows(
-    block: Block, step: Step, factors: tuple[Array, ...]
-) -> tuple[Rows, Step, dict[str, Array]]:
-    """Return the rows, what is left of the step for them, and the other factors by name."""
+def run_step(block: Block, step: Step, *factors: Array) -> Any:
+    """Run a step with the rows of a block, which are recovered if they were lost."""
     others = dict(zip(step.names, map(aligned_copy, factors), strict=True))
     rows, before = ROWS.get(block.key), step.number - step.moves
     if rows is None or rows.number < before:  # lost, or moved before a step that ran elsewhere
@@ -350,7 +316,8 @@ def _find_rows(
         rows.number = before
         ROWS[block.key] = rows
         step = replace(step, changes=())
-    return rows, step, others
+    with rows.lock:
+        return step.run(block, rows, others) if step.reads is None else step.reads(block, rows)
 
 
 def run_task(block: Block, task: Callable[..., Any], *arguments: object) -> Any:
@@ -450,10 +417,8 @@ def totals(block: Block) -> BlockStatistics:
 
     "gaps" count blocks with missing entries, "data" those whose loss has sums entry by entry.
     """
-    sums = {
-        "support": float(block.places),
-        "data": float(any(r.term.data for r in block.relations)),
-    }
+    data = any(r.term.data for r in block.relations)
+    sums = {"support": float(block.places), "data": float(data)}
     for name, relation in zip("XY", block.relations, strict=False):
         term = relation.term
         sums[name] = term.entries.total()
