@@ -6,7 +6,7 @@ the 2-norm of the missing entries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -98,6 +98,8 @@ class StructuredNNM(NNM):
     sparsity: float = 0.01
     missing_norm: Literal["l1", "l2"] = "l1"
 
+    options: ClassVar = {"missing_norm": ("l1", "l2")}
+
     def _drawn(self, z: Array, penalty: float) -> Array:
         step = self.sparsity / penalty
         if step == 0:
@@ -186,7 +188,8 @@ class IRLS(_Reweighted):
 class StructuredSIRLS(_Reweighted):
     """Ten gradient steps for each update, and a step towards sparsity of the missing entries.
 
-    Kassab 2021, 2.2.3, Algorithm 2, with that step in its proximal form, which does not overshoot.
+    Kassab 2021, 2.3.3, Algorithm 2, by default with the parameters of the author's program, and
+    with the step towards sparsity in its proximal form, which does not overshoot.
 
     Parameters
     ----------
@@ -198,14 +201,32 @@ class StructuredSIRLS(_Reweighted):
         The step c, at least 0, for data of spectral norm 1; 0 turns it off.
     sparsity_decay : float
         c is multiplied by it in every iteration, 0 to 1; 1 in the thesis.
+    step : {"proximal", "explicit"}
+        "explicit" is Algorithm 2 as printed, for small data: on n x m arrays, by exact singular
+        vectors, and compared with `tol` in every iteration.  With the printed schedules and q = 0
+        it diverges; with q = 0.5 missing entries stay bounded, with q = 1 it converges.
+    k_s, k_l : int
+        Steps towards sparsity and towards low rank in an iteration, at least 1.  "proximal" takes
+        those towards sparsity as one of size k_s c, and may end the others early.
+    gamma, eps : float or callable
+        The regularizers.  A number, 0 to 1, is the ratio of a geometric sequence: gamma^k = 0.5^k
+        and eps^k = 0.9^k as printed; "proximal" begins with gamma^1 = 1, as the program does.  A
+        function is called with k = 1, 2, ... and must return a positive number.
     """
 
     q: float = 1.0
     sparsity: float = 1e-6
     sparsity_decay: float = 1.0
+    step: Literal["proximal", "explicit"] = "proximal"
+    k_s: int = 1
+    k_l: int = 10
+    gamma: float | Callable[[int], float] = 0.5
+    eps: float | Callable[[int], float] = 0.9
+
+    options: ClassVar = {"step": ("proximal", "explicit")}
 
     def _rank(self, problem: Problem) -> int | None:
-        if problem.rank is not None:
+        if problem.rank is not None or self.step == "explicit":
             return problem.rank
         # Its own schedule falls so fast that nearly every rank the entries allow is kept.
         slow = sirls(problem.observations, problem.observations.largest_rank())

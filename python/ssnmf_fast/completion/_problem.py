@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .._data.arrays import entry_rows
-from .._data.border import LARGEST, check_option, check_real
+from .._data.border import LARGEST, check_integer, check_option, check_real
 from .._linalg.operators import Operator, Pattern, SparseOperator, SparsePlusLowRank, square
 from .._linalg.randomized_svd import truncated_svd
 from ._result import Completion, CompletionState
@@ -208,12 +208,18 @@ class Method(ABC):
     takes_rank: ClassVar[bool] = True  # and a smallest gamma and a start
     nonnegative: ClassVar[bool] = False  # the default, where no observed entry is negative
     dense: ClassVar[bool] = False  # whether its iterate is an n x m array, not of low rank
+    options: ClassVar[dict[str, Sequence[str]]] = {}  # values of the parameters that are names
 
     def __post_init__(self) -> None:
         for parameter in fields(self):  # type: ignore[arg-type]
             name, value = parameter.name, getattr(self, parameter.name)
-            if name == "missing_norm":
-                check_option(value, name, ("l1", "l2"))
+            if name in self.options:
+                check_option(value, name, self.options[name])
+                continue
+            if name in ("k_s", "k_l"):
+                object.__setattr__(self, name, check_integer(value, name, 1))
+                continue
+            if name in ("gamma", "eps") and callable(value):
                 continue
             number = check_real(value, name)
             if number > 1 and name != "sparsity":
