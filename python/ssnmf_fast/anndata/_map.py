@@ -16,21 +16,13 @@ from .._data.border import check_factor, check_option
 from .._models.represent import represent
 from .._version import __version__
 from ..selection import Consensus
-from ._source import (
-    MEMORY,
-    Folder,
-    Moments,
-    Source,
-    plain_parameters,
-    read_matrix,
-    require_annotated,
-    require_unique,
-    writable,
-)
+from . import _source
+from ._source import MEMORY, Folder, Source, documented
 
 _SCALES = ("reference", "own", "none")
 
 
+@documented
 def map_to(
     adata: AnnData,
     reference: AnnData | pd.DataFrame | Consensus,
@@ -58,23 +50,17 @@ def map_to(
         genes (columns), as the spectra of cNMF are; or a consensus, with `genes`.
     key : str
         Name of the results in an AnnData that is the reference.
-    layer : str, optional
-        Layer of `adata` to take in place of X.
     genes : sequence of str, optional
         Names of the genes of a consensus.
     scale : {"reference", "own", "none"}
         What the genes of `adata` are divided by: as in the reference, if that is an AnnData with
         scales; or their own standard deviations, as starCAT does, which allows for differences in
         technique, and lets the result of a cell depend on the others; or nothing.
-    key_added : str
-        Name of the results.
     loss : str or float, optional
         Loss, as in :func:`ssnmf_fast.represent`; None takes that of the reference, and "frobenius"
         for a table.
     tol, n_threads
         As in :func:`ssnmf_fast.represent`.
-    memory, temporary_folder, copy
-        As in :func:`nmf`.
 
     Returns
     -------
@@ -83,8 +69,8 @@ def map_to(
 
     Raises
     ------
-    ValueError, TypeError
-        For bad input, and if there is no gene in common.
+    ValueError
+        If there is no gene in common.
 
     Warns
     -----
@@ -108,45 +94,40 @@ def map_to(
     (20, 4)
     """
     check_option(scale, "scale", _SCALES)
-    source = Source.of(adata, layer)
+    source = Source(adata, layer)
     if key_added in adata.varm:
         raise ValueError(
             f"adata.varm[{key_added!r}] has programs of its own cells; give another key_added."
         )
     known = _programs(reference, key, genes)
-    require_unique(adata, "adata")
+    _source.require_unique(adata, "adata")
     places = np.asarray(adata.var_names.get_indexer(known.genes))
     missing = [str(gene) for gene in known.genes[places < 0]]
     if len(missing) == len(places):
-        raise ValueError(
-            f"adata has none of the {len(places)} genes of the reference, such as "
-            f"{listed(missing)}. Give both the same kind of names."
-        )
+        names = f"such as {listed(missing)}. Give both the same kind of names"
+        raise ValueError(f"adata has none of the {len(places)} genes of the reference, {names}.")
     if missing:
-        warn_user(
-            f"adata lacks {len(missing)} of the {len(places)} genes of the reference, which are "
-            f"left out: {listed(missing)}.",
-            UserWarning,
-        )
+        counts = f"{len(missing)} of the {len(places)} genes of the reference"
+        warn_user(f"adata lacks {counts}, which are left out: {listed(missing)}.", UserWarning)
     columns = np.flatnonzero(places >= 0)
     columns = columns[np.argsort(places[columns])]  # numbers of genes rise in adata
     A, places, scales = known.values[:, columns], places[columns], None
     if scale == "own":
-        moments = Moments(len(places))
+        moments = _source.Moments(len(places))
         for piece in source.pieces(places):
             moments.add(piece.genes, piece.values)
         scales = moments.deviations()
     elif scale == "reference" and known.scales is not None:
         scales = known.scales[columns]
-    adata = writable(adata, copy)
+    adata = _source.writable(adata, copy)
     loss = known.loss if loss is None else loss
-    with read_matrix(source, places, scales, memory, temporary_folder) as X:
+    with _source.read_matrix(source, places, scales, memory, temporary_folder) as X:
         S = represent(X, A.astype(X.dtype), loss=loss, tol=tol, n_threads=n_threads)
     rank = len(known.names)
     adata.obsm[f"X_{key_added}"] = np.ascontiguousarray(S[:, :rank])
     params = {"layer": source.layer, "scale": scale, "n_genes": len(places)}
     adata.uns[key_added] = {
-        "params": params | plain_parameters(loss=loss),
+        "params": params | _source.plain_parameters(loss=loss),
         "names": np.array(known.names, dtype=object),
         "version": __version__,
     }
@@ -177,7 +158,7 @@ def _programs(
         values, columns, loss = reference.components, pd.Index(genes), reference.loss
         names = [f"{key}{number + 1}" for number in range(len(values))]
     else:
-        require_annotated(reference, "reference")
+        _source.require_annotated(reference, "reference")
         if key not in reference.varm:
             raise ValueError(
                 f"reference.varm has no {key!r}, only {list(reference.varm)}. Run "

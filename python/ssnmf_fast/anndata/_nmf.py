@@ -23,23 +23,13 @@ from ..selection import Consensus, RankChoice
 from ..selection import choose_rank as choose_rank_of
 from ..selection import consensus as consensus_of
 from ..selection._consensus_result import check_file_name
-from ._source import (
-    MEMORY,
-    SCALE,
-    Folder,
-    SelectedData,
-    collected,
-    factors_of_size,
-    gene_numbers,
-    plain_parameters,
-    require_annotated,
-    selected_data,
-    writable,
-)
+from . import _source
+from ._source import MEMORY, Folder, documented, plain_parameters, selected_data
 
 Genes: TypeAlias = "Sequence[str] | Mapping[str, float]"
 
 
+@documented
 def nmf(
     adata: AnnData,
     n_components: int,
@@ -68,39 +58,17 @@ def nmf(
 
     Parameters
     ----------
-    adata : anndata.AnnData, n cells x m genes
-        With nonnegative data, such as counts, in memory or backed by a file.
-    n_components : int
-        Number r of programs.
-    layer : str, optional
-        Layer to take in place of X.
-    use_highly_variable : bool
-        Whether only genes of ``var["highly_variable"]`` are used; without that column all are, with
-        a warning.
-    mask_var : str or array_like of bool, shape (m,), optional
-        Genes to use, or the column of `var` that has them, in place of `use_highly_variable`.
-    scale : bool
-        Whether genes are divided by ``var["nmf_scale"]``, where :func:`prepare` has written it.
     batch_key : str, optional
         Column of `obs` with the batch of each cell.  Every batch gets a profile of its own, which
         each of its cells has to the extent of its counts; the programs explain the rest.
     gene_sets : dict, optional
         Names of programs, and the genes that each is known by: lists, or dicts with strengths.
         They are the first programs, and the others are free ("free1", "free2", ... as far as no set
-        has such a name); see :class:`ssnmf_fast.SeededTopics`
-        (`membership` "mixed").  Their genes are used even if they are not highly variable.
-    key_added : str
-        Name of the results.
+        has such a name); see :class:`ssnmf_fast.SeededTopics` (`membership` "mixed").  Their genes
+        are used even if they are not highly variable.
     loss, solver, init, n_starts, max_iter, tol, random_state, n_threads, verbose
         As in :func:`ssnmf_fast.factorize`; with `gene_sets`, which give the start, there is no
         `init`, and one start.
-    memory : int
-        Bytes that the matrix of the chosen genes may take, if `adata` is backed by a file.  A
-        larger one is written to a temporary file, which every iteration reads.
-    temporary_folder : path, optional
-        Where the temporary file is; by default where the system has them.
-    copy : bool
-        Whether the results are written to a copy, which is returned.
 
     Returns
     -------
@@ -112,11 +80,6 @@ def nmf(
           a data frame with `gene_sets`,
         - ``varm["nmf_batches"]`` (m x number of batches): the profiles of batches,
         - ``uns["nmf"]``: names, parameters, objective, number of iterations, version.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, before anything is written.
 
     Notes
     -----
@@ -134,7 +97,7 @@ def nmf(
     >>> adata.obsm["X_nmf"].shape, adata.varm["nmf"].shape
     ((100, 4), (30, 4))
     """
-    require_annotated(adata, "adata")
+    _source.require_annotated(adata, "adata")
     rank = check_integer(n_components, "n_components", 1)
     if gene_sets is not None and batch_key is not None:
         raise ValueError("gene_sets and batch_key cannot be given together; leave out one of them.")
@@ -143,7 +106,7 @@ def nmf(
     batches = None if batch_key is None else _batches_of(adata, batch_key)
     of_batches = [] if batches is None else [str(name) for name in batches.categories]
     sets = None if gene_sets is None else _known_sets(adata, gene_sets, rank)
-    adata = writable(adata, copy)
+    adata = _source.writable(adata, copy)
     given: dict[str, Any] = {"loss": loss, "solver": solver, "max_iter": max_iter, "tol": tol}
     parameters = {"n_components": rank, **given, **plain_parameters(batch_key=batch_key)}
     given |= {"random_state": random_state, "n_threads": n_threads, "verbose": verbose}
@@ -158,19 +121,12 @@ def nmf(
             model.fit(data.X, covariates=known)
         else:
             if isinstance(data.X, CsrFile):
-                raise ValueError(
-                    "gene_sets need the data in memory, where the chosen genes take "
-                    f"{_size(data.X)}. Give more memory, fewer genes, or no gene_sets."
-                )
+                needs = f"gene_sets need the data in memory: {_size(data.X)}"
+                raise ValueError(f"{needs}. Give more memory, fewer genes, or no gene_sets.")
             free = (name for number in count(1) if (name := f"free{number}") not in sets)
             names = [*sets, *islice(free, rank - len(sets))]
-            model = SeededTopics(
-                sets,
-                n_free_topics=rank - len(sets),
-                membership="mixed",
-                feature_names=adata.var_names[data.genes],
-                **given,
-            ).fit(data.X)
+            given |= {"membership": "mixed", "feature_names": adata.var_names[data.genes]}
+            model = SeededTopics(sets, n_free_topics=rank - len(sets), **given).fit(data.X)
     factors = model.representation_, model.components_
     parameters |= plain_parameters(random_state=random_state)
     facts = {"objective": float(model.objective_[-1][1]), "n_iter": int(model.n_iter_)}
@@ -186,7 +142,7 @@ def _write_programs(
     adata: AnnData,
     key: str,
     factors: tuple[Array, Array],
-    data: SelectedData,
+    data: _source.SelectedData,
     parameters: Mapping[str, Any],
     names: Sequence[str] | None = None,
     batches: Sequence[str] = (),
@@ -208,7 +164,8 @@ def _write_programs(
     of_names = list(names or (f"{key}{number + 1}" for number in range(rank)))
     frame = {"index": adata.var_names, "columns": of_names}
     adata.varm[key] = pd.DataFrame(programs, **frame) if names else programs
-    params = {"layer": data.source.layer, **parameters, **({"scale": SCALE} if data.scaled else {})}
+    params = {"layer": data.source.layer, **parameters}
+    params |= {"scale": _source.SCALE} if data.scaled else {}
     about: dict[str, Any] = {"params": params, "names": np.array(of_names, dtype=object)}
     if batches:
         adata.varm[f"{key}_batches"] = np.ascontiguousarray(columns[:, rank:])
@@ -218,25 +175,18 @@ def _write_programs(
 
 def _batches_of(adata: AnnData, batch_key: str) -> pd.Categorical:
     """Return the batch of each cell; raises ValueError where there is none."""
-    if batch_key not in adata.obs:
+    columns, where = list(adata.obs), f"adata.obs[{batch_key!r}]"
+    if batch_key not in columns:
         raise ValueError(
-            f"batch_key={batch_key!r} is not among the columns of adata.obs, {list(adata.obs)}."
+            f"batch_key={batch_key!r} is not among the columns of adata.obs, {columns}."
         )
     batches = pd.Categorical(adata.obs[batch_key]).remove_unused_categories()
-    missing = int((batches.codes < 0).sum())
-    if missing:
-        raise ValueError(
-            f"adata.obs[{batch_key!r}] has no value for {missing} cells; expected a batch for each."
-        )
+    if missing := int((batches.codes < 0).sum()):
+        raise ValueError(f"{where} has no value for {missing} cells; expected a batch for each.")
     if len(set(map(str, batches.categories))) < len(batches.categories):
-        raise ValueError(
-            f"adata.obs[{batch_key!r}] has values that are the same as text, such as 1 and '1'. "
-            "Make them text, by astype(str)."
-        )
+        raise ValueError(f"{where} has values that are the same as text, such as 1 and '1'.")
     if len(batches.categories) < 2:
-        raise ValueError(
-            f"adata.obs[{batch_key!r}] has the same value for all cells; leave batch_key out."
-        )
+        raise ValueError(f"{where} has the same value for all cells; leave batch_key out.")
     return batches
 
 
@@ -260,19 +210,19 @@ def _known_sets(
         )
     if not 2 <= len(gene_sets) <= rank:
         raise ValueError(
-            f"gene_sets has {len(gene_sets)} programs, and n_components is {rank}; expected two "
-            "or more, and not more than n_components."
+            f"gene_sets has {len(gene_sets)} programs; expected 2 to n_components={rank}."
         )
     sets: dict[str, dict[str, float]] = {}
     for name, genes in gene_sets.items():
         strengths = genes if isinstance(genes, Mapping) else {}
-        known = adata.var_names[gene_numbers(adata, genes, f"gene_sets[{name!r}]")]
+        known = adata.var_names[_source.gene_numbers(adata, genes, f"gene_sets[{name!r}]")]
         if (text := nfc(str(name))) in sets:
             raise ValueError(f"gene_sets names the program {text!r} twice; give distinct names.")
         sets[text] = {gene: strengths.get(gene, 1.0) for gene in known}
     return sets
 
 
+@documented
 def consensus(
     adata: AnnData,
     n_components: int,
@@ -293,16 +243,6 @@ def consensus(
 
     Parameters
     ----------
-    adata : anndata.AnnData, n cells x m genes
-        With nonnegative data, such as counts, in memory or backed by a file.
-    n_components : int
-        Number r of programs.
-    layer, use_highly_variable, mask_var, scale, memory, temporary_folder
-        As in :func:`nmf`.
-    key_added : str
-        Name of the results.
-    random_state : None, int, Generator or RandomState
-        Seed of the starts.
     cnmf_folder : path, optional
         Where tables are written, as cNMF has them; see
         :meth:`ssnmf_fast.results.Consensus.to_cnmf`.  Those of all genes need them in memory: of
@@ -325,11 +265,6 @@ def consensus(
           that are scaled to the same sum, on the usages,
         - ``uns["nmf_consensus"]``: names, parameters, stability, error, version.
 
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, before anything is written.
-
     Examples
     --------
     >>> import anndata
@@ -347,7 +282,7 @@ def consensus(
     selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
     check_file_name(cnmf_name, "cnmf_name")
     with selected_data(adata, *selection) as data:
-        factors = factors_of_size(data.source)  # which reads all genes, and may refuse them
+        factors = _source.factors_of_size(data.source)  # which reads all genes, and may refuse them
         result = consensus_of(data.X, rank, random_state=random_state, **options)
     settings = ("loss", "n_starts", "distance_threshold")
     parameters = {"n_components": rank} | {name: getattr(result, name) for name in settings}
@@ -359,7 +294,7 @@ def consensus(
     def scaled(first: int, block: sp.csr_array) -> sp.csr_array:
         return scale_rows(block, factors[first : first + block.shape[0]])
 
-    with collected(data.source, genes, memory, temporary_folder, scaled) as sized:
+    with _source.collected(data.source, genes, memory, temporary_folder, scaled) as sized:
         scores = result.scores_of(sized)
         if cnmf_folder is not None:
             names = adata.var_names.astype(str)
@@ -372,6 +307,7 @@ def consensus(
     return result
 
 
+@documented
 def choose_rank(
     adata: AnnData,
     ranks: Iterable[int],
@@ -390,12 +326,8 @@ def choose_rank(
 
     Parameters
     ----------
-    adata : anndata.AnnData, n cells x m genes
-        With nonnegative data, such as counts, in memory or backed by a file.
     ranks : iterable of int
         Ranks to try.
-    layer, use_highly_variable, mask_var, scale, memory, temporary_folder
-        As in :func:`nmf`.
     key_added : str
         Name of the results in `uns`.
     random_state : None, int, Generator or RandomState
@@ -412,9 +344,9 @@ def choose_rank(
 
     Raises
     ------
-    ValueError, TypeError
-        For bad input, and if the matrix of the chosen genes takes more than `memory`, except for
-        the criterion "stability".
+    ValueError
+        If the matrix of the chosen genes takes more than `memory`, except for the criterion
+        "stability".
 
     Examples
     --------
@@ -432,9 +364,8 @@ def choose_rank(
     with selected_data(adata, *selection) as data:
         if isinstance(data.X, CsrFile) and options.get("criterion") != "stability":
             raise ValueError(
-                "choose_rank needs the data in memory, except by the stability, and the chosen "
-                f"genes take {_size(data.X)}. Give more memory, or some of the cells, for "
-                "example adata[::10].to_memory()."
+                f"choose_rank needs the data in memory ({_size(data.X)}), except by the stability. "
+                "Give more memory, or some of the cells, such as adata[::10].to_memory()."
             )
         choice = choose_rank_of(data.X, ranks, random_state=random_state, **options)
     about = ("rank", "means", "standard_errors", "criterion")

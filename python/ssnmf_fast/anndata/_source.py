@@ -5,12 +5,12 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from anndata import AnnData
 from sklearn.utils.sparsefuncs import incr_mean_variance_axis
 
 from .._common.arrays import Array, Matrix
+from .._common.docstrings import complete
 from .._common.text import listed
 from .._common.warn import warn_user
 from .._data.arrays import read_sparse, require_real, with_values
@@ -26,9 +27,52 @@ from .._data.border import check_integer, check_matrix
 from .._data.csr_file import CsrFile, RowCollector, bytes_of, equal_blocks
 
 Folder: TypeAlias = "str | PathLike[str] | None"
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_SHARED = """What the functions share.
+
+Parameters
+----------
+adata : anndata.AnnData, n cells x m genes
+    With nonnegative data, such as counts, in memory or backed by a file.
+n_components : int
+    Number r of programs.
+layer : str, optional
+    Layer to take in place of X.
+use_highly_variable : bool
+    Whether only genes of ``var["highly_variable"]`` are used; without that column all are, with a
+    warning.
+mask_var : str or array_like of bool, shape (m,), optional
+    Genes to use, or the column of `var` that has them, in place of `use_highly_variable`.
+scale : bool
+    Whether genes are divided by ``var["nmf_scale"]``, where :func:`prepare` has written it.
+key_added : str
+    Name of the results.
+random_state : None, int, Generator or RandomState
+    Seed of the starts.
+memory : int
+    Bytes that the matrix of the chosen genes may take, if `adata` is backed by a file.  A larger
+    one is written to a temporary file, which every iteration reads.
+temporary_folder : path, optional
+    Where the temporary file is; by default where the system has them.
+copy : bool
+    Whether the results are written to a copy, which is returned.
+
+Raises
+------
+ValueError, TypeError
+    For bad input, before anything is written.
+"""
+
+
+def documented(function: Function) -> Function:
+    """Complete the docstring of a function by what all of them share."""
+    doc, parameters = function.__doc__ or "", signature(function).parameters
+    function.__doc__ = complete(doc, [_SHARED], parameters)
+    return function
+
 
 _PIECE = 1 << 24  # bytes of a piece in memory, at most
-_LONG = np.dtype(np.float64)
 COUNTS = (
     "Name the layer that has the counts by layer, or take those of adata.raw, by "
     "adata.raw.to_adata()"
@@ -43,53 +87,32 @@ class Piece(NamedTuple):
     values: sp.csr_array
 
 
-@dataclass(frozen=True)
 class Source:
-    """A matrix of an AnnData: `name` is how a user writes it, `layer` that of uns."""
+    """X or a layer of an AnnData: `name` is how a user writes it, `layer` that of uns."""
 
-    matrix: Any
-    name: str
-    layer: str
-
-    @classmethod
-    def of(cls, adata: AnnData, layer: str | None) -> Source:
-        """Return X or a layer; raises ValueError or TypeError where there is none."""
+    def __init__(self, adata: AnnData, layer: str | None) -> None:
         require_annotated(adata, "adata")
         if adata.isbacked and adata.is_view:
             raise ValueError(
                 "adata is a part of an AnnData that is backed by a file, which can take no "
                 "results. Give adata.to_memory(), or adata.copy('part.h5ad')."
             )
-        if layer is None:
-            if adata.X is None:
-                raise ValueError(
-                    f"adata.X is None; name one of the layers, {list(adata.layers)}, by layer."
-                )
-            matrix, place = adata.X, "X"
-        elif layer in adata.layers:
-            matrix, place = adata.layers[layer], f"layers[{layer!r}]"
-        else:
-            raise ValueError(
-                f"layer={layer!r} is not among the layers of adata, {list(adata.layers)}."
-            )
-        name = f"adata.{place}"
-        require_real(matrix.dtype, name)
-        return cls(read_sparse(matrix, name) if sp.issparse(matrix) else matrix, name, place)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """float64 for floats that long; float32 for all else, exact for counts up to 2^24."""
-        long = self.matrix.dtype.kind == "f" and self.matrix.dtype.itemsize >= _LONG.itemsize
-        return _LONG if long else np.dtype(np.float32)
-
-    @property
-    def in_memory(self) -> bool:
-        return isinstance(self.matrix, np.ndarray) or sp.issparse(self.matrix)
-
-    @property
-    def format(self) -> str | None:
-        """ "csr" or "csc", of a file too; None for a dense matrix."""
-        return getattr(self.matrix, "format", None)
+        layers = list(adata.layers)
+        if layer is None and adata.X is None:
+            raise ValueError(f"adata.X is None; name one of the layers, {layers}, by layer.")
+        if layer is not None and layer not in layers:
+            raise ValueError(f"layer={layer!r} is not among the layers of adata, {layers}.")
+        matrix = adata.X if layer is None else adata.layers[layer]
+        self.layer = "X" if layer is None else f"layers[{layer!r}]"
+        self.name = f"adata.{self.layer}"
+        require_real(matrix.dtype, self.name)
+        self.matrix: Any = read_sparse(matrix, self.name) if sp.issparse(matrix) else matrix
+        self.in_memory = isinstance(matrix, np.ndarray) or sp.issparse(matrix)
+        # "csr" or "csc", of a file too; None for a dense matrix.
+        self.format: str | None = getattr(self.matrix, "format", None)
+        # float64 for floats that long; float32 for all else, exact for counts up to 2^24.
+        long = matrix.dtype.kind == "f" and matrix.dtype.itemsize >= 8
+        self.dtype: np.dtype[Any] = np.dtype(np.float64 if long else np.float32)
 
     def pieces(self, genes: Array | None = None) -> Iterator[Piece]:
         """Give all entries of some genes, by their numbers in rising order, checked."""
@@ -232,32 +255,25 @@ def chosen_genes(
     adata: AnnData, use_highly_variable: bool, mask_var: str | npt.ArrayLike | None
 ) -> Array:
     """Return whether each gene is to be used, (m,)."""
+    name = "mask_var"
+    if mask_var is None and use_highly_variable:
+        mask_var = HIGHLY_VARIABLE if HIGHLY_VARIABLE in adata.var else None
+        if mask_var is None:
+            text = f"adata.var has no column {HIGHLY_VARIABLE!r}: all {adata.n_vars} genes are used"
+            warn_user(f"{text}. Run prepare, or set use_highly_variable=False.", UserWarning)
     if mask_var is None:
-        if not use_highly_variable:
-            return np.ones(adata.n_vars, dtype=bool)
-        if HIGHLY_VARIABLE not in adata.var:
-            warn_user(
-                f"adata.var has no column {HIGHLY_VARIABLE!r}: all {adata.n_vars} genes are used. "
-                "Choose genes with ssnmf_fast.anndata.prepare or scanpy.pp.highly_variable_genes, "
-                "or set use_highly_variable=False.",
-                UserWarning,
-            )
-            return np.ones(adata.n_vars, dtype=bool)
-        mask_var = HIGHLY_VARIABLE
+        return np.ones(adata.n_vars, dtype=bool)
     if isinstance(mask_var, str):
-        if mask_var not in adata.var:
+        columns = list(adata.var)
+        if mask_var not in columns:
             raise ValueError(
-                f"mask_var={mask_var!r} is not among the columns of adata.var, {list(adata.var)}."
+                f"mask_var={mask_var!r} is not among the columns of adata.var, {columns}."
             )
         mask_var, name = adata.var[mask_var], f"adata.var[{mask_var!r}]"
-    else:
-        name = "mask_var"
     mask = np.asarray(mask_var)
     if mask.shape != (adata.n_vars,) or mask.dtype != bool:
-        raise ValueError(
-            f"{name} has shape {mask.shape} and dtype {mask.dtype}; expected a bool for each of "
-            f"the {adata.n_vars} genes."
-        )
+        wanted = f"expected a bool for each of the {adata.n_vars} genes"
+        raise ValueError(f"{name} has shape {mask.shape} and dtype {mask.dtype}; {wanted}.")
     if not mask.any():
         raise ValueError(f"{name} chooses no gene; expected at least one.")
     return mask
@@ -272,11 +288,8 @@ def gene_numbers(adata: AnnData, genes: Iterable[str], where: str) -> Array:
     places = np.asarray(adata.var_names.get_indexer(names))
     unknown = [name for name, place in zip(names, places, strict=True) if place < 0]
     if 0 < len(unknown) < len(names):
-        warn_user(
-            f"{where} names {len(unknown)} genes that adata.var_names does not have, which are "
-            f"left out: {listed(unknown)}.",
-            UserWarning,
-        )
+        text = f"names {len(unknown)} genes that are not in adata.var_names, and left out"
+        warn_user(f"{where} {text}: {listed(unknown)}.", UserWarning)
     if len(unknown) == len(names):
         raise ValueError(f"{where} has no gene that is in adata.var_names; give one or more.")
     return places[places >= 0]
@@ -344,7 +357,7 @@ def selected_data(
     also: Sequence[str] = (),
 ) -> Iterator[SelectedData]:
     """Give the selected genes of an AnnData, and those of the names `also`."""
-    source, scales = Source.of(adata, layer), None
+    source, scales = Source(adata, layer), None
     mask = chosen_genes(adata, use_highly_variable, mask_var)
     genes = np.flatnonzero(mask | adata.var_names.isin(also))
     if scale and SCALE in adata.var:
@@ -356,10 +369,8 @@ def selected_data(
             )
         scales = np.asarray(adata.var[SCALE], dtype=np.float64)
         if not (np.isfinite(scales).all() and (scales > 0).all()):
-            raise ValueError(
-                f"adata.var[{SCALE!r}] must hold finite numbers above 0. Run prepare again, or "
-                "give scale=False."
-            )
+            remedy = "Run prepare again, or give scale=False."
+            raise ValueError(f"adata.var[{SCALE!r}] must hold finite numbers above 0. {remedy}")
         scales = scales[genes]
     with read_matrix(source, genes, scales, memory, folder) as X:
         yield SelectedData(X, genes, source, scales is not None)
@@ -368,10 +379,8 @@ def selected_data(
 def writable(adata: AnnData, copy: bool) -> AnnData:
     """Return what results are written to: the AnnData itself, or a copy in memory."""
     if copy and adata.isbacked:
-        raise ValueError(
-            "copy=True, and adata is backed by a file. Give adata.to_memory(), or copy=False: "
-            "the file is not written to."
-        )
+        remedy = "Give adata.to_memory(), or copy=False: the file is not written to."
+        raise ValueError(f"copy=True, and adata is backed by a file. {remedy}")
     return adata.copy() if copy else adata
 
 

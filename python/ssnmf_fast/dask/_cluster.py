@@ -1,11 +1,9 @@
 """Tasks on a Dask cluster that may lose workers: waiting, starting again, sums in a fixed order.
 
-Sums are added in a fixed tree over the blocks, so that they do not depend on the number of workers.
 Dask decides where data are, computes again what a worker has lost, and transports results.
 
 Python drops an exception that a destructor raises, and with it an interrupt (Ctrl-C) that arrives
-while a future of Dask is deleted, which a fit does all the time.  Therefore a fit notes what is
-dropped, and its next wait raises it.
+while a future of Dask is deleted.  Therefore a fit notes it, and its next wait raises it.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic, time
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import dask
 import numpy as np
@@ -33,6 +31,7 @@ from distributed.scheduler import TaskState, WorkerState
 from .._common.arrays import Array
 
 Result = TypeVar("Result")
+_State: TypeAlias = tuple[list[str], bool, bool, bool, str]
 
 logger = logging.getLogger("ssnmf_fast.dask")
 
@@ -197,10 +196,7 @@ def scatter(
 
 
 def result_of(
-    client: Client,
-    futures: Any,
-    places: Sequence[str] = (),
-    call: Callable[[], Any] | None = None,
+    client: Client, futures: Any, places: Sequence[str] = (), call: Callable[[], Any] | None = None
 ) -> Any:
     """Return the results of futures, some of which can be computed in these places only.
 
@@ -292,18 +288,13 @@ def _poll(
     return result
 
 
-class _State(NamedTuple):
-    """How far tasks are, and which workers there are."""
-
-    workers: list[str]
-    done: bool  # all results are in memory, or are errors
-    busy: bool  # something that the tasks need is being computed, or is on its way
-    unrunnable: bool  # a task waits for a worker that may run it
-    reason: str  # why nothing happens, if nothing does
-
-
 def _look_at_tasks(keys: Sequence[str], dask_scheduler: Scheduler = None) -> _State:
-    """Return how far the tasks with these keys are; this runs on the scheduler."""
+    """Return how far the tasks with these keys are; this runs on the scheduler.
+
+    These are the workers; whether all results are there, or errors; whether something that tasks
+    need is being computed, or is on its way; whether a task waits for a worker that may run it; and
+    why nothing happens, if nothing does.
+    """
     workers = dask_scheduler.workers
     paused = {address: w for address, w in workers.items() if w.status.name == "paused"}
     tasks = [dask_scheduler.tasks.get(key) for key in keys]
@@ -326,15 +317,16 @@ def _look_at_tasks(keys: Sequence[str], dask_scheduler: Scheduler = None) -> _St
     if not workers:
         why = "The Dask cluster has no worker (where they end again and again, it is often memory)"
     elif len(paused) == len(workers):
-        why = "All workers of the Dask cluster are paused, for their memory is full: " + ", ".join(
-            f"{address} ({w.metrics.get('memory', 0) >> 20} of {w.memory_limit >> 20} MiB)"
-            for address, w in paused.items()
-        )
+        sizes = {
+            a: (w.metrics.get("memory", 0) >> 20, w.memory_limit >> 20) for a, w in workers.items()
+        }
+        why = "All workers of the Dask cluster are paused, for their memory is full: "
+        why += ", ".join(f"{a} ({now} of {most} MiB)" for a, (now, most) in sizes.items())
     elif unrunnable:
         why = "No worker of the Dask cluster takes a task that the fit needs"
     else:
         why = "Results of the Dask cluster do not arrive"
-    return _State(list(workers), done, busy, unrunnable, why)
+    return list(workers), done, busy, unrunnable, why
 
 
 def _works(worker: WorkerState) -> bool:
@@ -356,33 +348,28 @@ def _watch(client: Client, futures: Sequence[Future], places: Sequence[str]) -> 
     since: float | None = None  # the first look at which nobody worked
     while True:
         now: _State = ask(client, lambda: client.run_on_scheduler(_look_at_tasks, keys))
-        workers = set(now.workers)
+        addresses, done, busy, unrunnable, reason = now
+        workers = set(addresses)
         if lost := before - workers:
-            logger.warning(
-                "workers were lost, often for lack of memory (see their logs): %s; %d are left, "
-                "and their work is done again",
-                *(", ".join(sorted(lost)), len(workers)),
-            )
+            text = "workers were lost, often for lack of memory (see their logs): %s; %d are left"
+            logger.warning(text, ", ".join(sorted(lost)), len(workers))
         before = workers
         if gone := sorted(set(places) - workers):
             raise WorkersLostError(f"Workers were lost: {', '.join(gone)}.")
-        if now.busy:
+        if busy:
             since, warned = None, False
             yield
             continue
         since = since or monotonic()
         seconds = monotonic() - since
-        arriving = now.done and all(future.status == "finished" for future in futures)
-        waits = now.unrunnable or arriving
+        arriving = done and all(future.status == "finished" for future in futures)
+        waits = unrunnable or arriving
         if waits and seconds > GIVE_UP_AFTER:
-            raise RuntimeError(
-                f"{now.reason}, since {seconds:.0f} s, and the fit has stopped. {GOES_ON}"
-            )
+            raise RuntimeError(f"{reason}, since {seconds:.0f} s: the fit has stopped. {GOES_ON}")
         if not waits and seconds > IDLE_TIMEOUT:
-            raise WorkersLostError(
-                f"Tasks were lost: nobody has worked on them for {seconds:.0f} s. {GOES_ON}"
-            )
-        if now.unrunnable and seconds > WARN_AFTER and not warned:
+            wait = f"nobody has worked on them for {seconds:.0f} s"
+            raise WorkersLostError(f"Tasks were lost: {wait}. {GOES_ON}")
+        if unrunnable and seconds > WARN_AFTER and not warned:
             warned = True
-            logger.warning("%s; the fit waits up to %.0f s", now.reason, GIVE_UP_AFTER)
+            logger.warning("%s; the fit waits up to %.0f s", reason, GIVE_UP_AFTER)
         yield

@@ -58,10 +58,8 @@ def consensus(
 
     Raises
     ------
-    ValueError, TypeError
-        As :func:`ssnmf_fast.consensus`.
-    RuntimeError
-        If a task fails otherwise, or the scheduler no longer answers.
+    ValueError, TypeError, RuntimeError
+        As :func:`ssnmf_fast.consensus` and :func:`ssnmf_fast.dask.factorize`.
 
     Notes
     -----
@@ -135,16 +133,13 @@ class _Shared:
     samples: Array
     arguments: dict[str, Any]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (self.matrix, self.samples, self.arguments)
-
-
-def _received(matrix: Any, samples: Array, arguments: dict[str, Any]) -> _Shared:
-    """Return what came from the network, where arrays may be misaligned, once for each worker."""
-    if sp.issparse(matrix):
-        parts = tuple(map(as_matrix, (matrix.data, matrix.indices, matrix.indptr)))
-        matrix = sp.csr_array(parts, shape=matrix.shape, copy=False)
-    return _Shared(as_matrix(matrix), as_matrix(samples), arguments)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what came from the network, where arrays may be misaligned, once for each worker."""
+        matrix = state["matrix"]
+        if sp.issparse(matrix):
+            parts = tuple(map(as_matrix, (matrix.data, matrix.indices, matrix.indptr)))
+            matrix = sp.csr_array(parts, shape=matrix.shape, copy=False)
+        vars(self).update(state, matrix=as_matrix(matrix), samples=as_matrix(state["samples"]))
 
 
 def _fit(shared: _Shared, seed: int) -> Start:

@@ -32,6 +32,7 @@ Blocks: TypeAlias = "da.Array | Sequence[Delayed | Future | str | Path]"
 ByRows: TypeAlias = "Blocks | Matrix | Sequence[Any]"  # what has a row for each sample
 FilePath: TypeAlias = "str | Path"
 RowWeights: TypeAlias = "ByRows | Weights | None"
+Parts: TypeAlias = Sequence[tuple[Any, ...] | None]  # arguments for each block
 
 MEMORY = 1 << 28  # bytes of the rows of one file at a time
 
@@ -40,22 +41,13 @@ _ERRORS = (ValueError, TypeError, MemoryError, FileNotFoundError)  # whose class
 _NAMES = {"support": "S_support", "S": "init[0] (S)"}  # of arguments
 
 
-class SinglePickle:
-    """Something whose arrays are sent between workers in one piece.
-
-    Arrays that are sent separately are cut out of a message, where they may be misaligned.
-    """
-
-    def __getstate__(self) -> bytes:
-        return pickle.dumps(vars(self), protocol=5)
-
-    def __setstate__(self, contents: bytes) -> None:
-        vars(self).update(pickle.loads(contents))
-
-
 @dataclass(frozen=True)
-class BlockInput(SinglePickle):
-    """Checked data of a block of rows."""
+class BlockInput:
+    """Checked data of a block of rows.
+
+    They are sent between workers in one piece: arrays that are cut out of a message may be
+    misaligned there.
+    """
 
     X: Any  # Matrix | CsrFile
     y: Matrix | None = None
@@ -64,6 +56,12 @@ class BlockInput(SinglePickle):
     support: Matrix | None = None
     S: Matrix | None = None
     covariates: Matrix | None = None
+
+    def __getstate__(self) -> bytes:
+        return pickle.dumps(vars(self), protocol=5)
+
+    def __setstate__(self, contents: bytes) -> None:
+        vars(self).update(pickle.loads(contents))
 
 
 def with_title(title: str, task: Callable[..., Any], *arguments: object, **options: object) -> Any:
@@ -87,34 +85,24 @@ def as_matrix(Z: Any) -> Any:
 WeightParts: TypeAlias = tuple[Weights, Matrix | None]  # weights without rows, and the rows
 
 
-def weights_of(parts: WeightParts | None) -> Weights | None:
-    if parts is None:
-        return None
+def weights_of(parts: WeightParts) -> Weights:
     weights, rows = parts
     return weights if rows is None else weights.with_part(as_matrix(rows))
 
 
 def _check_block(
-    X: BlockInput | CsrFile | Matrix,
-    threads: int,
-    dtype: np.dtype[Any] | None,
-    *,
-    y: Matrix | None = None,
-    X_weights: WeightParts | None = None,
-    y_weights: WeightParts | None = None,
-    **others: Matrix,
+    X: BlockInput | CsrFile | Matrix, threads: int, dtype: np.dtype[Any] | None, **parts: Any
 ) -> BlockInput:
-    """Return the data of a block, checked and converted."""
     clean = CleanMatrix(X.X) if isinstance(X, BlockInput) else as_matrix(X)
     checked = check_data(clean, threads, dtype)
-    if y is not None:
-        y = check_matrix(as_matrix(y), "y", dtype=checked.dtype, ordinary=True)
+    if "y" in parts:
+        y = check_matrix(as_matrix(parts["y"]), "y", dtype=checked.dtype, ordinary=True)
         if y.shape[0] != checked.shape[0]:
-            raise ValueError(
-                f"y must have the rows of X; got {y.shape[0]} rows, and X has {checked.shape[0]}."
-            )
-        y = sparse_labels(y)
-    return BlockInput(checked, y, weights_of(X_weights), weights_of(y_weights), **others)
+            rows = f"got {y.shape[0]} rows, and X has {checked.shape[0]}"
+            raise ValueError(f"y must have the rows of X; {rows}.")
+        parts["y"] = sparse_labels(y)
+    of_weights = {name: weights_of(w) for name, w in parts.items() if name.endswith("weights")}
+    return BlockInput(checked, **parts | of_weights)
 
 
 def _info_of(block: BlockInput) -> dict[str, Any]:
@@ -131,12 +119,9 @@ def _info_of(block: BlockInput) -> dict[str, Any]:
     }
 
 
-_EQUAL = {  # in all blocks
-    "n_columns": "number of columns",
-    "n_labels": "number of columns of y",
-    "dtype": "dtype",
-    "n_fixed": "number of columns of covariates",
-}
+# What all blocks must agree in.
+_EQUAL = {"n_columns": "number of columns", "n_labels": "number of columns of y", "dtype": "dtype"}
+_EQUAL["n_fixed"] = "number of columns of covariates"
 
 
 @dataclass(frozen=True)
@@ -173,12 +158,10 @@ class Data:
         (of_X, of_Y), k = self.nonzeros.tolist(), self.n_labels
         return (of_X // n, of_X // m), () if k is None else (of_Y // n, of_Y // k)
 
-    def parts(
-        self, chosen: Array, *arrays: Array, everywhere: bool = False
-    ) -> list[tuple[Array, ...] | None]:
-        """Return which rows of each block are chosen, by sorted numbers, and their part of arrays.
+    def parts(self, chosen: Array, *arrays: Array, everywhere: bool = False) -> Parts:
+        """Return the rows of each block among sorted numbers, and their part of arrays.
 
-        None for a block without such rows, unless parts are requested `everywhere`.
+        It is None for a block without such rows, unless parts are requested `everywhere`.
         """
         places = np.searchsorted(chosen, self.bounds)
         return [
@@ -187,17 +170,12 @@ class Data:
         ]
 
     def start(
-        self,
-        task: Callable[..., Any],
-        *shared: object,
-        parts: Sequence[tuple[Any, ...] | None] | None = None,
+        self, task: Callable[..., Any], *shared: object, parts: Parts | None = None
     ) -> list[Future]:
         """Start a task for each block, with its part; None leaves a block out."""
-        return [
-            self.client.submit(task, block, *part, *shared, pure=False)
-            for block, part in zip(self.futures, parts or [()] * len(self.futures), strict=True)
-            if part is not None
-        ]
+        pairs = zip(self.futures, parts or [()] * len(self.futures), strict=True)
+        submit = partial(self.client.submit, task, pure=False)
+        return [submit(block, *part, *shared) for block, part in pairs if part is not None]
 
     def array(self, futures: Sequence[Future], width: int, dtype: np.dtype[Any]) -> da.Array:
         """Return blocks of rows as a dask array, cut as the data are."""
@@ -206,7 +184,6 @@ class Data:
         return da.concatenate([da.from_delayed(*each, dtype) for each in shapes])
 
     def with_weights(self, X_weights: Any, n_threads: int | None) -> Data:
-        """Return the same with weights of X."""
         if X_weights is None:
             return self
         return load(self.client, self, count_threads(n_threads), X_weights=X_weights)
@@ -225,10 +202,7 @@ def load(
     dtype: npt.DTypeLike | None = None,
     **further: Any,
 ) -> Data:
-    """Let the workers load, check and convert the data of a user, or data without other parts.
-
-    Further parts are fields of `BlockInput`.
-    """
+    """Let the workers check and convert data; further parts are fields of `BlockInput`."""
     further = {name: part for name, part in further.items() if part is not None}
     if "y_weights" in further and "y" not in further:
         raise ValueError("y_weights are given without y; give y, or leave them out.")
@@ -240,15 +214,14 @@ def load(
         blocks = dict(enumerate(started))
     if not sum(rows):
         raise ValueError("X must have at least one row; got none.")
-    parts = {
-        name: (cut_weights if name.endswith("weights") else cut)(part, _NAMES.get(name, name), rows)
-        for name, part in further.items()
-    }
+    for name, part in further.items():
+        cutting = cut_weights if name.endswith("weights") else cut
+        further[name] = cutting(part, _NAMES.get(name, name), rows)
     positions = [position for position, n in enumerate(rows) if n]
     futures, bounds = [], list(accumulate(rows, initial=0))
     for position in positions:
         title = f"block {position} (rows {bounds[position]} to {bounds[position + 1] - 1})"
-        own = {name: each[position] for name, each in parts.items()}
+        own = {name: each[position] for name, each in further.items()}
         own |= {k: client.compute(part) for k, part in own.items() if isinstance(part, Delayed)}
         task = with_title, title, _check_block, blocks[position], threads, of_type
         futures.append(client.submit(*task, **own, pure=False))
@@ -269,13 +242,10 @@ def load(
 
 
 def _count_rows(X: object) -> int:
-    """Return the number of rows of a block of X."""
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple):
-        raise TypeError(
-            "X must be a NumPy array, a SciPy sparse matrix or a pydata/sparse array; got "
-            f"{type(X).__name__}."
-        )
+        kinds = "a NumPy array, a SciPy sparse matrix or a pydata/sparse array"
+        raise TypeError(f"X must be {kinds}; got {type(X).__name__}.")
     if len(shape) != 2:
         raise ValueError(f"X must have two dimensions; got shape {shape}.")
     return int(shape[0])
@@ -286,9 +256,8 @@ def _start_blocks(client: Client, X: Blocks, memory: int) -> tuple[list[Future],
     blocks = blocks_of(X, "X")
     if blocks is None:
         raise TypeError(
-            "X must be a dask array cut by rows, or a list of delayed objects, of futures or of "
-            f"paths, one for each block of rows; got {type(X).__name__}. For data in memory, use "
-            "ssnmf_fast.factorize."
+            "X must be a dask array, or a list of delayed objects, futures or paths, one a block; "
+            f"got {type(X).__name__}. For data in memory, use ssnmf_fast.factorize."
         )
     if not blocks:
         raise ValueError("X must have at least one block of rows; got an empty list.")
@@ -321,17 +290,15 @@ def blocks_of(Z: ByRows, name: str, columns: bool = True) -> list[Any] | None:
 
 
 def whole_rows(Z: da.Array, name: str, columns: bool = True) -> da.Array:
-    """Return a dask array that is cut by rows only."""
     if Z.ndim != (2 if columns else 1):
         raise ValueError(f"{name} must have {1 + columns} dimensions; got shape {Z.shape}.")
     if not columns or Z.numblocks[1] <= 1:
         return Z
-    warn_user(
-        f"{name} is cut by columns as well, into {Z.numblocks[1]} pieces of each block of rows; "
-        "they are put together, which copies the data and sends them from worker to worker. Use "
-        "rechunk({1: -1}) before, once.",
-        UserWarning,
+    text = (
+        f"{name} is cut by columns as well, into {Z.numblocks[1]} pieces of each block of rows, "
+        "which are put together: workers copy and send the data. Use rechunk({1: -1}) before, once."
     )
+    warn_user(text, UserWarning)
     return Z.rechunk({1: -1})
 
 
@@ -343,10 +310,8 @@ def cut(Z: ByRows, name: str, rows: Sequence[int], columns: bool = True) -> list
             present = iter(blocks)
             return [next(present) if n else None for n in rows]
         if len(blocks) != len(rows):
-            raise ValueError(
-                f"{name} must have the blocks of X, with the same rows; got {len(blocks)} blocks, "
-                f"and X has {len(rows)}."
-            )
+            counts = f"got {len(blocks)} blocks, and X has {len(rows)}"
+            raise ValueError(f"{name} must have the blocks of X, with the same rows; {counts}.")
         return blocks
     whole: Any = Z if lazy else sp.csr_array(Z) if sp.issparse(Z) else np.asarray(Z)
     n = whole.shape[0] if whole.ndim else 0
@@ -387,15 +352,13 @@ def with_rows(X_weights: RowWeights, rows: Array | None) -> Any:
     elif isinstance(weights.by_rows, (da.Array, list, tuple)):
         kind = type(X_weights).__name__.lower()
         raise ValueError(
-            f"X_weights must be one array where samples have weights of their own; got blocks "
-            f"({kind}). Give them as one dask array, or no weights of samples (sample_weight None, "
-            "labeled_weight 1)."
+            f"X_weights must be one array with weights of samples; got blocks ({kind}). Give an "
+            "array, or no weights of samples (sample_weight None, labeled_weight 1)."
         )
     return weights.with_rows(rows, "X_weights")
 
 
 def is_on_cluster(X: object) -> bool:
-    """Whether samples are cut into blocks."""
     return isinstance(X, da.Array) or (isinstance(X, (list, tuple)) and bool(blocks_of(X, "X")))
 
 
@@ -403,8 +366,7 @@ def lazy_weights(X_weights: ByRows | Weights, rows: tuple[int, ...]) -> da.Array
     """Return an array whose blocks are the weights of blocks of rows."""
     if np.isnan(rows).any():
         raise ValueError(
-            "X must have blocks of known numbers of rows with X_weights; call "
-            "X.compute_chunk_sizes() before."
+            "X_weights need chunks of known sizes; call X.compute_chunk_sizes() before."
         )
     meta = np.empty((0, 1), dtype=object)
     parts = zip(cut_weights(X_weights, "X_weights", rows), rows, strict=True)

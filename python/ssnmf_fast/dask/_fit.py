@@ -27,7 +27,7 @@ from .._solver.problem import Momentum, Problem
 from .._solver.relations import Relation, Statistics, TermView, unreached, value
 from . import _cluster, _rows
 from ._cluster import GOES_ON, WorkersLostError, ask, finish, keep_value, logger, result_of, retry
-from ._data import BlockInput, Data
+from ._data import Data
 from ._rows import Block, BlockStatistics, Draw, Plan, Rows, RowStep, Step
 
 
@@ -64,8 +64,9 @@ class ClusterFit:
         gaps = [self.totals.get(f"{name} gaps", 0.0) for name in "XY"]
         if any(0 < count < len(counted) for count in gaps):
             self._adapt(gaps, plan.weight)
-        first = self.anywhere(_rows.relations_without_rows)[0]
-        self.relations: list[Relation] = result_of(self.client, first)
+        none = slice(0, 0)
+        parts = self.anywhere(lambda b: [replace(r, term=r.term.part(none)) for r in b.relations])
+        self.relations: list[Relation] = result_of(self.client, parts[0])
 
     def _locate(self) -> None:
         """Wait for all blocks, and find where they are."""
@@ -89,11 +90,9 @@ class ClusterFit:
 
     def anywhere(self, task: Callable[..., Any], *arguments: object) -> list[Future]:
         """Start a task for every block at its place, or at another one if that is gone."""
-        submit, where = self.client.submit, {"allow_other_workers": True, "pure": False}
-        return [
-            submit(task, future, *arguments, workers=[place], **where)
-            for future, place in zip(self.futures, self._places, strict=True)
-        ]
+        submit = partial(self.client.submit, task, allow_other_workers=True, pure=False)
+        pairs = zip(self.futures, self._places, strict=True)
+        return [submit(future, *arguments, workers=[place]) for future, place in pairs]
 
     def _adapt(self, gaps: Sequence[float], weight: float) -> None:
         """Make every block again where it is, from what it was."""
@@ -103,11 +102,7 @@ class ClusterFit:
     def _collect(
         self, task: Callable[..., BlockStatistics], each: Sequence[object], *factors: Array
     ) -> BlockStatistics:
-        """Return the sum of the statistics that a task returns for all blocks with an argument.
-
-        Blocks of a worker that is lost move to another one, where Dask makes them again, and the
-        task is started once more.
-        """
+        """Return the sum of the statistics that a task returns for all blocks with an argument."""
         client, started = self.client, list[Future]()
         self._count += 1
         try:
@@ -116,15 +111,13 @@ class ClusterFit:
             numbers = range(len(self.futures))
             keys = [f"{self.name}-{task.__name__}-{self._count}-{number}" for number in numbers]
             arguments = self.futures, [task] * len(keys), each, *zip(*shared, strict=True)
-            # All in one message, with the place of each.
             where = dict(zip(keys, self._places, strict=True)).__getitem__
-            with dask.annotate(workers=where, allow_other_workers=False):
+            with dask.annotate(workers=where, allow_other_workers=False):  # all in one message
                 started += client.map(_rows.run_task, *arguments, key=keys, pure=False)
             # The caller adds the last two where workers send to it directly: a message less.
             n_sums = 2 if client.direct_to_workers else 1
             last = _cluster.add_in_tree(client, started, BlockStatistics.plus, n_sums)
-            # Futures that are no longer needed are released with the new tasks: messages of their
-            # own would delay these.
+            # Earlier futures go with the message of new tasks: one of their own would delay these.
             self._held = [started, sent]
             sums: list[BlockStatistics] = result_of(client, last, self._places)
         except BaseException:
@@ -134,12 +127,17 @@ class ClusterFit:
         if logger.isEnabledFor(logging.INFO):  # factors go to every worker, and sums come back
             n_workers = len(set(self._places))
             size = sum(F.nbytes for F in factors) + len(pickle.dumps(total, protocol=5))
-            moved = n_workers * size / 1e6
-            logger.info("%d workers: %.1f MB moved (%s)", n_workers, moved, keys[-1])
+            logger.info(
+                "%d workers: %.1f MB moved (%s)", n_workers, n_workers * size / 1e6, keys[-1]
+            )
         return total
 
     def run(self, step: Step, factors: Mapping[str, Array]) -> BlockStatistics:
-        """Return the statistics of all blocks after a step."""
+        """Return the statistics of all blocks after a step.
+
+        Blocks of a worker that is lost move to another one, where Dask makes them again, and the
+        step is run once more.
+        """
         others = [factors[name] for name in step.names]
         steps = [step] * len(self.futures)
         attempt = partial(self._collect, _rows.run_step, steps, *others)
@@ -162,10 +160,7 @@ class ClusterFit:
         return float(self.totals[name] / weights if weights > 0 else 0.0) or 1.0
 
     def begin(self, each: Sequence[Draw | Future] | None = None) -> tuple[Array, Array]:
-        """Set S to starts of its blocks, or to that of the user.
-
-        Return the means of its columns, and those without the support.
-        """
+        """Set S to starts, or that of the user; return column means, with and without support."""
         attempt = partial(self._collect, _rows.begin, each or [None] * len(self.futures))
         sums = retry(self.client, attempt, self._locate).sums
         n = self.data.shape[0]
@@ -338,15 +333,14 @@ Start = tuple[Array, Array, Array]  # A, the means of S, what its components are
 def begin(fit: ClusterFit, init: str, rng: np.random.Generator, known: Known) -> Start:
     """Start S as it is started in memory; return the rest, with what is known of A."""
     if init == "nndsvda":
-        raise ValueError(
-            "init='nndsvda' is not available for data on a cluster; use 'random' or "
-            "'random-acol', or give a start."
-        )
+        raise ValueError("init='nndsvda' is not available on a cluster; use 'random', or a start.")
     name, data = starts.choose_start(init, fit.plan.losses[0], fit.data.on_disk), fit.data
     if name == "random-acol":
         chosen = rng.integers(data.shape[0], size=(fit.plan.rank, starts.ROWS_PER_MEAN))
         numbers, places = np.unique(chosen, return_inverse=True)
-        rows = np.vstack(result_of(data.client, data.start(_rows_of, parts=data.parts(numbers))))
+        parts = data.parts(numbers)
+        some = result_of(data.client, data.start(lambda b, n: starts.rows_of(b.X, n), parts=parts))
+        rows = np.vstack([part.toarray() if sp.issparse(part) else part for part in some])
         A = rows[places.reshape(chosen.shape)].mean(axis=1) + 0.01 * fit.mean()
         means, unbound = fit.begin(_draws(fit, rng, 1.0))
         scale = starts.ratio(fit.mean(), float(unbound @ A.mean(axis=1))) * fit.within
@@ -407,8 +401,3 @@ def _draws(fit: ClusterFit, rng: np.random.Generator, scale: float) -> list[Draw
         draws.append((bits.state, float(scale)))
         bits.advance(n_rows * fit.plan.rank)
     return draws
-
-
-def _rows_of(block: BlockInput, numbers: Array) -> Array:
-    rows = starts.rows_of(block.X, numbers)
-    return np.asarray(rows.toarray() if sp.issparse(rows) else rows)

@@ -136,7 +136,6 @@ class Rows:
         self.before = None
 
     def shift(self, exponents: Array) -> None:
-        """Multiply components by powers of two."""
         self.forget_ahead()
         np.ldexp(self.S, exponents, out=self.S)
         if self.before is not None:
@@ -158,20 +157,16 @@ ROWS: dict[tuple[str, int], Rows] = {}  # of this worker, by fit and number of t
 
 
 def forget(fit: str) -> None:
-    """Drop what this worker keeps for a fit."""
     for key in [key for key in ROWS if key[0] == fit]:
         ROWS.pop(key, None)
 
 
 @dataclass
 class Block:
-    """Rows of the data as a fit sees them; the rows of S that are kept for them move with them.
-
-    It is sent in one piece, as `SinglePickle` is.
-    """
+    """Rows of the data as a fit sees them; the rows of S that are kept for them move with them."""
 
     key: tuple[str, int]  # the name of the fit, and the number of the block
-    first: int  # of its rows, counted in all data
+    first: int  # row, counted in all data
     relations: list[Relation]
     support: Array | None  # where S moves, padded, as bits
     places: int  # where S may be positive, by the support of the user
@@ -186,7 +181,7 @@ class Block:
     def n_rows(self) -> int:
         return self.relations[0].term.shape[0]
 
-    def __getstate__(self) -> bytes:
+    def __getstate__(self) -> bytes:  # one piece, as of `BlockInput`
         rows = ROWS.get(self.key)
         with nullcontext() if rows is None else rows.lock:
             return pickle.dumps((vars(self), rows), protocol=5)
@@ -198,7 +193,6 @@ class Block:
             ROWS[self.key] = rows
 
     def problem(self, rows: Rows, others: Factors) -> Problem:
-        """Return the problem of the rows, given the other factors."""
         support = {} if self.support is None else {"S": self.support}
         arguments = self.relations, support, rows.workspaces, False, self.penalties, self.elsewhere
         return problem_of({"S": rows.S, **others}, *arguments)
@@ -356,11 +350,11 @@ class RowStep(Step):
             for change in self.changes:
                 change(rows)
         problem = block.problem(rows, others)
-        where = self.ahead and (rows.earlier(), *self.ahead)
+        where = self.ahead and Momentum(rows.earlier(), *self.ahead)
         if moves:
             if self.rule is not None:
                 rows.forget_ahead()
-                problem.update_rows(self.rule, where and Momentum(*where))
+                problem.update_rows(self.rule, where)
                 rows.sums = {}
                 if all(relation.term.loss.quadratic for relation in block.relations):
                     below, constant = problem.squares()
@@ -370,24 +364,15 @@ class RowStep(Step):
         sums = dict(rows.sums) if self.rule is not None else {}
         sums |= {asked.__name__: asked(block.relations, problem.factors) for asked in self.asks}
         sums["penalties"] = value_of(block.penalties, problem.factors)
-        largest = rows.S.max(axis=0, initial=0.0)
-        ahead = where and _MomentumOfRows(*where, rows)
-        statistics = problem.row_statistics(self.others, ahead) if self.others else {}
-        factors = {  # without what only these rows need
-            name: Statistics(each.sums, [part._replace(G=part.G[:0]) for part in each.parts])
-            for name, each in statistics.items()
-        }
+        largest, factors = rows.S.max(axis=0, initial=0.0), {}
+        if self.others:
+            problem.product()  # before its P is overwritten
+            if self.ahead:  # the next step may take these rows
+                problem.factors["S"] = rows.ahead_by(*self.ahead, problem.threads)
+            for name, each in problem.row_statistics(self.others).items():
+                parts = [part._replace(G=part.G[:0]) for part in each.parts]  # G is that of S
+                factors[name] = Statistics(each.sums, parts)
         return BlockStatistics(sums, factors, largest)
-
-
-@dataclass(frozen=True)
-class _MomentumOfRows(Momentum):
-    """Where all rows of a block move, which the next step may take."""
-
-    rows: Rows
-
-    def of(self, F: Array, threads: int) -> Array:
-        return self.rows.ahead_by(self.step, self.positive, threads)
 
 
 def losses(relations: Sequence[Relation], factors: Factors) -> Array:
@@ -413,19 +398,12 @@ def square_rows(block: Block, rows: Rows, floor: float) -> Array:
 
 
 def totals(block: Block) -> BlockStatistics:
-    """Return sums over the entries of X and Y, over their weights, and over the support of S.
-
-    "gaps" count blocks with missing entries, "data" those whose loss has sums entry by entry.
-    """
+    """Return sums of entries, of weights and of the support; counts of blocks of some kinds."""
     data = any(r.term.data for r in block.relations)
-    sums = {"support": float(block.places), "data": float(data)}
+    sums = {"support": float(block.places), "data": float(data)}  # losses entry by entry
     for name, relation in zip("XY", block.relations, strict=False):
         term = relation.term
         sums[name] = term.entries.total()
         sums[f"{name} weights"] = term.form.total(term.shape)
-        sums[f"{name} gaps"] = float(not term.form.separable)
+        sums[f"{name} gaps"] = float(not term.form.separable)  # missing entries
     return BlockStatistics(sums)
-
-
-def relations_without_rows(block: Block) -> list[Relation]:
-    return [replace(r, term=r.term.part(slice(0, 0))) for r in block.relations]
