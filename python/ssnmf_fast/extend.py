@@ -27,7 +27,7 @@ from ._solver.known import penalties_of_factor
 from ._solver.loop import FitLoop
 from ._solver.losses import loss_named
 from ._solver.penalties import Penalties, require_scale
-from ._solver.problem import problem_of
+from ._solver.problem import problem_kind
 from ._solver.relations import Relation
 from ._solver.result import FitState
 from ._solver.terms import Loss, Term, register_loss
@@ -150,12 +150,12 @@ def fit(
         if (listed := penalties_of_factor(one, name, len(factors[name])))
     }
     require_scale(penalized, [r.names for r in relations if r.coefficient > 0])
-    problem = problem_of(factors, relations, penalties=penalized)
+    problem = problem_kind(relations)(factors, relations, penalties=penalized)
 
     def shown() -> dict[str, Array]:
         return {name: F[:, :rank] for name, F in factors.items()}
 
-    run = loop.run(loop.steps(problem), shown, unreached=problem.unreached())
+    run = loop.run(problem, shown)
     copies = {name: np.ascontiguousarray(F) for name, F in shown().items()}
     return Fit(copies, run.objective, run.n_iter, run.converged)
 

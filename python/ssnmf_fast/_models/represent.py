@@ -16,11 +16,9 @@ from .._data.border import check_data, check_factor, check_matrix, check_real, r
 from .._data.tensors import RowProducts, Tensor
 from .._data.threads import resolve_threads
 from .._solver.build import (
-    build_tensor_term,
     build_term,
     features_term,
     pad_factors,
-    relation_of_features,
     relations,
     terms,
 )
@@ -134,9 +132,7 @@ def problem_at(
             for name, shape in shapes.items()
         }
     )
-    related = relations(data, labels, weight, stored)
-    if features is not None:
-        related.append(relation_of_features(related[0], features, of_features, stored))
+    related = relations(data, labels, weight, stored, features, of_features)
     lengths = {name: len(F) for name, F in stored.items()}
     penalized = check_penalties(penalties, lengths, X.shape, rank)
     moves = Known.of(X.shape, rank, X.dtype, **known).moves(stored)
@@ -157,10 +153,7 @@ def explained_deviance(
 ) -> float:
     """Return D^2 of a model of clean data: 1 - its loss over that of the mean."""
     divergence, threads = loss_named(loss, "loss"), resolve_threads(n_threads)
-    if tensor:
-        term = build_tensor_term(X, X_weights, divergence, threads)
-    else:
-        term = build_term(X, X_weights, divergence, "X", threads)
+    term = build_term(X, X_weights, divergence, "X", threads, tensor)
     relation = Relation(mode_names(len(X.shape)), term)
 
     def value(*factors: Array) -> float:
@@ -316,7 +309,7 @@ def represent_tensor(
     divergence = loss_named(loss, "loss")
     tol = check_real(tol, "tol")
     threads = resolve_threads(n_threads)
-    term = build_tensor_term(X, X_weights, divergence, threads).view(mode)
+    term = build_term(X, X_weights, divergence, "X", threads, tensor=True).view(mode)
     dtype = others[0].dtype
     factors, exponents = _of_size_one(others)
     F = padded_zeros(X.shape[mode], len(exponents), dtype)

@@ -42,12 +42,14 @@ _FINEST, _RELAXATION = 1e-4, 0.9  # of multiplicative steps by rows
 
 
 class Loss:
-    """A loss.  What stands here are the defaults; `name`, P, N and value must be given.
+    """A loss.  What stands here are the defaults; `name`, value, and P and N must be given.
 
     Attributes
     ----------
     name : str
         What public functions know it by.
+    powers : (float, float), optional
+        Those of the model in the passes that give P and N, which need no methods of their own then.
     exponents : (float, float)
         (a, b) of the separable majorizer: for F .* t instead of F its derivative in t is a multiple
         of ``N t^a - P t^b``, a from 0 to 1 and b from -2 to 0.  Its least value is at
@@ -69,6 +71,7 @@ class Loss:
     """
 
     name: str
+    powers: tuple[float, float]
     exponents: tuple[float, float] = (0.0, -1.0)
     slope = 1.0
     degree: float | None = None
@@ -84,11 +87,11 @@ class Loss:
 
     def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
         """Give P; `entries` are V .* Z."""
-        raise NotImplementedError
+        entries.power(self.powers[0], F, G, to)
 
     def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
         """Give N; `form` is V."""
-        raise NotImplementedError
+        form.power(self.powers[1], F, G, to)
 
     def value(self, term: Term, F: Array, G: Array) -> float:
         """Return sum V .* d(Z, F G^T)."""
@@ -96,17 +99,14 @@ class Loss:
 
     def constant(self, z: Array, w: Array | None) -> float:
         """Return what `value` needs of data entries and their weights alone; NaN is missing."""
-        del z, w
         return 0.0
 
     def entrywise(self, sparse: bool, listed: bool, weighted: bool) -> bool:
         """Whether `value` reads the entries of the data with their weights, ``term.data``."""
-        del sparse, listed, weighted
         return False
 
     def unreached(self, entries: Entries, F: Array, G: Array) -> float:
         """Return what entries that no component can reach have of the value: a constant."""
-        del entries, F, G
         return 0.0
 
     def energy(self, values: Array) -> Array:

@@ -23,7 +23,6 @@ from ._outputs import (
     METRICS_NAME,
     MODEL_NAME,
     Output,
-    find_output,
     make_predictions,
     make_table,
     refuse_replacing,
@@ -34,7 +33,7 @@ from ._text import find_ids, read_for_model, warn_of_empty
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    out, data, path = find_output(options), find_source(options), _find_model(options.model)
+    out, data, path = Output(options), find_source(options), _find_model(options.model)
     stored = path.parent / VECTORIZER_NAME
     if out.path is not None:
         refuse_replacing(out.path, (path, data.path, stored, path.parent / METRICS_NAME))
@@ -153,7 +152,7 @@ def _read_targets(data: Table | Source, n_samples: int, folder: Path, options: N
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         where = f"{METRICS_NAME} is missing there, or of another command"
         raise UsageError(f"--labels needs the folder of `ssnmf-fast fit`; {where}") from error
-    if model.targets is None:
+    if not model.guided:
         return None
     labels = read_labels_of(options, data, n_samples)
     assert labels is not None

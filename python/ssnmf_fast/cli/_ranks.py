@@ -14,7 +14,7 @@ from ..estimators import BayesianNMF
 from ..report import Picture, Report, png, render
 from ..selection import RankChoice, choose_rank
 from ._fit import list_inputs, read_data
-from ._outputs import METRICS_NAME, Results, default_out, results_folder, write_csv
+from ._outputs import METRICS_NAME, Results, default_out, results_folder
 from ._read import UsageError
 
 _TABLE, _PICTURE, _REPORT = "ranks.csv", "ranks.png", "report.html"
@@ -65,8 +65,7 @@ def run(options: Namespace) -> dict[str, Any]:
         mark = "  <" if row["rank"] == choice.rank else ""
         left = "  (pruned)" if row["pruned"] else ""
         print(f"{row['rank']:>6}  {row['mean']:.6g}{spread}{left}{mark}")
-    out.show()
-    return {**content, "out": str(out.folder), "files": sorted(out.names)}
+    return {**content, **out.show()}
 
 
 def _write(
@@ -76,7 +75,7 @@ def _write(
         {name: None if value != value else value for name, value in row.items()}  # NaN
         for row in choice.to_rows()
     ]
-    write_csv(out.path(_TABLE), [*rows[0]], ([*row.values()] for row in rows), safe=False)
+    out.write_csv(_TABLE, [*rows[0]], ([*row.values()] for row in rows))
     picture = out.write(_PICTURE, lambda: png(choice.plot()))
     settings = [
         (name.replace("_", " "), str(getattr(options, name)))

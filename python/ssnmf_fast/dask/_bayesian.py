@@ -82,6 +82,8 @@ class PosteriorStep(Step):
 class ClusterVariationalSteps(VariationalSteps):
     """The steps for counts on the workers: an update of S returns the P of A for the next one."""
 
+    S: PosteriorSums  # type: ignore[assignment]
+
     def __init__(
         self, fit: ClusterFit, scales: Array, A: Posterior, priors: dict[str, Any], burn_in: int
     ) -> None:

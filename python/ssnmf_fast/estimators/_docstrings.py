@@ -184,7 +184,7 @@ def complete_docstring(cls: Class) -> Class:
 
 
 def complete_methods(cls: type) -> None:
-    """Complete the docstrings of public methods also by those of the same methods of bases."""
+    """Complete docstrings of public methods also by those of bases, and by what all share here."""
     for name, method in vars(cls).items():
         # scikit-learn's available_if keeps the function in `fn`.
         function = getattr(method, "fn", method)
@@ -192,7 +192,7 @@ def complete_methods(cls: type) -> None:
             continue
         above = [vars(base)[name] for base in _bases(cls) if name in vars(base)]
         docs = [one.__doc__ for one in above if not one.__module__.startswith("sklearn")]
-        docs.append(_OF_METHODS.get(name))
+        docs += [_OF_METHODS.get(name), getattr(cls, "_of_methods", None)]
         text = complete(function.__doc__, [*docs, _SHARED], signature(function).parameters)
         function.__doc__ = method.__doc__ = text
 

@@ -28,7 +28,7 @@ from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
 from ._training_data import TrainingLabels, labels_for_training
-from ._views import Tables, View, directions_of, filled, row_sums, tables_to_predict, view_of
+from ._views import Tables, View, check_tables, directions_of, filled, row_sums, view_of
 
 _LOOKED_AT = 10_000  # samples of a larger X, at least `n`
 _CANDIDATES = 2000  # the most uncertain of these, at least `n`
@@ -181,7 +181,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         return readout.thresholds if self.multilabel_ else None
 
     def _tables(self, side: TablesLike, n_samples: int) -> Tables:
-        return tables_to_predict(side, n_samples, getattr(self, "side_", {}))
+        return check_tables(side, n_samples, getattr(self, "side_", {}))
 
     def _read(self, X: Matrix, X_weights: WeightsLike, side: TablesLike) -> tuple[Readout, Array]:
         """Return the readout, and its scores of samples."""

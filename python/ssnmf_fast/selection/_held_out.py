@@ -29,7 +29,7 @@ from .._data.threads import Stop
 from .._labels import ClassLabels, RealTargets, label_vector, labels_of
 from .._models.factorize import factorize, factorize_tensor
 from .._models.represent import objective
-from .._solver.build import as_tensor_weights, as_weights, build_tensor_term, build_term
+from .._solver.build import as_weights, build_term
 from .._solver.losses import FROBENIUS, KULLBACK_LEIBLER, loss_named
 from .._solver.result import FitState
 from .._solver.weights import Weights, WeightsLike, entries_at
@@ -220,8 +220,8 @@ class Data:
     @classmethod
     def of_tensor(cls, X: TensorLike, X_weights: WeightsLike, threads: int) -> Data:
         entries = check_tensor(X, "X")
-        build_tensor_term(entries, X_weights, FROBENIUS, threads)  # checks the weights
-        weights = as_tensor_weights(X_weights, len(entries.shape))
+        build_term(entries, X_weights, FROBENIUS, "X", threads, tensor=True)  # checks the weights
+        weights = as_weights(X_weights, "X_weights", len(entries.shape))
         if isinstance(entries, SparseTensor):
             X = entries.at.places, entries.values, entries.shape
         else:
