@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,8 +18,6 @@ from .._version import __version__
 from ..selection import Consensus
 from . import _source
 from ._source import MEMORY, Folder, Source, documented
-
-_SCALES = ("reference", "own", "none")
 
 
 @documented
@@ -93,16 +91,16 @@ def map_to(
     >>> new.obsm["X_nmf"].shape
     (20, 4)
     """
-    check_option(scale, "scale", _SCALES)
+    check_option(scale, "scale", ("reference", "own", "none"))
     source = Source(adata, layer)
     if key_added in adata.varm:
         raise ValueError(
             f"adata.varm[{key_added!r}] has programs of its own cells; give another key_added."
         )
-    known = _programs(reference, key, genes)
-    _source.require_unique(adata, "adata")
-    places = np.asarray(adata.var_names.get_indexer(known.genes))
-    missing = [str(gene) for gene in known.genes[places < 0]]
+    A, named, programs, scales, of_reference = _programs(reference, key, genes)
+    _source.require_unique(adata)
+    places = np.asarray(adata.var_names.get_indexer(named))
+    missing = [str(gene) for gene in named[places < 0]]
     if len(missing) == len(places):
         names = f"such as {listed(missing)}. Give both the same kind of names"
         raise ValueError(f"adata has none of the {len(places)} genes of the reference, {names}.")
@@ -111,42 +109,33 @@ def map_to(
         warn_user(f"adata lacks {counts}, which are left out: {listed(missing)}.", UserWarning)
     columns = np.flatnonzero(places >= 0)
     columns = columns[np.argsort(places[columns])]  # numbers of genes rise in adata
-    A, places, scales = known.values[:, columns], places[columns], None
+    A, places = A[:, columns], places[columns]
+    scales = scales[columns] if scale == "reference" and scales is not None else None
     if scale == "own":
         moments = _source.Moments(len(places))
         for piece in source.pieces(places):
             moments.add(piece.genes, piece.values)
         scales = moments.deviations()
-    elif scale == "reference" and known.scales is not None:
-        scales = known.scales[columns]
     adata = _source.writable(adata, copy)
-    loss = known.loss if loss is None else loss
+    loss = of_reference if loss is None else loss
     with _source.read_matrix(source, places, scales, memory, temporary_folder) as X:
         S = represent(X, A.astype(X.dtype), loss=loss, tol=tol, n_threads=n_threads)
-    rank = len(known.names)
+    rank = len(programs)
     adata.obsm[f"X_{key_added}"] = np.ascontiguousarray(S[:, :rank])
     params = {"layer": source.layer, "scale": scale, "n_genes": len(places)}
-    adata.uns[key_added] = {
-        "params": params | _source.plain_parameters(loss=loss),
-        "names": np.array(known.names, dtype=object),
-        "version": __version__,
-    }
+    params |= _source.plain_parameters(loss=loss)
+    about = {"params": params, "names": np.array(programs, dtype=object)}
+    adata.uns[key_added] = {**about, "version": __version__}
     return adata if copy else None
-
-
-class _Programs(NamedTuple):
-    """Programs by genes, those of batches last, which have no name; only genes that some has."""
-
-    values: Array
-    genes: pd.Index
-    names: list[str]
-    loss: Any  # LossName | float, as files have it
-    scales: Array | None
 
 
 def _programs(
     reference: AnnData | pd.DataFrame | Consensus, key: str, genes: Sequence[str] | None
-) -> _Programs:
+) -> tuple[Array, pd.Index, list[str], Array | None, Any]:
+    """Return programs by genes that some has, the genes, names, scales of genes, and the loss.
+
+    The last programs, those of batches, have no name.
+    """
     loss: Any = "frobenius"
     scales = None
     if isinstance(reference, pd.DataFrame):
@@ -180,5 +169,4 @@ def _programs(
     used = np.flatnonzero(A.any(axis=0))
     if not len(used):
         raise ValueError("the programs of reference are all zero; expected at least one gene.")
-    own = None if scales is None else scales[used]
-    return _Programs(A[:, used], columns[used], names, loss, own)
+    return A[:, used], columns[used], names, None if scales is None else scales[used], loss

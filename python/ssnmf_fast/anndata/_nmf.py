@@ -121,8 +121,9 @@ def nmf(
             model.fit(data.X, covariates=known)
         else:
             if isinstance(data.X, CsrFile):
-                needs = f"gene_sets need the data in memory: {_size(data.X)}"
-                raise ValueError(f"{needs}. Give more memory, fewer genes, or no gene_sets.")
+                size = f"{bytes_of(data.X.nnz, data.X.dtype) / 2**30:.1f} GiB"
+                remedy = "Give more memory, fewer genes, or no gene_sets."
+                raise ValueError(f"gene_sets need the data in memory: {size}. {remedy}")
             free = (name for number in count(1) if (name := f"free{number}") not in sets)
             names = [*sets, *islice(free, rank - len(sets))]
             given |= {"membership": "mixed", "feature_names": adata.var_names[data.genes]}
@@ -132,10 +133,6 @@ def nmf(
     facts = {"objective": float(model.objective_[-1][1]), "n_iter": int(model.n_iter_)}
     _write_programs(adata, key_added, factors, data, parameters, names, of_batches, **facts)
     return adata if copy else None
-
-
-def _size(X: CsrFile) -> str:
-    return f"{bytes_of(X.nnz, X.dtype) / 2**30:.1f} GiB"
 
 
 def _write_programs(
@@ -177,9 +174,7 @@ def _batches_of(adata: AnnData, batch_key: str) -> pd.Categorical:
     """Return the batch of each cell; raises ValueError where there is none."""
     columns, where = list(adata.obs), f"adata.obs[{batch_key!r}]"
     if batch_key not in columns:
-        raise ValueError(
-            f"batch_key={batch_key!r} is not among the columns of adata.obs, {columns}."
-        )
+        raise ValueError(f"batch_key={batch_key!r} is not among adata.obs, {columns}.")
     batches = pd.Categorical(adata.obs[batch_key]).remove_unused_categories()
     if missing := int((batches.codes < 0).sum()):
         raise ValueError(f"{where} has no value for {missing} cells; expected a batch for each.")
@@ -273,8 +268,7 @@ def consensus(
     >>> rng = np.random.default_rng(0)
     >>> counts = rng.poisson(5 * rng.dirichlet([0.3] * 4, 100) @ rng.gamma(0.5, size=(4, 30)))
     >>> adata = anndata.AnnData(counts.astype(np.float32))
-    >>> given = {"n_starts": 10, "random_state": 0, "use_highly_variable": False}
-    >>> found = sfa.consensus(adata, 4, **given)
+    >>> found = sfa.consensus(adata, 4, n_starts=10, random_state=0, use_highly_variable=False)
     >>> adata.obsm["X_nmf_consensus"].shape, adata.uns["nmf_consensus"]["stability"].shape
     ((100, 4), (4,))
     """
@@ -363,8 +357,9 @@ def choose_rank(
     selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
     with selected_data(adata, *selection) as data:
         if isinstance(data.X, CsrFile) and options.get("criterion") != "stability":
+            size = f"{bytes_of(data.X.nnz, data.X.dtype) / 2**30:.1f} GiB"
             raise ValueError(
-                f"choose_rank needs the data in memory ({_size(data.X)}), except by the stability. "
+                f"choose_rank needs the data in memory ({size}), except by the stability. "
                 "Give more memory, or some of the cells, such as adata[::10].to_memory()."
             )
         choice = choose_rank_of(data.X, ranks, random_state=random_state, **options)

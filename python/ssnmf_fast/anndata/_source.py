@@ -231,19 +231,19 @@ def _row_blocks(source: Source, genes: Array, folder: Path, memory: int) -> Iter
     n_bytes = bytes_of(int(source.ends(genes)[-1]), source.dtype)
     n_parts = min(n, 1 + n_bytes * _OF_BLOCKS // memory)
     cuts = np.linspace(0, n, n_parts + 1).astype(np.int64)
-    folders = [folder / f"rows{number}" for number in range(n_parts)]
     parts = []
-    for part, rows in zip(folders, map(slice, cuts[:-1], cuts[1:]), strict=True):
-        part.mkdir()
-        parts.append((rows, RowCollector(part, rows.stop - rows.start, source.dtype, 0)))
+    for number, rows in enumerate(map(slice, cuts[:-1], cuts[1:])):
+        place = folder / f"rows{number}"
+        place.mkdir()
+        parts.append((rows, place, RowCollector(place, rows.stop - rows.start, source.dtype, 0)))
     for piece in source.pieces(genes):
-        for rows, columns in parts:
+        for rows, _, columns in parts:
             columns.append(sp.csr_array(piece.values[rows].T))
-    for part, (_, columns) in zip(folders, parts, strict=True):
+    for _, place, columns in parts:
         stored = columns.finish(memory)
         block = stored.rows(slice(0, len(genes))) if isinstance(stored, CsrFile) else stored
         yield sp.csr_array(block.T)
-        rmtree(part)
+        rmtree(place)
 
 
 HIGHLY_VARIABLE = "highly_variable"
@@ -251,40 +251,12 @@ SCALE = "nmf_scale"  # column of var that `prepare` writes
 PREPARED = "nmf_prepare"  # in uns
 
 
-def chosen_genes(
-    adata: AnnData, use_highly_variable: bool, mask_var: str | npt.ArrayLike | None
-) -> Array:
-    """Return whether each gene is to be used, (m,)."""
-    name = "mask_var"
-    if mask_var is None and use_highly_variable:
-        mask_var = HIGHLY_VARIABLE if HIGHLY_VARIABLE in adata.var else None
-        if mask_var is None:
-            text = f"adata.var has no column {HIGHLY_VARIABLE!r}: all {adata.n_vars} genes are used"
-            warn_user(f"{text}. Run prepare, or set use_highly_variable=False.", UserWarning)
-    if mask_var is None:
-        return np.ones(adata.n_vars, dtype=bool)
-    if isinstance(mask_var, str):
-        columns = list(adata.var)
-        if mask_var not in columns:
-            raise ValueError(
-                f"mask_var={mask_var!r} is not among the columns of adata.var, {columns}."
-            )
-        mask_var, name = adata.var[mask_var], f"adata.var[{mask_var!r}]"
-    mask = np.asarray(mask_var)
-    if mask.shape != (adata.n_vars,) or mask.dtype != bool:
-        wanted = f"expected a bool for each of the {adata.n_vars} genes"
-        raise ValueError(f"{name} has shape {mask.shape} and dtype {mask.dtype}; {wanted}.")
-    if not mask.any():
-        raise ValueError(f"{name} chooses no gene; expected at least one.")
-    return mask
-
-
 def gene_numbers(adata: AnnData, genes: Iterable[str], where: str) -> Array:
     """Return the numbers of genes by their names, and warn of names that adata does not have."""
     names = [] if isinstance(genes, str) else list(genes)
     if isinstance(genes, str) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"{where} must have the names of genes; got {genes!r:.100}.")
-    require_unique(adata, "adata")
+    require_unique(adata)
     places = np.asarray(adata.var_names.get_indexer(names))
     unknown = [name for name, place in zip(names, places, strict=True) if place < 0]
     if 0 < len(unknown) < len(names):
@@ -295,11 +267,9 @@ def gene_numbers(adata: AnnData, genes: Iterable[str], where: str) -> Array:
     return places[places >= 0]
 
 
-def require_unique(adata: AnnData, name: str) -> None:
+def require_unique(adata: AnnData) -> None:
     if not adata.var_names.is_unique:
-        raise ValueError(
-            f"{name}.var_names has names more than once. Use {name}.var_names_make_unique()."
-        )
+        raise ValueError("adata.var_names must be unique. Use adata.var_names_make_unique().")
 
 
 _TOTAL = 1e6  # counts of every cell, when genes are compared
@@ -358,7 +328,23 @@ def selected_data(
 ) -> Iterator[SelectedData]:
     """Give the selected genes of an AnnData, and those of the names `also`."""
     source, scales = Source(adata, layer), None
-    mask = chosen_genes(adata, use_highly_variable, mask_var)
+    name = "mask_var"
+    if mask_var is None and use_highly_variable:
+        mask_var = HIGHLY_VARIABLE if HIGHLY_VARIABLE in adata.var else None
+        if mask_var is None:
+            text = f"adata.var has no column {HIGHLY_VARIABLE!r}: all {adata.n_vars} genes are used"
+            warn_user(f"{text}. Run prepare, or set use_highly_variable=False.", UserWarning)
+    if isinstance(mask_var, str):
+        columns = list(adata.var)
+        if mask_var not in columns:
+            raise ValueError(f"mask_var={mask_var!r} is not among adata.var, {columns}.")
+        mask_var, name = adata.var[mask_var], f"adata.var[{mask_var!r}]"
+    mask = np.ones(adata.n_vars, dtype=bool) if mask_var is None else np.asarray(mask_var)
+    if mask.shape != (adata.n_vars,) or mask.dtype != bool:
+        wanted = f"expected a bool for each of the {adata.n_vars} genes"
+        raise ValueError(f"{name} has shape {mask.shape} and dtype {mask.dtype}; {wanted}.")
+    if not mask.any():
+        raise ValueError(f"{name} chooses no gene; expected at least one.")
     genes = np.flatnonzero(mask | adata.var_names.isin(also))
     if scale and SCALE in adata.var:
         prepared = adata.uns.get(PREPARED, {}).get("layer", source.layer)

@@ -33,15 +33,11 @@ from ._rows import UPDATES_OF_LOST_ROWS, Block, BlockStatistics, Factors, Plan, 
 
 @dataclass(frozen=True, kw_only=True)
 class PosteriorStep(Step):
-    """An update of the posterior where it moves, and the sums to return then.
-
-    The rates are those of the update; without one, of the last, with which lost rows are
-    recovered.  `scales` are what the components of the start are to be multiplied by.
-    """
+    """An update of the posterior where it moves, and the sums to return then."""
 
     prior_shape: float
-    rates: Array
-    scales: Array
+    rates: Array  # of the update, or of the last one, with which lost rows are recovered
+    scales: Array  # what the components of the start are to be multiplied by
     logs: bool = False
     asks: tuple[str, ...] = ()  # for "P", "bound" or "constant"
 

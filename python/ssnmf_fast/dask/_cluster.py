@@ -103,10 +103,7 @@ def check_client(client: Client | None) -> Client:
         try:
             return get_client()
         except ValueError as error:
-            raise ValueError(
-                "There is no Dask client. Start one before, for example by client = "
-                "dask.distributed.Client(), or give client=."
-            ) from error
+            raise ValueError("There is no Dask client; start one, or give client=.") from error
     if not isinstance(client, Client):
         raise TypeError(f"client must be a dask.distributed.Client; got {type(client).__name__}.")
     if client.asynchronous:
@@ -172,11 +169,9 @@ def scatter(
 ) -> dict[str, list[Future]]:
     """Send data to workers; return futures for each place, for one step: they are lost with it.
 
-    If the client sends to workers directly, up to four of them get copies at the same time: one
-    would have to wait until another has it.  More of them get it from each other.
-
-    A worker that leaves while data are sent to it may block the scheduler.  Therefore data are sent
-    to these places only, whose loss is noticed at once.
+    If the client sends to workers directly, up to four of them get copies at the same time; more of
+    them get it from each other.  A worker that leaves while data are sent to it may block the
+    scheduler: data are sent to these places only, whose loss is noticed at once.
     """
     workers = sorted(set(places))
     direct = client.direct_to_workers and len(workers) <= _OWN_COPIES
@@ -198,10 +193,7 @@ def scatter(
 def result_of(
     client: Client, futures: Any, places: Sequence[str] = (), call: Callable[[], Any] | None = None
 ) -> Any:
-    """Return the results of futures, some of which can be computed in these places only.
-
-    A `call` that waits for them may return something else.
-    """
+    """Return results of futures, or of a call that waits for them; they may need some places."""
     flat = [futures] if isinstance(futures, Future) else list(futures)
     watch = _watch(client, flat, places)
     try:

@@ -95,15 +95,10 @@ def consensus(
 
 
 def _fit_on_workers(
-    client: Client,
-    threads: int,
-    X: CleanMatrix,
-    seeds: Sequence[int],
-    recipe: Recipe,
-    samples: Array,
+    client: Client, threads: int, X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, rows: Array
 ) -> Iterator[Start]:
     """Give the starts in their order; all are begun at once."""
-    shared = _Shared(X.matrix, samples, {**recipe.fitting, "n_threads": threads})
+    shared = _Shared(X.matrix, rows, {**recipe.fitting, "n_threads": threads})
     started: dict[int, Future] = {}
 
     def begin(number: int) -> None:

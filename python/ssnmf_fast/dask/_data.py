@@ -43,11 +43,7 @@ _NAMES = {"support": "S_support", "S": "init[0] (S)"}  # of arguments
 
 @dataclass(frozen=True)
 class BlockInput:
-    """Checked data of a block of rows.
-
-    They are sent between workers in one piece: arrays that are cut out of a message may be
-    misaligned there.
-    """
+    """Checked data of a block of rows; sent in one piece: parts of messages may be misaligned."""
 
     X: Any  # Matrix | CsrFile
     y: Matrix | None = None
@@ -159,10 +155,7 @@ class Data:
         return (of_X // n, of_X // m), () if k is None else (of_Y // n, of_Y // k)
 
     def parts(self, chosen: Array, *arrays: Array, everywhere: bool = False) -> Parts:
-        """Return the rows of each block among sorted numbers, and their part of arrays.
-
-        It is None for a block without such rows, unless parts are requested `everywhere`.
-        """
+        """Return the rows of each block among sorted numbers, with parts of arrays; or None."""
         places = np.searchsorted(chosen, self.bounds)
         return [
             (chosen[a:b] - first, *(each[a:b] for each in arrays)) if a < b or everywhere else None

@@ -33,7 +33,7 @@ from ..estimators._training_data import as_outer, checked_weight, labels_for_tra
 from ..estimators._views import visible
 from . import _data
 from ._cluster import check_client, keep_value, reduce_tasks, result_of
-from ._data import MEMORY, BlockInput, Blocks, ByRows, Data, FilePath, RowWeights, gather
+from ._data import MEMORY, BlockInput, Blocks, ByRows, Data, FilePath, RowWeights, WeightParts
 from ._factorize import factorize
 
 Self = TypeVar("Self", bound="OnCluster")
@@ -85,9 +85,10 @@ def lazy(method: Callable[..., Any]) -> Callable[..., Any]:
         example = getattr(model, name)(np.ones((1, X.shape[1]), dtype))[:0]
         empty = example.reshape(0, example.shape[1] if example.ndim == 2 else 1)
         arrays = [X] if X_weights is None else [X, _data.lazy_weights(X_weights, X.chunks[0])]
-        shared = {"model": delayed(model, traverse=False), "method": name, "empty": empty}
+        call = delayed(getattr)(delayed(model, traverse=False), name)
         chunks = X.chunks[0], empty.shape[1:]
-        result = da.map_blocks(_apply, *arrays, **shared, meta=empty, chunks=chunks)
+        options = {"meta": empty, "chunks": chunks}
+        result = da.map_blocks(_apply, *arrays, call=call, empty=empty, **options)
         return result if example.ndim == 2 else result[:, 0]
 
     summary, _, rest = (method.__doc__ or "").partition("\n")
@@ -143,11 +144,11 @@ class OnCluster(FactorizationBase):
                 "several values of random_state, and keep the one of the smallest objective_."
             )
         for name in {"sample_weight", "label_weight"} & {*weights}:
-            weights[name] = gather(client, weights[name])
+            weights[name] = _data.gather(client, weights[name])
         client = check_client(client)
         data = _data.load(client, X, _data.count_threads(self.n_threads), memory, self.dtype)
         data = replace(data, checkpoint=checkpoint)
-        self._learn(self._checked(data, reset=True), gather(client, y), **weights)
+        self._learn(self._checked(data, reset=True), _data.gather(client, y), **weights)
         return self
 
     def fit_transform(self, X: Blocks, y: ByRows | None = None, **parameters: Any) -> da.Array:
@@ -223,23 +224,19 @@ class PredictsOnCluster(OnCluster):
         Parameters are those of the method in memory; all may be dask arrays.
         """
         in_memory: Any = super()
-        return float(in_memory.score(X, gather(None, y), gather(None, sample_weight), **parameters))
+        given = (_data.gather(None, each) for each in (y, sample_weight))
+        return float(in_memory.score(X, *given, **parameters))
 
 
 def _apply(
-    block: Matrix,
-    weights: _data.WeightParts | None = None,
-    *,
-    model: FactorizationBase,
-    method: str,
-    empty: Array,
+    block: Matrix, weights: WeightParts | None = None, *, call: Callable[..., Array], empty: Array
 ) -> Array:
     """Apply a method of a model to a block of rows; the result has two dimensions."""
     X = _data.as_matrix(block)
     if not X.shape[0]:
         return empty
     parameters = {} if weights is None else {"X_weights": _data.weights_of(weights)}
-    result: Array = getattr(model, method)(X, **parameters)
+    result = call(X, **parameters)
     return result.reshape(len(result), -1)
 
 

@@ -54,6 +54,7 @@ class ClusterFit:
         self.futures = data.start(_rows.build, plan, parts=list(titles))
         self._places = [""] * len(self.futures)
         self._held: list[Any] = []  # futures of the last task
+        self.free = np.arange(plan.rank) < plan.rank - data.n_fixed  # components
         self._count = 0
         self.number = 0  # of the last step that changed the rows
         retry(self.client, self._locate)
@@ -135,12 +136,10 @@ class ClusterFit:
     def run(self, step: Step, factors: Mapping[str, Array]) -> BlockStatistics:
         """Return the statistics of all blocks after a step.
 
-        Blocks of a worker that is lost move to another one, where Dask makes them again, and the
-        step is run once more.
+        Blocks of a worker that is lost are made again by another one, and the step is repeated.
         """
         others = [factors[name] for name in step.names]
-        steps = [step] * len(self.futures)
-        attempt = partial(self._collect, _rows.run_step, steps, *others)
+        attempt = partial(self._collect, _rows.run_step, [step] * len(self.futures), *others)
         return retry(self.client, attempt, self._locate)
 
     def read(self, step: Step, factors: Mapping[str, Array]) -> list[Future]:
@@ -375,22 +374,16 @@ def _least_squares(fit: ClusterFit, rng: np.random.Generator, known: Known) -> S
         floor = starts.FILLER * mean
         means, _ = fit.begin(problem.read(partial(_rows.square_rows, floor=floor)))
     A = known.restore("A", np.maximum(F, starts.FILLER * F.mean())).T
-    scales = _of_free(fit, starts.ratio(fit.mean(), float(means @ A.mean(axis=1))))
+    scales = np.where(fit.free, starts.ratio(fit.mean(), float(means @ A.mean(axis=1))), 1.0)
     return A, means * scales, scales
 
 
 def _as_known(fit: ClusterFit, A: Array, means: Array, scale: float, known: Known) -> Start:
     """Return a drawn start with what is known of A, for an S that is to be multiplied by scale."""
-    F, scales = known.restore("A", known.within("A", A.T)), _of_free(fit, scale)
+    F, scales = known.restore("A", known.within("A", A.T)), np.where(fit.free, scale, 1.0)
     levels = known.levels({"S": means * scales, "A": F.mean(axis=0)}, fit.mean())
     scales *= levels["S"]
     return (F * levels["A"]).T, means * scales, scales
-
-
-def _of_free(fit: ClusterFit, scale: float) -> Array:
-    """Return a number for each component of S, 1 for fixed ones."""
-    free = fit.plan.rank - fit.data.n_fixed
-    return np.where(np.arange(fit.plan.rank) < free, scale, 1.0)
 
 
 def _draws(fit: ClusterFit, rng: np.random.Generator, scale: float) -> list[Draw]:

@@ -47,14 +47,11 @@ def aligned_copy(F: Array) -> Array:
 
 @dataclass
 class BlockStatistics:
-    """Sufficient statistics of a block of rows for the other factors; they add up.
+    """Sufficient statistics of a block of rows for the other factors; they add up."""
 
-    `sums` are numbers or arrays by name; `largest` are the largest entries of the components.
-    """
-
-    sums: dict[str, Any]
+    sums: dict[str, Any]  # numbers or arrays
     factors: dict[str, Statistics] = field(default_factory=dict)
-    largest: Array = field(default_factory=lambda: np.zeros(0))
+    largest: Array = field(default_factory=lambda: np.zeros(0))  # entries of the components
 
     def plus(
         self, *others: BlockStatistics, copy: Callable[[Array], Array] = np.copy
@@ -72,18 +69,17 @@ class BlockStatistics:
 
 @dataclass
 class Rows:
-    """Rows of S of a block, on its worker; `number` is that of the last step.
+    """Rows of S of a block, on its worker.
 
     With momentum, `before` is S of an iteration ago; None stands for S itself.  With a posterior, S
-    is its geometric expectation and `before` the arithmetic one.  `sums` are those of the last
-    update.
+    is its geometric expectation and `before` the arithmetic one.
     """
 
     S: Array
     before: Array | None = None
     posterior: Posterior | None = None
-    number: int = 0
-    sums: dict[str, Any] = field(default_factory=dict)
+    number: int = 0  # of the last step
+    sums: dict[str, Any] = field(default_factory=dict)  # of the last update
     workspaces: Workspaces = field(default_factory=dict)
     # Where S moves next: the step, whether it stays positive, and the rows there.
     ahead: tuple[float, bool, Array] | None = None
@@ -98,10 +94,7 @@ class Rows:
         return self.before
 
     def extrapolate(self, step: float, positive: bool) -> None:
-        """Move the rows further in the direction of their last move; `before` is what they were.
-
-        Three arrays take turns, since what the rows were may have to be restored.
-        """
+        """Move the rows further in the direction of their last move; three arrays take turns."""
         moved, before = self.ahead_by(step, positive), self.earlier()
         self.S, self.before, self.ahead = moved, self.S, None
         self.spare.append(before)
@@ -322,16 +315,12 @@ def run_task(block: Block, task: Callable[..., Any], *arguments: object) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class RowStep(Step):
-    """Changes of the rows, an update by a rule, and the statistics and sums to return then.
-
-    `others` holds for other factors whether their curvature is needed, `asks` are functions whose
-    values of the blocks add up.
-    """
+    """Changes of the rows, an update by a rule, and the statistics and sums to return then."""
 
     rule: Solver | None = None
-    others: Mapping[str, bool] = field(default_factory=dict)
-    ahead: tuple[float, bool] | None = None
-    asks: tuple[Callable[[Sequence[Relation], Factors], Any], ...] = ()
+    others: Mapping[str, bool] = field(default_factory=dict)  # whether their curvature is needed
+    ahead: tuple[float, bool] | None = None  # the step of the momentum, whether rows stay positive
+    asks: tuple[Callable[[Sequence[Relation], Factors], Any], ...] = ()  # their values add up
 
     def recover(self, block: Block, others: Factors) -> Rows:
         """Solve for the rows: their problem is convex."""
