@@ -22,7 +22,7 @@ from .._common.arrays import Array, Matrix
 from .._common.docstrings import complete
 from .._common.text import listed
 from .._common.warn import warn_user
-from .._data.arrays import read_sparse, require_real, with_values
+from .._data.arrays import inspect_sparse, require_real, with_values
 from .._data.border import check_integer, check_matrix
 from .._data.csr_file import CsrFile, RowCollector, bytes_of, equal_blocks
 
@@ -106,8 +106,9 @@ class Source:
         self.layer = "X" if layer is None else f"layers[{layer!r}]"
         self.name = f"adata.{self.layer}"
         require_real(matrix.dtype, self.name)
-        self.matrix: Any = read_sparse(matrix, self.name) if sp.issparse(matrix) else matrix
-        self.in_memory = isinstance(matrix, np.ndarray) or sp.issparse(matrix)
+        sparse = sp.issparse(matrix)
+        self.matrix: Any = inspect_sparse(matrix, self.name)[0] if sparse else matrix
+        self.in_memory = isinstance(matrix, np.ndarray) or sparse
         # "csr" or "csc", of a file too; None for a dense matrix.
         self.format: str | None = getattr(self.matrix, "format", None)
         # float64 for floats that long; float32 for all else, exact for counts up to 2^24.
@@ -148,7 +149,7 @@ class Source:
         name = f"{self.name}[{first}:]" if first else self.name
         if part.shape[1] != len(genes):
             of_file = sp.issparse(part) and not self.in_memory
-            part = (read_sparse(part, name) if of_file else part)[:, genes]
+            part = (inspect_sparse(part, name)[0] if of_file else part)[:, genes]
         remedy = f"the data look scaled. {COUNTS}"
         X: Matrix = check_matrix(part, name, dtype=self.dtype, allow_nan=False, remedy=remedy)
         return X
