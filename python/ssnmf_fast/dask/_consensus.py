@@ -18,8 +18,7 @@ from .._data.csr_file import CsrFile
 from .._models.factorize import factorize
 from ..selection import Consensus
 from ..selection import consensus as consensus_in_memory
-from ..selection._consensus import agreement
-from ..selection._starts import Recipe, Start, start_of
+from ..selection._consensus import Recipe, Start, agreement, start_of
 from ._cluster import cancel, check_client, note_interrupts, result_of, retry, scatter
 from ._data import as_matrix, count_threads
 
