@@ -39,8 +39,7 @@ class LogisticReadout:
     scores along `directions` (d, m) and of rows of length 1, the latter two unless there are no
     directions, and `intercepts` (k,).  `votes` of neighbors are added with their weight, and
     by others the products of `side` (k, q) with tables of side information.  `slopes` and `offsets`
-    (k,) calibrate the logits, and a label is predicted where its probability lies above that of
-    `thresholds` (k,).
+    (k,) calibrate the logits; `thresholds` (k,) are probabilities above which labels are predicted.
     """
 
     coefficients: Array
