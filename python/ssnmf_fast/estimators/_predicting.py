@@ -152,14 +152,13 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         if sum(getattr(self, "side_", {}).values()) != columns:
             raise ValueError("side_ and the readout have different numbers of columns")
 
-    def _fitted_readout(self) -> Readout:
+    def _fitted_readout(self) -> Any:
         if not hasattr(self, "readout_"):
             raise AttributeError(
                 f"This {type(self).__name__} has no readout: it was fitted without labels. Fit "
                 "it with labels to predict them."
             )
-        readout: Readout = self.readout_
-        return readout
+        return self.readout_
 
     def _limits(self) -> Array | None:
         """Return the probability above which each of several labels is predicted, (k,)."""
