@@ -48,8 +48,8 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
 
     The model of the standardized columns is that of :func:`ssnmf_fast.complete` with `gamma_min`
     and method ``IRLS(p=0)``; the means of the columns are estimated again in every iteration.
-    :meth:`transform` represents rows, new ones too, over the components, by the exact least squares
-    of IRLS ([1]_ (2.6)), and fills their gaps.  Entries that are there are never changed.
+    :meth:`transform` represents seen or new rows over the components, by the exact least squares of
+    IRLS ([1]_ (2.6)), and fills their gaps; other entries never change.
 
     Parameters
     ----------
@@ -57,8 +57,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         Largest rank of the model; None is min(n, m, 40).  The shrinkage makes it smaller.
     gamma_min : float or "validate"
         Shrinkage that remains, as in :func:`ssnmf_fast.complete`.  "validate" chooses it, or the
-        means alone, by the error at three hidden tenths of the entries, in tables of more than
-        100,000 entries at one.
+        means alone, by the error at three hidden tenths of the entries (one above 100,000).
     standardize : bool
         Whether columns are divided by their standard deviation.  The mean is always subtracted.
     clip : bool
@@ -70,25 +69,19 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         1 where an entry is missing.
     keep_empty_features : bool
         Whether columns without an entry in the fit are kept, and filled by 0, or dropped.
-    max_iter : int, optional
-        Largest number of iterations.
-    tol : float, optional
+    max_iter, tol : int and float, optional
         Stopping rule, as in :func:`ssnmf_fast.complete`.
 
     Attributes
     ----------
     components_ : ndarray, shape (r, m)
         Orthonormal components over the standardized columns.
-    n_components_ : int
-        Rank in use.
     gamma_ : float
         Regularizer at the end, relative to the squared spectral norm of the table.
     ridge_ : ndarray, shape (r,)
         Penalty of every component in the least squares of a row.
-    means_ : ndarray, shape (m,)
-        Means of the columns, gaps included.
-    scales_ : ndarray, shape (m,)
-        Divisors of the columns.
+    means_, scales_ : ndarray, shape (m,)
+        Means of the columns, gaps included, and what the columns are divided by.
     lowest_, highest_ : ndarray, shape (m,)
         Smallest and largest entry of every column in the fit, NaN in a column without an entry.
     indicated_ : ndarray of int
@@ -171,8 +164,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
             raise ValueError("All entries of X are missing; at least one is needed.")
         self.lowest_, self.highest_ = np.fmin.reduce(X), np.fmax.reduce(X)
         self.indicated_ = np.flatnonzero(~present.all(axis=0))
-        empty = int(np.count_nonzero(self._empty))
-        if empty:
+        if empty := int(np.count_nonzero(self._empty)):
             kept = "fills with 0", "drops; keep_empty_features=True keeps them, filled with 0"
             done = kept[not self.keep_empty_features]
             warn_user(f"X has no entry in {counts(0, empty)}, which transform {done}.", UserWarning)
@@ -219,8 +211,8 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         Returns
         -------
         ndarray
-            A copy without missing entries; columns without an entry in the fit are left out, and
-            indicators appended, depending on the parameters.
+            A copy without missing entries; the parameters decide about columns without an entry in
+            the fit, and indicators.
         """
         check_is_fitted(self)
         table = self._checked(X, reset=False).copy()

@@ -55,24 +55,32 @@ class Vocabulary:
             pairs = [(name, i) for i, name in enumerate(names)]
             self._positions = {nfc(name): i for name, i in reversed(pairs)} | dict(pairs)
 
-    def position(self, feature: object, where: str) -> int | None:
-        """Return the number of a feature; None for an unknown name."""
-        if isinstance(feature, numbers.Integral):
-            return check_integer(feature, f"every number in {where}", 0, self.n_features - 1)
-        if not isinstance(feature, str):
+    def positions(self, features: object, where: str) -> list[tuple[Any, int | None]]:
+        """Return the features of a list with their numbers; None for an unknown name."""
+        if isinstance(features, (str, bytes)) or not isinstance(features, Iterable):
             raise TypeError(
-                f"{where} holds {short(feature)} ({type(feature).__name__}); expected names or "
-                "numbers of features."
+                f"{where} must be a list of features; got {short(features)}. Put it into a list."
             )
-        if self._positions is None:
-            raise ValueError(
-                f"{where} holds the name {short(feature)}, and X has no names of features. Give "
-                "feature_names, such as those of a vectorizer, or numbers of columns."
-            )
-        place = self._positions.get(feature, self._positions.get(nfc(feature)))
-        if place is None:
-            self.unknown.append(feature)
-        return place
+        pairs: list[tuple[Any, int | None]] = []
+        for feature in features.tolist() if isinstance(features, np.ndarray) else features:
+            if isinstance(feature, numbers.Integral):
+                number = f"every number in {where}"
+                pairs.append((feature, check_integer(feature, number, 0, self.n_features - 1)))
+                continue
+            if not isinstance(feature, str):
+                raise TypeError(
+                    f"{where} holds {short(feature)} ({type(feature).__name__}); expected names or "
+                    "numbers of features."
+                )
+            if self._positions is None:
+                raise ValueError(
+                    f"{where} holds the name {short(feature)}, and X has no names of features. "
+                    "Give feature_names, such as those of a vectorizer, or numbers of columns."
+                )
+            pairs.append((feature, self._positions.get(feature, self._positions.get(nfc(feature)))))
+            if pairs[-1][1] is None:
+                self.unknown.append(feature)
+        return pairs
 
     def take_unknown(self, where: str) -> list[str]:
         """Return the unknown names so far, with a warning, and forget them."""
@@ -112,8 +120,7 @@ class Seeds:
         allowed = np.ones((len(rows), n_features), dtype=bool)
         for k, name in enumerate(seeds):
             where = f"forbidden[{short(name)}]"
-            for feature in _feature_list(forbidden.get(nfc(name), ()), where):
-                position = vocabulary.position(feature, where)
+            for feature, position in vocabulary.positions(forbidden.get(nfc(name), ()), where):
                 if position is None:
                     continue
                 if isinstance(seeds[name], np.ndarray):  # of an earlier model, which had it
@@ -142,18 +149,10 @@ def _checked(topics: object, name: str) -> Mapping[Any, Any]:
             f"{name} must be a dict of topics, such as {{'space': ['orbit', 'nasa']}}; got "
             f"{short(topics)} ({type(topics).__name__})."
         )
-    twice = [one for one, count in Counter(map(nfc, topics)).items() if count > 1]
+    twice = [topic for topic, count in Counter(map(nfc, topics)).items() if count > 1]
     if twice:
         raise ValueError(f"{name} has the topic {short(twice[0])} twice. Merge the two.")
     return topics
-
-
-def _feature_list(features: Matrix, where: str) -> list[Any]:
-    if isinstance(features, (str, bytes)) or not isinstance(features, Iterable):
-        raise TypeError(
-            f"{where} must be a list of features; got {short(features)}. Put it into a list."
-        )
-    return np.asarray(features).tolist() if isinstance(features, np.ndarray) else list(features)
 
 
 def _strengths(features: Matrix, name: object, vocabulary: Vocabulary) -> dict[int, float]:
@@ -162,21 +161,17 @@ def _strengths(features: Matrix, name: object, vocabulary: Vocabulary) -> dict[i
     if isinstance(features, np.ndarray) and features.dtype.kind == "f":  # a row of a model
         row = check_vector(features, where, vocabulary.n_features, np.float64)
         return dict(enumerate(row.tolist()))
-    if isinstance(features, Mapping):
-        pairs = list(features.items())
-    else:
-        pairs = [(feature, 1.0) for feature in _feature_list(features, where)]
     strengths: dict[int, float] = {}
-    for feature, strength in pairs:
-        position = vocabulary.position(feature, where)
-        number = check_real(strength, f"{where}[{short(feature)}]")
+    graded = isinstance(features, Mapping)
+    for feature, position in vocabulary.positions(features, where):
+        number = check_real(features[feature] if graded else 1.0, f"{where}[{short(feature)}]")
         if number == 0:
             raise ValueError(
                 f"{where}[{short(feature)}] is 0; a strength is above 0. Leave the feature out, or "
                 "put it into forbidden."
             )
         if position is not None:
-            if isinstance(features, Mapping) and strengths.get(position, number) != number:
+            if graded and strengths.get(position, number) != number:
                 raise ValueError(
                     f"{where} gives {short(feature)} the strengths {strengths[position]:g} and "
                     f"{number:g}. Leave one out."
@@ -232,45 +227,6 @@ def _evidence(X: Matrix, seeds: Seeds, members: Array) -> tuple[Any, Array]:
     return parts, evidence
 
 
-def start_of_mixture(
-    X: Matrix, seeds: Seeds, members: Array, n_free: int, **settings: Any
-) -> tuple[Array, Array]:
-    """Return S (n, r) and A (r, m) to start from, named topics first."""
-    # Squares, so that samples of which much is the topic count more than many of which little is.
-    labeled = members.any(axis=1, keepdims=True)
-    evidence = np.where(labeled, 0, _evidence(X, seeds, members)[1])
-    by_seeds = divide_by_sums(evidence**2, axis=0)
-    weights = divide_by_sums(by_seeds + divide_by_sums(members, axis=0), axis=0)
-    named = np.sqrt(divide_by_sums(weighted_sums(X, weights))).astype(X.dtype)
-    common = {"n_components": len(named) + n_free, "loss": "frobenius", "tol": 0, **settings}
-    largest = float(X.max()) or 1.0
-    parts = roots(X)
-    parts *= largest**-0.5  # fixed components need data of ordinary size
-    parts = CleanMatrix(parts)
-    held = factorize(parts, fixed_components=named, init="random", max_iter=_HELD, **common)
-    fit = factorize(parts, init=(_lifted(held.S), _lifted(held.A)), max_iter=_FREE, **common)
-    # The topics in the order of the names: those that match seeds and labels best.
-    profiles = divide_by_sums(fit.A.astype(np.float64) ** 2)
-    of_seeds = seeds.strengths @ divide_by_sums(profiles, axis=0).T
-    of_labels = divide_by_sums(members, axis=0).T @ topic_shares(fit.S**2, fit.A**2)
-    _, chosen = linear_sum_assignment(of_seeds + of_labels, maximize=True)
-    order = np.append(chosen, np.setdiff1d(np.arange(len(profiles)), chosen))
-    S, A = (_lifted(F[order].astype(np.float64) ** 2) for F in (fit.S.T, fit.A))
-    sizes = A.max(axis=1, keepdims=True)
-    half = largest**0.5  # in S and in A, so that neither grows too large
-    return (half * sizes * S).T.astype(X.dtype), (half / sizes * A).astype(X.dtype)
-
-
-def shares_of_named(fit: Factorization, members: Array) -> Array:
-    """Return the share of each sample that each named topic explains, or their mean, (n, k)."""
-    k = members.shape[1]
-    shares = divide_by_sums(topic_shares(fit.S, fit.A)[:, :k])
-    shares = np.where(members.any(axis=1, keepdims=True), members, shares)
-    total = shares.sum(axis=0)
-    mean = total / total.sum() if total.any() else np.full(k, 1 / k)
-    return np.where(shares.any(axis=1, keepdims=True), shares, mean)
-
-
 def _lifted(F: Array) -> Array:
     """Return a factor without zeros, which updates would keep."""
     return np.asarray(np.maximum(F, FILLER * F.mean() or 1.0))
@@ -286,29 +242,28 @@ class SeededTopics(NamedTopics):
     """Topics that start from a few words each, and classes of samples without any label.
 
     A mixture in which every sample has one topic spreads the seeds to other words and samples [1]_.
-    Its predictions train a complement naive Bayes classifier, which predicts.  In the factorization
-    ``sum d(X, (S .* T) A)`` [2]_ the surer half of the samples is restricted to their topics and
-    free ones.
+    Its predictions train a complement naive Bayes classifier, which predicts.  The factorization
+    ``sum d(X, (S .* T) A)`` [2]_ restricts the surer half of the samples to their topics and free
+    ones.
 
     Parameters
     ----------
     seeds : dict, optional
-        Seeds of each topic, by its name: a list of features, a dict of features with their
-        strengths (above 0; in a list all have 1), or a float array of weights of all features, such
-        as a row of `components_` of an earlier model.  An empty list is for a topic that has labels
-        only.  None: the topics are those of `y`.
+        Seeds of each topic, by its name: a list of features (empty for a topic with labels only), a
+        dict of features with strengths (above 0; in a list 1), or a float array of weights of all
+        features, such as a row of `components_`.  None: the topics are those of `y`.
     n_free_topics : int
         Number of topics without a name, at least 0.
     forbidden : dict, optional
         Features that a topic may not have, by its name: their weights stay 0.
     membership : {"single", "mixed"}
         "single" is as above, for texts that are mostly about one topic.  "mixed" is for samples
-        that mix topics, such as cells that run several gene programs: a factorization without
-        restrictions starts from the seeds, which also name its topics, so that the data correct
-        wrong seeds.  Predictions then learn from the topic that explains most of each sample.
+        that mix topics, such as cells with several gene programs: an unrestricted factorization
+        starts from the seeds, which name its topics, so that data correct wrong seeds.  Predictions
+        then learn from the topic that explains most of each sample.
     feature_names : array_like of str, optional
-        Names of the features, such as those of a vectorizer; by default the columns of a data
-        frame.  Without names, seeds are numbers of columns.
+        Names of the features; by default the columns of a data frame.  Without names, seeds are
+        numbers of columns.
 
     Attributes
     ----------
@@ -380,10 +335,15 @@ class SeededTopics(NamedTopics):
         n_free = check_integer(self.n_free_topics, "n_free_topics", 0)
         mixed = check_option(self.membership, "membership", ("single", "mixed")) == "mixed"
         seeds, members = self._known(X, y)
-        labeled = np.asarray(members.any(axis=1))
+        labeled, k = np.asarray(members.any(axis=1)), members.shape[1]
         if mixed:
             fit = self._fit_mixture(X, seeds, members, labeled, n_free)
-            likely = shares_of_named(fit, members)
+            # The share of each sample that each named topic explains, or their mean.
+            likely = divide_by_sums(topic_shares(fit.S, fit.A)[:, :k])
+            likely = np.where(labeled[:, None], members, likely)
+            total = likely.sum(axis=0)
+            mean = total / total.sum() if total.any() else np.full(k, 1 / k)
+            likely = np.where(likely.any(axis=1, keepdims=True), likely, mean)
         else:
             likely = topics_of_samples(X, seeds, members)
             fit = self._fit_topics(X, seeds, likely, labeled, n_free)
@@ -395,7 +355,17 @@ class SeededTopics(NamedTopics):
             unknown_seeds_=seeds.unknown,
             inputs=self._fit_inputs(X, y),
         )
-        self._keep_classes(X, likely, labeled)
+        self._drop_readout()
+        self.multilabel_, self.classes_ = False, self.topic_names_
+        self.class_prior_ = likely.mean(axis=0)
+        # Naive Bayes is fitted to the predictions and the labels.
+        weights = np.repeat(np.where(labeled, 1.0, 1 / _LABEL_WEIGHT)[:, None], k, axis=1)
+        labels = TrainingLabels(np.eye(k)[likely.argmax(axis=1)], weights, False)
+        view = view_of(X, directions_of(X, None, 0, self.n_threads))
+        complete = view.rows is not None
+        member = fit_member("naive Bayes", view, labels) if complete else Linear(np.zeros(k))
+        readout = LogisticReadout.of(member, len(self.components_), view)
+        self.readout_ = replace(readout, slopes=np.full(k, _SLOPE))
 
     def _fit_inputs(self, X: Matrix, y: LabelsLike) -> dict[str, Any]:
         if y is None:
@@ -457,9 +427,31 @@ class SeededTopics(NamedTopics):
         self, X: Matrix, seeds: Seeds, members: Array, labeled: Array, n_free: int
     ) -> Factorization:
         """Factorize X from the start that seeds guide; only labels restrict the samples."""
-        k = len(seeds.names)
-        settings = {"n_threads": self.n_threads, "random_state": self.random_state}
-        S, A = start_of_mixture(X, seeds, members, n_free, **settings)
+        # Squares, so that samples of which much is the topic count more than many of which little.
+        k = members.shape[1]
+        evidence = np.where(labeled[:, None], 0, _evidence(X, seeds, members)[1])
+        of_labels = divide_by_sums(members, axis=0)
+        weights = divide_by_sums(divide_by_sums(evidence**2, axis=0) + of_labels, axis=0)
+        named = np.sqrt(divide_by_sums(weighted_sums(X, weights))).astype(X.dtype)
+        largest = float(X.max()) or 1.0
+        parts = roots(X)
+        parts *= largest**-0.5  # fixed components need data of ordinary size
+        parts = CleanMatrix(parts)
+        settings: Any = {"n_components": k + n_free, "loss": "frobenius", "tol": 0}
+        settings |= {"n_threads": self.n_threads, "random_state": self.random_state}
+        held = factorize(parts, fixed_components=named, init="random", max_iter=_HELD, **settings)
+        init = _lifted(held.S), _lifted(held.A)
+        fit = factorize(parts, init=init, max_iter=_FREE, **settings)
+        # The topics in the order of the names: those that match seeds and labels best.
+        profiles = divide_by_sums(fit.A.astype(np.float64) ** 2)
+        match = seeds.strengths @ divide_by_sums(profiles, axis=0).T
+        match = match + of_labels.T @ topic_shares(fit.S**2, fit.A**2)
+        _, chosen = linear_sum_assignment(match, maximize=True)
+        order = np.append(chosen, np.setdiff1d(np.arange(len(profiles)), chosen))
+        S, A = (_lifted(F[order].astype(np.float64) ** 2) for F in (fit.S.T, fit.A))
+        sizes = A.max(axis=1, keepdims=True)
+        half = largest**0.5  # in S and in A, so that neither grows too large
+        S, A = (half * sizes * S).T.astype(X.dtype), (half / sizes * A).astype(X.dtype)
         A[:k] *= seeds.allowed
         support = np.ones(S.shape, dtype=bool)
         support[labeled, :k] = members[labeled] > 0
@@ -467,20 +459,6 @@ class SeededTopics(NamedTopics):
         return self._factorize(
             X, n_components=len(A), init=(S * support, A), **restricted, **self._arguments()
         )
-
-    def _keep_classes(self, X: Matrix, likely: Array, labeled: Array) -> None:
-        """Fit naive Bayes to the predictions and the labels, and set the attributes of classes."""
-        self._drop_readout()
-        self.multilabel_, self.classes_ = False, self.topic_names_
-        self.class_prior_ = likely.mean(axis=0)
-        k = likely.shape[1]
-        weights = np.repeat(np.where(labeled, 1.0, 1 / _LABEL_WEIGHT)[:, None], k, axis=1)
-        labels = TrainingLabels(np.eye(k)[likely.argmax(axis=1)], weights, False)
-        view = view_of(X, directions_of(X, None, 0, self.n_threads))
-        complete = view.rows is not None
-        member = fit_member("naive Bayes", view, labels) if complete else Linear(np.zeros(k))
-        readout = LogisticReadout.of(member, len(self.components_), view)
-        self.readout_ = replace(readout, slopes=np.full(k, _SLOPE))
 
     def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
         """Return the features with the largest weights of every topic, and the names of topics."""
