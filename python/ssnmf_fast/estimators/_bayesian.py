@@ -337,7 +337,9 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     Notes
     -----
     Unlabeled samples are treated as one more class with its own rates.  This extends the model of
-    the paper.
+    the paper.  Updates are made in turn: each takes the latest posteriors of the others, and the
+    bound never falls.  Table A3 as printed updates all from the iteration before; its bound can
+    fall, and it has the same fixed points.
 
     References
     ----------
