@@ -28,7 +28,6 @@ from .._models.factorize import Factorization, TensorFactorization, factorize, f
 from .._models.represent import represent
 from .._topics import count_copies
 
-METHODS = ("tied", "tensor", "sums", "nmf")
 _NEAR = 0.75  # of the number of slices: more topics than that become slices
 _FEW_TOPICS = 4  # and not too many to see at a glance what they are
 _ALIKE = 0.8  # cosine of two topics that are alike; in news those of useful fits are below 0.7

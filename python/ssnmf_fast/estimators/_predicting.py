@@ -145,7 +145,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         rows = labels.known
         enough = labels.weight[rows].sum() >= _MANY_LABELS * labels.members.shape[1]
         view, weight = View(), labels.sample_weight
-        directions = directions_of(X, X_weights, 0, self.n_threads, weight)
+        directions = directions_of(X, 0, self.n_threads, weight) if X_weights is None else None
         if directions is not None:
             view = view_of(filled(X, S, self.components_)[rows], directions)
         view = replace(view, shares=shares)

@@ -361,7 +361,7 @@ class SeededTopics(NamedTopics):
         # Naive Bayes is fitted to the predictions and the labels.
         weights = np.repeat(np.where(labeled, 1.0, 1 / _LABEL_WEIGHT)[:, None], k, axis=1)
         labels = TrainingLabels(np.eye(k)[likely.argmax(axis=1)], weights, False)
-        view = view_of(X, directions_of(X, None, 0, self.n_threads))
+        view = view_of(X, directions_of(X, 0, self.n_threads))
         complete = view.rows is not None
         member = fit_member("naive Bayes", view, labels) if complete else Linear(np.zeros(k))
         readout = LogisticReadout.of(member, len(self.components_), view)

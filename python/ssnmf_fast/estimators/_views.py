@@ -15,7 +15,6 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
 
 from .._common.arrays import Array, Matrix, TablesLike
-from .._common.optional import NEIGHBORS_HINT
 from .._common.text import short
 from .._data.arrays import scale_rows
 from .._data.border import check_matrix
@@ -194,11 +193,9 @@ def nearest(
     return np.sqrt(np.maximum(np.where(missing, np.inf, squares), 0)), neighbors
 
 
-def why_missing(n_samples: int) -> str:
-    """Return why there is no graph of this number of samples, or "" if there may be one."""
-    if n_samples <= EXACT or find_spec("faiss") is not None:
-        return ""
-    return f"more than {EXACT} samples need faiss: {NEIGHBORS_HINT}"
+def can_search(n_samples: int) -> bool:
+    """Whether neighbors among so many samples can be found: with faiss, or of all distances."""
+    return n_samples <= EXACT or find_spec("faiss") is not None
 
 
 N_DIRECTIONS = 50  # of unit scores
@@ -271,7 +268,7 @@ class View:
 
     def __getitem__(self, chosen: Array | slice | None) -> View:
         parts = (self.rows, self.coordinates, self.shares)
-        rows, coordinates, shares = (None if one is None else one[chosen] for one in parts)
+        rows, coordinates, shares = (None if part is None else part[chosen] for part in parts)
         tables = {name: table[chosen] for name, table in self.tables.items()}
         return View(tables, rows, coordinates, self.directions, shares)
 
@@ -294,18 +291,11 @@ class View:
 
 @one_blas_thread()
 def directions_of(
-    X: Matrix,
-    X_weights: WeightsLike,
-    seed: int,
-    n_threads: int | None,
-    sample_weight: Array | None = None,
+    X: Matrix, seed: int, n_threads: int | None, sample_weight: Array | None = None
 ) -> Array | None:
-    """Return leading right singular vectors of the rows of X at length 1, (d, m), or None.
-
-    With weights of the samples, the squares of these lengths are the weights.
-    """
-    # On a cluster, on disk, or with weights only the topics of X are seen.
-    if X_weights is not None or not (isinstance(X, np.ndarray) or sp.issparse(X)):
+    """Return leading right singular vectors of rows of length 1, or the roots of their weights."""
+    # On a cluster, or on disk, only the topics of X are seen.
+    if not (isinstance(X, np.ndarray) or sp.issparse(X)):
         return None
     rows = unit_rows(filled(X))
     if sample_weight is not None:
