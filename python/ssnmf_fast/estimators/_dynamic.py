@@ -213,9 +213,8 @@ class DynamicTopics(FactorizationBase):
         if self.documents_per_slice is not None:
             check_integer(self.documents_per_slice, "documents_per_slice", 1)
             if self.method not in ("tied", "tensor"):
-                raise ValueError(
-                    "documents_per_slice is used by method='tied' and 'tensor' only; leave it out."
-                )
+                methods = "method='tied' and 'tensor'"
+                raise ValueError(f"documents_per_slice is used by {methods} only; leave it out.")
         rng, arguments = check_random_state(self.random_state), self._arguments()
         settings = rng, self.documents_per_slice, arguments | {"n_components": rank}
         self.components_, prevalence, fit = find_topics(self.method, X, slices, *settings)
@@ -483,10 +482,9 @@ class DynamicTopics(FactorizationBase):
         X = self._checked(X, reset=False)
         slices = cut(self._times(X, times, getattr(self, "date_order_", "any")).values, self.freq)
         if not np.array_equal(slices.starts, self.slices_):
-            raise ValueError(
-                f"times have {len(slices.starts)} slices from {slices.starts[0]} on, and the fit "
-                f"had {len(self.slices_)} from {self.slices_[0]} on; give the documents of the fit."
-            )
+            new = f"times have {len(slices.starts)} slices from {slices.starts[0]} on"
+            old = f"the fit had {len(self.slices_)} from {self.slices_[0]} on"
+            raise ValueError(f"{new}, and {old}; give the documents of the fit.")
         arguments, fits = self._arguments() | {"callback": None, "verbose": 0}, []
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)

@@ -16,15 +16,8 @@ from .._common.arrays import Array, Seed
 from .._common.bases import OneToOneFeatureMixin
 from .._common.saved import COUNT, NUMBER, Saved
 from .._common.warn import warn_user
+from .._data import border
 from .._data.arrays import check_dtype, list_entries
-from .._data.border import (
-    check_entries,
-    check_integer,
-    check_random_state,
-    check_real,
-    readable,
-    require_finite,
-)
 from .._data.threads import resolve_threads
 from .._linalg.operators import Pattern
 from ..completion._complete import check_gamma_min, solve
@@ -171,12 +164,11 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         self.means_, self.scales_ = _standards(X, self.standardize)
         rank = min(*X.shape, _MOST_COMPONENTS)
         if self.n_components is not None:
-            rank = check_integer(self.n_components, "n_components", 1)
+            rank = border.check_integer(self.n_components, "n_components", 1)
         if rank > min(X.shape):
-            raise ValueError(
-                f"n_components must be at most min(n, m) = {min(X.shape)} of X; got {rank}."
-            )
-        gamma_min = check_gamma_min(self.gamma_min)
+            most = f"min(n, m) = {min(X.shape)} of X"
+            raise ValueError(f"n_components must be at most {most}; got {rank}.")
+        gamma_min, steps = check_gamma_min(self.gamma_min), self.max_iter
         if gamma_min is None:
             raise ValueError("gamma_min must be a number or 'validate'; got None.")
         problem = Problem(
@@ -184,9 +176,9 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
             rank=rank,
             gamma_min=gamma_min,
             biases=COLUMN_MEANS,
-            max_iter=None if self.max_iter is None else check_integer(self.max_iter, "max_iter", 1),
-            tol=None if self.tol is None else check_real(self.tol, "tol"),
-            rng=check_random_state(self.random_state),
+            max_iter=None if steps is None else border.check_integer(steps, "max_iter", 1),
+            tol=None if self.tol is None else border.check_real(self.tol, "tol"),
+            rng=border.check_random_state(self.random_state),
             n_threads=resolve_threads(self.n_threads),
             tenths=_TENTHS if X.size <= _FEW_ENTRIES else 1,
         )
@@ -230,7 +222,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
                 filled = filled.clip(low, high)
             table[missing] = filled.astype(table.dtype)[missing[rows]]
             hint = "Divide X by a constant before fit and transform."
-            require_finite({"the filled X": table}, hint)
+            border.require_finite({"the filled X": table}, hint)
         if not self.keep_empty_features:
             table = table[:, ~self._empty]
         return np.hstack([table, missing[:, self.indicated_]]) if self.add_indicator else table
@@ -257,17 +249,16 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
     def _entries(self, X: Array, present: Array, name: str) -> sp.csr_array:
         with np.errstate(over="ignore"):
             standardized = ((X - self.means_) / self.scales_).astype(X.dtype)
-        check_entries(standardized, name, allow_nan=True, allow_negative=True)
+        border.check_entries(standardized, name, allow_nan=True, allow_negative=True)
         return list_entries(standardized, present)
 
     def _checked(self, X: npt.ArrayLike, *, reset: bool) -> Array:
         """The table with NaN where an entry is missing."""
-        X = X if sp.issparse(X) else readable(X, "X", allow_nan=True)
+        X = X if sp.issparse(X) else border.readable(X, "X", allow_nan=True)
         dtype, marked = check_dtype(self.dtype, DTYPES), not _is_nan(self.missing_values)
         if marked and not isinstance(self.missing_values, numbers.Real):
-            raise ValueError(
-                f"missing_values must be a number, NaN or None; got {self.missing_values!r}."
-            )
+            value = self.missing_values
+            raise ValueError(f"missing_values must be a number, NaN or None; got {value!r}.")
         allowed = True if marked else "allow-nan"
         with np.errstate(over="ignore"):  # infinity is refused
             X = validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite=allowed)

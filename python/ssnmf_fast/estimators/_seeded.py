@@ -17,15 +17,8 @@ from .._common.arrays import Array, LabelsLike, LossName, Matrix, Solver, Vector
 from .._common.saved import Saved
 from .._common.text import listed, nfc, short
 from .._common.warn import warn_user
+from .._data import border
 from .._data.arrays import DataLike
-from .._data.border import (
-    CleanMatrix,
-    check_integer,
-    check_option,
-    check_random_state,
-    check_real,
-    check_vector,
-)
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, names_array
 from .._linalg.operators import unit_rows
@@ -58,25 +51,19 @@ class Vocabulary:
     def positions(self, features: object, where: str) -> list[tuple[Any, int | None]]:
         """Return the features of a list with their numbers; None for an unknown name."""
         if isinstance(features, (str, bytes)) or not isinstance(features, Iterable):
-            raise TypeError(
-                f"{where} must be a list of features; got {short(features)}. Put it into a list."
-            )
+            raise TypeError(f"{where} must be a list of features; got {short(features)}.")
         pairs: list[tuple[Any, int | None]] = []
         for feature in features.tolist() if isinstance(features, np.ndarray) else features:
             if isinstance(feature, numbers.Integral):
-                number = f"every number in {where}"
-                pairs.append((feature, check_integer(feature, number, 0, self.n_features - 1)))
+                name, last = f"every number in {where}", self.n_features - 1
+                pairs.append((feature, border.check_integer(feature, name, 0, last)))
                 continue
             if not isinstance(feature, str):
-                raise TypeError(
-                    f"{where} holds {short(feature)} ({type(feature).__name__}); expected names or "
-                    "numbers of features."
-                )
+                wanted = "expected names or numbers of features"
+                raise TypeError(f"{where} holds {short(feature)}; {wanted}.")
             if self._positions is None:
-                raise ValueError(
-                    f"{where} holds the name {short(feature)}, and X has no names of features. "
-                    "Give feature_names, such as those of a vectorizer, or numbers of columns."
-                )
+                hint = "X has no names of features. Give feature_names, or numbers of columns."
+                raise ValueError(f"{where} holds the name {short(feature)}, and {hint}")
             pairs.append((feature, self._positions.get(feature, self._positions.get(nfc(feature)))))
             if pairs[-1][1] is None:
                 self.unknown.append(feature)
@@ -110,10 +97,8 @@ class Seeds:
         forbidden = {nfc(k): features for k, features in _checked(without, "forbidden").items()}
         strange = [name for name in forbidden if name not in set(map(nfc, seeds))]
         if strange:
-            raise ValueError(
-                f"forbidden has the topic {short(strange[0])}, which is not in seeds: "
-                f"{listed(list(seeds))}."
-            )
+            topic = short(strange[0])
+            raise ValueError(f"forbidden has the topic {topic}; seeds: {listed([*seeds])}.")
         vocabulary = Vocabulary(names, n_features)
         rows = [_strengths(features, name, vocabulary) for name, features in seeds.items()]
         unknown = vocabulary.take_unknown("seeds")
@@ -126,10 +111,8 @@ class Seeds:
                 if isinstance(seeds[name], np.ndarray):  # of an earlier model, which had it
                     rows[k].pop(position, None)
                 elif position in rows[k]:
-                    raise ValueError(
-                        f"{short(feature)} is a seed of the topic {short(name)} and forbidden in "
-                        "it. Take it out of seeds or of forbidden."
-                    )
+                    both = f"a seed of the topic {short(name)} and forbidden in it"
+                    raise ValueError(f"{short(feature)} is {both}. Take it out of one.")
                 allowed[k, position] = False
         vocabulary.take_unknown("forbidden")
         matrix = sp.lil_array((len(rows), n_features))
@@ -145,10 +128,8 @@ def _checked(topics: object, name: str) -> Mapping[Any, Any]:
     if topics is None:
         return {}
     if not isinstance(topics, Mapping):
-        raise TypeError(
-            f"{name} must be a dict of topics, such as {{'space': ['orbit', 'nasa']}}; got "
-            f"{short(topics)} ({type(topics).__name__})."
-        )
+        example = "{'space': ['orbit', 'nasa']}"
+        raise TypeError(f"{name} must be a dict, such as {example}; got {short(topics)}.")
     twice = [topic for topic, count in Counter(map(nfc, topics)).items() if count > 1]
     if twice:
         raise ValueError(f"{name} has the topic {short(twice[0])} twice. Merge the two.")
@@ -159,23 +140,20 @@ def _strengths(features: Matrix, name: object, vocabulary: Vocabulary) -> dict[i
     """Return the strength of every seed of a topic, by the number of the feature."""
     where = f"seeds[{short(name)}]"
     if isinstance(features, np.ndarray) and features.dtype.kind == "f":  # a row of a model
-        row = check_vector(features, where, vocabulary.n_features, np.float64)
+        row = border.check_vector(features, where, vocabulary.n_features, np.float64)
         return dict(enumerate(row.tolist()))
     strengths: dict[int, float] = {}
     graded = isinstance(features, Mapping)
     for feature, position in vocabulary.positions(features, where):
-        number = check_real(features[feature] if graded else 1.0, f"{where}[{short(feature)}]")
+        strength = features[feature] if graded else 1.0
+        number = border.check_real(strength, f"{where}[{short(feature)}]")
         if number == 0:
-            raise ValueError(
-                f"{where}[{short(feature)}] is 0; a strength is above 0. Leave the feature out, or "
-                "put it into forbidden."
-            )
+            hint = "a strength is above 0. Leave the feature out, or put it into forbidden."
+            raise ValueError(f"{where}[{short(feature)}] is 0; {hint}")
         if position is not None:
             if graded and strengths.get(position, number) != number:
-                raise ValueError(
-                    f"{where} gives {short(feature)} the strengths {strengths[position]:g} and "
-                    f"{number:g}. Leave one out."
-                )
+                both = f"{strengths[position]:g} and {number:g}"
+                raise ValueError(f"{where} gives {short(feature)} the strengths {both}; give one.")
             strengths[position] = number
     return strengths
 
@@ -220,10 +198,8 @@ def _evidence(X: Matrix, seeds: Seeds, members: Array) -> tuple[Any, Array]:
     known = np.where(np.any(members, axis=1, keepdims=True), members, evidence)
     absent = np.flatnonzero(~known.any(axis=0))
     if absent.size:
-        raise ValueError(
-            f"No sample has a seed of the topic {short(seeds.names[absent[0]])}, or is labeled "
-            "with it. Give it seeds that occur in X, or label some samples."
-        )
+        topic, hint = short(seeds.names[absent[0]]), "Give it seeds that occur in X, or labels."
+        raise ValueError(f"No sample has a seed of the topic {topic}, or its label. {hint}")
     return parts, evidence
 
 
@@ -332,8 +308,8 @@ class SeededTopics(NamedTopics):
         return self
 
     def _learn(self, X: Matrix, y: LabelsLike) -> None:
-        n_free = check_integer(self.n_free_topics, "n_free_topics", 0)
-        mixed = check_option(self.membership, "membership", ("single", "mixed")) == "mixed"
+        n_free = border.check_integer(self.n_free_topics, "n_free_topics", 0)
+        mixed = border.check_option(self.membership, "membership", ("single", "mixed")) == "mixed"
         seeds, members = self._known(X, y)
         labeled, k = np.asarray(members.any(axis=1)), members.shape[1]
         if mixed:
@@ -386,20 +362,15 @@ class SeededTopics(NamedTopics):
             names = getattr(self, "feature_names_in_", None)
         seeds = Seeds.read(topics, self.forbidden, names, X.shape[1])
         if len(seeds.names) < 2:
-            raise ValueError(
-                f"seeds has the topics {seeds.names}; expected two or more. Add a topic for all "
-                "other samples."
-            )
+            hint = "expected two or more. Add a topic for all other samples."
+            raise ValueError(f"seeds has the topics {seeds.names}; {hint}")
         members = np.zeros((X.shape[0], len(seeds.names)))
         if labels is not None:
             place = {nfc(name): number for number, name in enumerate(seeds.names)}
             strange = [name for name in labels.classes.tolist() if nfc(name) not in place]
             if strange:
-                raise ValueError(
-                    f"y holds {short(strange[0])}, which is not one of the topics of seeds: "
-                    f"{listed(seeds.names)}. Add it to seeds, with an empty list if it has labels "
-                    "only."
-                )
+                one_of = f"one of the topics of seeds: {listed(seeds.names)}. Add it, without seeds"
+                raise ValueError(f"y holds {short(strange[0])}, which is not {one_of}.")
             numbers_of_labels = [place[nfc(name)] for name in labels.known.tolist()]
             members[np.flatnonzero(labels.labeled), numbers_of_labels] = 1
         return seeds, members
@@ -415,13 +386,12 @@ class SeededTopics(NamedTopics):
         sums = weighted_sums(X, np.hstack([likely, np.ones((len(likely), 1))]))
         *means, overall = sums / np.append(likely.sum(axis=0), len(likely))[:, None]
         named = ((1 - OVERALL) * np.array(means) + OVERALL * overall) * seeds.allowed
-        rng = check_random_state(self.random_state)
+        rng = border.check_random_state(self.random_state)
         free = overall * rng.uniform(0.5, 1.5, (n_free, len(overall)))
         A = np.vstack([named, free])
         start = even_start(X, A, support), A.astype(X.dtype)
-        return self._factorize(
-            X, n_components=len(A), init=start, S_support=support, **self._arguments()
-        )
+        settings = {"n_components": len(A), "init": start, "S_support": support}
+        return self._factorize(X, **settings, **self._arguments())
 
     def _fit_mixture(
         self, X: Matrix, seeds: Seeds, members: Array, labeled: Array, n_free: int
@@ -436,7 +406,7 @@ class SeededTopics(NamedTopics):
         largest = float(X.max()) or 1.0
         parts = roots(X)
         parts *= largest**-0.5  # fixed components need data of ordinary size
-        parts = CleanMatrix(parts)
+        parts = border.CleanMatrix(parts)
         settings: Any = {"n_components": k + n_free, "loss": "frobenius", "tol": 0}
         settings |= {"n_threads": self.n_threads, "random_state": self.random_state}
         held = factorize(parts, fixed_components=named, init="random", max_iter=_HELD, **settings)
@@ -455,10 +425,9 @@ class SeededTopics(NamedTopics):
         A[:k] *= seeds.allowed
         support = np.ones(S.shape, dtype=bool)
         support[labeled, :k] = members[labeled] > 0
-        restricted = {"S_support": support} if labeled.any() else {}
-        return self._factorize(
-            X, n_components=len(A), init=(S * support, A), **restricted, **self._arguments()
-        )
+        settings = {"n_components": len(A), "init": (S * support, A)}
+        settings |= {"S_support": support} if labeled.any() else {}
+        return self._factorize(X, **settings, **self._arguments())
 
     def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
         """Return the features with the largest weights of every topic, and the names of topics."""
