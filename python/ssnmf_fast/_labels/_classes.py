@@ -88,9 +88,6 @@ class ClassLabels(Targets):
                 "samples of at least two classes. Label some of another class, or use NMF."
             )
 
-    def prior(self) -> Array:
-        return np.bincount(self.codes, minlength=len(self.classes)) / len(self.known)
-
     @cached_property
     def codes(self) -> Array:
         """Position of the label of every labeled sample among the classes."""

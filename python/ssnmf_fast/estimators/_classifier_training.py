@@ -187,8 +187,9 @@ def calibrated(
         else:
             linear = linear + member.scaled(weights[name])
     side = [linear.tables.get(name, np.zeros((k, t.shape[1]))) for name, t in view.tables.items()]
-    others = votes, weights.get("neighbors", 0.0), np.hstack(side) if side else None
-    readout = validation.calibrate(LogisticReadout.of(linear, len(trained.fit.A), view, *others))
+    others: dict[str, Any] = {"votes": votes, "side": np.hstack(side) if side else None}
+    others["votes_weight"] = 0.0 if votes is None else weights.get("neighbors", 0.0)
+    readout = validation.calibrate(LogisticReadout.of(linear, len(trained.fit.A), view, **others))
     if not plan.corrects or not validation.rows.any():
         return readout, validation
     rows, A, prior = ~samples.labels.known, trained.fit.A, samples.labels.prior()

@@ -192,8 +192,8 @@ class Validation:
     def _calibration(self) -> tuple[float, float]:
         """Slope and offset that make the validated logits probable."""
         labels, rows = self.labels, self.rows
-        settings = labels.targets(rows), labels.several, labels.weight[rows]
-        return calibration(self.logits[rows], *settings)
+        targets = (labels.members if labels.several else labels.codes)[rows]
+        return calibration(self.logits[rows], targets, labels.several, labels.weight[rows])
 
     @cached_property
     def accuracy(self) -> tuple[float, float, float]:

@@ -17,10 +17,8 @@ from .._data.border import check_integer
 from .._data.threads import one_blas_thread
 from .._solver.weights import WeightsLike
 from .._topics import Topics, amounts, divide_by_sums, make_topics, names_of, real_terms
-from . import _splitting as splitting
 from ._docstrings import complete_methods
-from ._nmf import NMF
-from ._splitting import SEPARATOR
+from ._nmf import NMF, SEPARATOR, check_topics, divided, grouped, names_of_topics, representation_of
 
 
 @dataclass(frozen=True)
@@ -82,8 +80,8 @@ class TopicTree:
     """
 
     def __post_init__(self) -> None:
-        splitting.check_topics(self.model)
-        splitting.representation_of(self.model)
+        check_topics(self.model)
+        representation_of(self.model)
         whole = {path[:end] for path in self._paths for end in range(1, len(path))}
         if both := sorted(SEPARATOR.join(path) for path in whole & set(self._paths)):
             topic = short(both[0])
@@ -94,7 +92,7 @@ class TopicTree:
 
     @cached_property
     def _paths(self) -> list[tuple[str, ...]]:
-        return [tuple(name.split(SEPARATOR)) for name in splitting.names_of_topics(self.model)]
+        return [tuple(name.split(SEPARATOR)) for name in names_of_topics(self.model)]
 
     @property
     def depth(self) -> int:
@@ -112,8 +110,8 @@ class TopicTree:
         nodes: dict[str, TopicNode] = {}
         for level in range(self.depth):
             names, group = self._groups(level)
-            S, A = splitting.representation_of(self.model), self.model.components_
-            rows = splitting.components_of_groups(S, A, group)
+            S, A = representation_of(self.model), self.model.components_
+            rows = grouped(S, A, group, S[:0])[1]
             sums = np.bincount(group, amounts(S, A).sum(axis=0))
             shares = divide_by_sums(sums, axis=0).tolist()
             for name, share, row in zip(names, shares, rows, strict=True):
@@ -147,8 +145,7 @@ class TopicTree:
         """
         _, group = self._groups(place_of_level(level, self.depth))
         S, A = self.model.transform(X), self.model.components_
-        grouped = splitting.components_of_groups(splitting.representation_of(self.model), A, group)
-        return splitting.representation_by_groups(S, A, group, grouped)
+        return grouped(representation_of(self.model), A, group, S)[0]
 
     def topic_proportions(self, X: MatrixLike, level: int = -1) -> Array:
         """Return the share of each sample that every topic of a level explains.
@@ -262,7 +259,7 @@ def topic_tree(
         counts = np.floor(quotas).astype(np.int64)  # beyond one for each topic
         left = total - len(sizes) - int(counts.sum())
         counts[np.argsort(counts - quotas, kind="stable")[:left]] += 1
-        model = splitting.divided(model, (counts + 1).tolist(), X, X_weights, level)
+        model = divided(model, (counts + 1).tolist(), X, X_weights, level)
     return TopicTree(model, feature_names)
 
 
