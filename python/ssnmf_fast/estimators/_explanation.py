@@ -225,9 +225,8 @@ class Explanation:
         parts.append(("rest", "", rest))
         least = _NEGLIGIBLE * sum(abs(value) for *_, value in parts)
         parts = sorted((p for p in parts if abs(p[2]) > least), key=lambda part: -part[2])
-        return SampleContributions(
-            i, self.classes.tolist()[k], float(self.totals[i, k]), tuple(parts)
-        )
+        name = self.classes.tolist()[k]
+        return SampleContributions(i, name, float(self.totals[i, k]), tuple(parts))
 
     def leading_terms(self, n_terms: int = 3) -> list[tuple[str, ...]]:
         """Return, for every sample, the terms that contribute most to the predicted class.
@@ -253,9 +252,8 @@ class Explanation:
     def _number(self, class_name: object) -> int:
         classes: list[Any] = self.classes.tolist()
         if class_name not in classes:
-            raise ValueError(
-                f"Unknown class_name {short(class_name)}; the classes are {listed(classes)}."
-            )
+            name = short(class_name)
+            raise ValueError(f"Unknown class_name {name}; the classes are {listed(classes)}.")
         return classes.index(class_name)
 
 
