@@ -97,8 +97,7 @@ def _predict_ratings(
         raise UsageError(f"{path} holds a completion without ids of users and items; {hint}")
     if not data.is_table:
         raise UsageError(f"{data} is a matrix; expected a table of users and items, as {path} has")
-    wrong = f"is for a model of `ssnmf-fast fit`; not {path}"
-    _refuse(options, ("text", "id", "explain"), wrong)
+    _refuse(options, ("text", "id", "explain"), f"is for a model of `ssnmf-fast fit`; not {path}")
     # As tables have them, also where the model was saved in Python.
     row_ids, column_ids = row_ids.astype(str), column_ids.astype(str)
     model = replace(model, row_ids=row_ids, column_ids=column_ids)
@@ -131,7 +130,18 @@ def run_verify(options: Namespace) -> dict[str, Any]:
         _, data, X = read_for_model(source, path.parent / VECTORIZER_NAME, options.text)
     else:
         X = read_matrix(source)
-    y = _read_targets(data, X.shape[0], path.parent, options)
+    y = None
+    if options.labels is not None:  # those that the fit saw
+        try:
+            content = json.loads((path.parent / METRICS_NAME).read_text(encoding="utf-8"))
+            model, settings = MODELS[content["model"]], content["settings"]
+            share, seed = float(settings.get("test size", 0.0)), int(settings.get("seed", 0))
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as why:
+            where = f"{METRICS_NAME} is missing there, or of another command"
+            raise UsageError(f"--labels needs the folder of `ssnmf-fast fit`; {where}") from why
+        labels = read_labels_of(options, data, X.shape[0]) if model.guided else None
+        if labels is not None:
+            y = model.targets(labels.without(labels.hold_out(share, seed)))
     verification = verify(load(path), X, y, n_threads=options.threads)
     print(verification)
     return {
@@ -139,21 +149,3 @@ def run_verify(options: Namespace) -> dict[str, Any]:
         "differences": verification.differences,
         "values": [list(row) for row in verification.table],
     }
-
-
-def _read_targets(data: Table | Source, n_samples: int, folder: Path, options: Namespace) -> Any:
-    """Return the labels that the fit saw, as its model takes them."""
-    if options.labels is None:
-        return None
-    try:
-        content = json.loads((folder / METRICS_NAME).read_text(encoding="utf-8"))
-        model, settings = MODELS[content["model"]], content["settings"]
-        share, seed = float(settings.get("test size", 0.0)), int(settings.get("seed", 0))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        where = f"{METRICS_NAME} is missing there, or of another command"
-        raise UsageError(f"--labels needs the folder of `ssnmf-fast fit`; {where}") from error
-    if not model.guided:
-        return None
-    labels = read_labels_of(options, data, n_samples)
-    assert labels is not None
-    return model.targets(labels.without(labels.hold_out(share, seed)))
