@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,12 @@ from .._persist.texts import VECTORIZER_NAME
 from ..completion._read import counts
 from ..completion._result import Completion
 from ._complete import read_pairs
-from ._findings import read_separator
 from ._labels import read_labels_of
 from ._models import MODELS, Data, Fitted
 from ._outputs import (
     METRICS_NAME,
     MODEL_NAME,
+    SEPARATOR,
     Output,
     make_predictions,
     make_table,
@@ -47,7 +48,13 @@ def run(options: Namespace) -> dict[str, Any]:
     fitted = Fitted(model=model, **vars(_read(data, stored, options)))
     if not fitted.predicts:
         _refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
-    separator = read_separator(path.parent)
+    separator, metrics = SEPARATOR, path.parent / METRICS_NAME
+    with suppress(OSError, ValueError, KeyError, TypeError):  # a model of another origin
+        try:
+            separator = str(json.loads(metrics.read_text(encoding="utf-8"))["label_separator"])
+        except RecursionError as error:
+            wrong = "was not written by `ssnmf-fast fit`: lists or objects too deep"
+            raise UsageError(f"{metrics} {wrong}; fit again, or remove it") from error
     out.write(*make_predictions(fitted, separator, new=True, explain=options.explain))
     count = int(fitted.X.shape[0])
     if out.path is not None:

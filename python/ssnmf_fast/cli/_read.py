@@ -16,6 +16,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
@@ -37,10 +38,7 @@ class UsageError(Exception):
     """Something the user gave cannot be used; the message explains what and how to fix it."""
 
 
-def warn(message: str) -> None:
-    """Warn; the command shows no place in the code."""
-    warnings.warn(message, stacklevel=2)
-
+warn = partial(warnings.warn, stacklevel=1)  # the command shows no place in the code
 
 TABLES = (".csv", ".tsv", ".jsonl")
 MATRICES = (".npz", ".npy", ".mtx")
@@ -176,30 +174,24 @@ def load_matrix(source: Source) -> Any:
     """The same as stored, where an entry may stand twice: csr, csc, bsr or coo."""
     path = source.path
     assert path is not None  # standard input is a table
-    with reporting(source):
-        X = scipy.io.mmread(path) if source.kind == ".mtx" else _load_array(path)
+    with reporting(source), _open_binary(path) as file:
+        X = scipy.io.mmread(path) if source.kind == ".mtx" else np.load(file, allow_pickle=False)
+        if isinstance(X, np.lib.npyio.NpzFile):
+            names = list(X.files)
+            if "format" in names:
+                file.seek(0)
+                X = sp.load_npz(file)
+            elif _ARRAY_NAME in names or len(names) == 1:
+                X = X[_ARRAY_NAME if _ARRAY_NAME in names else names[0]]
+            else:
+                raise UsageError(
+                    f"{path} holds several arrays ({', '.join(names)}); expected a single one, one "
+                    f"named {_ARRAY_NAME}, or a file of scipy.sparse.save_npz"
+                )
         X = read_sparse(X, "the matrix") if sp.issparse(X) and X.ndim == 2 else X
     if X.ndim != 2 or 0 in X.shape:
         raise UsageError(f"{path} has shape {X.shape}; expected samples x features, not empty")
     return X
-
-
-def _load_array(path: Path) -> Any:
-    """Read a .npy or .npz file, which may be zipped once more."""
-    with _open_binary(path) as file:
-        loaded = np.load(file, allow_pickle=False)
-        if not isinstance(loaded, np.lib.npyio.NpzFile):
-            return loaded
-        names = list(loaded.files)
-        if "format" in names:
-            file.seek(0)
-            return sp.load_npz(file)
-        if _ARRAY_NAME not in names and len(names) != 1:
-            raise UsageError(
-                f"{path} holds several arrays ({', '.join(names)}); expected a single one, one "
-                f"named {_ARRAY_NAME}, or a file of scipy.sparse.save_npz"
-            )
-        return loaded[_ARRAY_NAME if _ARRAY_NAME in names else names[0]]
 
 
 @dataclass(frozen=True)
@@ -225,10 +217,9 @@ class Table:
                     kind = "an object" if isinstance(part, dict) else "a list"
                     excerpt = json.dumps(part, ensure_ascii=False)
                     excerpt = excerpt if len(excerpt) <= _EXCERPT else excerpt[:_EXCERPT] + "..."
-                    raise UsageError(
-                        f"{self}, line {line}: column {name!r} holds {kind}, {excerpt}; expected "
-                        f"a text or a number{', or a list of them' if lists else ''}"
-                    )
+                    wrong = f"column {name!r} holds {kind}, {excerpt}; expected a text or a number"
+                    more = ", or a list of them" if lists else ""
+                    raise UsageError(f"{self}, line {line}: {wrong}{more}")
         return [None if is_missing(value) else value for value in self.frame[name]]
 
     def refuse_numbers(self, names: list[str]) -> None:
@@ -249,11 +240,11 @@ class Table:
 
 
 def read_table(source: Source) -> Table:
-    with require_package("pandas", TABLES_HINT):
-        import pandas as pd
     parts = [table.frame for table in read_parts(source)]
     if not parts:
         raise UsageError(f"{source} has no rows")
+    import pandas as pd
+
     return Table(source, pd.concat(parts))
 
 
@@ -339,7 +330,6 @@ def read_values(
         data = data.source
     lines = read_lines(Path(name), data.encoding)
     if len(lines) != n:
-        raise UsageError(
-            f"{name} has {len(lines)} lines; expected one for each of the {n} {things}"
-        )
+        wanted = f"one for each of the {n} {things}"
+        raise UsageError(f"{name} has {len(lines)} lines; expected {wanted}")
     return lines

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.text import nfc
-from .._persist.texts import read_vectorizer, strip_markup, word_pattern, write_vectorizer
+from .._persist.texts import read_vectorizer, strip_markup, word_pattern
 from ._read import (
     MATRIX_HINT,
     Source,
@@ -26,9 +26,6 @@ from ._read import (
     warn,
 )
 
-_DEFAULT_COLUMN = "text"
-_ID_COLUMN = "id"
-_ENGLISH, _NONE = "english", "none"
 # What the pattern of a word leaves of "don't" and "we'll"; the list of scikit-learn lacks it.
 _CONTRACTED = {
     *("ain", "aren", "couldn", "didn", "doesn", "don", "hadn", "hasn", "haven", "isn", "ll"),
@@ -64,9 +61,6 @@ class Vectorizer:
         with warnings.catch_warnings():  # the fit has issued this one
             warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
             return self.tfidf.transform(texts)
-
-    def save(self, path: Path) -> None:
-        write_vectorizer(path, self.column, self.tfidf, self.keep_markup)
 
 
 def fit_vectorizer(
@@ -153,10 +147,10 @@ def find_text_column(table: Table, name: str | None, *taken: str | None) -> str:
     if name is not None:
         return name
     others = [name for name in table.frame if name not in taken]
-    if _DEFAULT_COLUMN in others:
-        return _DEFAULT_COLUMN
-    if len(others) == 2 and _ID_COLUMN in others:
-        others.remove(_ID_COLUMN)
+    if "text" in others:
+        return "text"
+    if len(others) == 2 and "id" in others:
+        others.remove("id")
     if len(others) != 1:
         raise UsageError(
             f"{table} has no column 'text'; name the one to read with --text, one of: "
@@ -179,9 +173,9 @@ def read_texts(table: Table, column: str, *, keep_markup: bool) -> list[str]:
 
 def find_ids(table: Table, name: str | None, *others: str | None) -> tuple[str, list[Any]] | None:
     """Return name and values of the column that names the samples, if there is one."""
-    if name is None and (_ID_COLUMN not in table.frame or _ID_COLUMN in others):
+    if name is None and ("id" not in table.frame or "id" in others):
         return None
-    name = name or _ID_COLUMN
+    name = name or "id"
     return name, ["" if value is None else value for value in table.column(name)]
 
 
@@ -191,13 +185,13 @@ def _read_stop_words(option: str, encoding: str) -> list[str] | None:
 
     # A file may have a comma in its name.
     parts = [option] if Path(option).is_file() else [part.strip() for part in option.split(",")]
-    if _NONE in parts:
+    if "none" in parts:
         if len(parts) > 1:
             raise UsageError(f"--stop-words {option}: none excludes other lists")
         return None
     words: set[str] = set()
     for part in parts:
-        if part == _ENGLISH:
+        if part == "english":
             words |= ENGLISH_STOP_WORDS | _CONTRACTED
         else:
             words |= {nfc(word).lower() for word in read_lines(Path(part), encoding) if word}
