@@ -176,10 +176,9 @@ def warn_of_labels(labels: SampleLabels, option: str, separator: str | None) -> 
             )
             break
     for name in missing_words(names):
-        warn(
-            f"{occurs[name]} samples are of the class {name!r}, which looks like a missing label; "
-            f"if it is one, give --unlabeled {shlex.quote(name)}"
-        )
+        wrong = f"of the class {name!r}, which looks like a missing label"
+        mend = f"if it is one, give --unlabeled {shlex.quote(name)}"
+        warn(f"{occurs[name]} samples are {wrong}; {mend}")
 
 
 def column_to_fill(labels: str) -> str:

@@ -281,10 +281,8 @@ class Model:
         if self.names_topics and names is not None:
             free, n = options.free_topics or 0, len(names)
             if rank is not None and rank < n:
-                raise UsageError(
-                    f"--rank {rank} is too small: the {by} name {n} topics, and each needs one; "
-                    "leave --rank out, or add --free-topics instead"
-                )
+                wrong = f"--rank {rank} is too small: the {by} name {n} topics, and each needs one"
+                raise UsageError(f"{wrong}; leave --rank out, or add --free-topics instead")
             params["n_free_topics"] = free if rank is None else rank - n
         elif rank is not None:
             params["n_components"] = rank
@@ -355,12 +353,9 @@ def check_labels(model: Model, labels: SampleLabels | None, options: Namespace) 
     if labels.several and "label_separator" not in model.options:
         first = next(i for i, names in enumerate(labels.each) if len(names) > 1)
         names = ", ".join(labels.each[first])
-        raise UsageError(
-            f"sample {first} has several labels ({names}); --model {model.name} takes one a "
-            f"sample, {users_of('label_separator')} take several"
-        )
-    if options.rank is not None and options.rank < len(labels.names) and not model.names_topics:
-        warn(
-            f"--rank {options.rank} is below the number of classes, {len(labels.names)}: so few "
-            "topics cannot stand for all of them"
-        )
+        wrong = f"sample {first} has several labels ({names}); --model {model.name} takes one"
+        raise UsageError(f"{wrong}, {users_of('label_separator')} take several")
+    rank, count = options.rank, len(labels.names)
+    if rank is not None and rank < count and not model.names_topics:
+        few = "so few topics cannot stand for all of them"
+        warn(f"--rank {rank} is below the number of classes, {count}: {few}")

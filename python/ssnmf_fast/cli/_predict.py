@@ -88,10 +88,9 @@ def _read(data: Source, stored: Path, options: Namespace) -> Data:
     if not sp.issparse(matrix) and matrix.dtype.kind == "f":
         unknown = np.flatnonzero(np.isnan(matrix).all(axis=1))
         if len(unknown):
-            warn(
-                f"{len(unknown)} of {len(matrix)} samples have no value but NaN (the first is "
-                f"sample {unknown[0]}): their predictions do not depend on them"
-            )
+            what = f"have no value but NaN (the first is sample {unknown[0]})"
+            same = "their predictions do not depend on them"
+            warn(f"{len(unknown)} of {len(matrix)} samples {what}: {same}")
     return Data(X=matrix)
 
 
@@ -111,10 +110,9 @@ def _predict_ratings(
     users, items = read_pairs(data, [options.user, options.item])
     unknown = len(set(users) - set(row_ids)), len(set(items) - set(column_ids))
     if unknown == (len(set(users)), len(set(items))):
-        raise UsageError(
-            f"no user and no item of {data} is in {path} (the first are {users[0]!r} and "
-            f"{items[0]!r}); name their columns with --user and --item"
-        )
+        wrong = f"no user and no item of {data} is in {path}"
+        first = f"the first are {users[0]!r} and {items[0]!r}"
+        raise UsageError(f"{wrong} ({first}); name their columns with --user and --item")
     if any(unknown):
         how = "the mean of all users or items"
         if model.has_biases:

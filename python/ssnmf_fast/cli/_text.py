@@ -31,7 +31,6 @@ _CONTRACTED = {
     *("ain", "aren", "couldn", "didn", "doesn", "don", "hadn", "hasn", "haven", "isn", "ll"),
     *("mustn", "needn", "shan", "shouldn", "ve", "wasn", "weren", "wouldn"),
 }
-_SHOWN = 5
 # Scripts without spaces between words, and from which length on, in letters, what stands between
 # spaces is no word: Chinese with Japanese; Thai, Lao, Burmese, Khmer and their neighbors.
 _UNSPACED = {
@@ -112,17 +111,16 @@ def _warn_of_unspaced(texts: list[str], tokenize: Callable[[str], list[str]]) ->
         warn(
             f"{n_unspaced} of {len(texts)} texts are in a script without spaces between words, and "
             "whole phrases are taken for words. Separate the words by spaces first, with a program "
-            "that segments (tokenizes) the language, such as jieba, MeCab or PyThaiNLP"
+            "such as jieba, MeCab or PyThaiNLP"
         )
 
 
 def warn_of_empty(X: sp.csr_matrix, consequence: str) -> None:
     empty = np.flatnonzero(np.diff(X.indptr) == 0)
     if len(empty):
-        first = ", ".join(map(str, empty[:_SHOWN])) + (", ..." if len(empty) > _SHOWN else "")
-        warn(
-            f"{len(empty)} of {X.shape[0]} texts have no known word (sample {first}): {consequence}"
-        )
+        first = ", ".join([*map(str, empty[:5]), *["..."] * (len(empty) > 5)])
+        wrong = f"{len(empty)} of {X.shape[0]} texts have no known word (sample {first})"
+        warn(f"{wrong}: {consequence}")
 
 
 def read_for_model(
