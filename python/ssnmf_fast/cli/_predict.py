@@ -19,7 +19,7 @@ from ..completion._read import counts
 from ..completion._result import Completion
 from ._complete import read_pairs
 from ._labels import read_labels_of
-from ._models import MODELS, Data, Fitted
+from ._models import MODELS, Fitted
 from ._outputs import (
     METRICS_NAME,
     MODEL_NAME,
@@ -45,7 +45,20 @@ def run(options: Namespace) -> dict[str, Any]:
     if not hasattr(model, "topics"):  # as all have that represent samples by components
         raise UsageError(f"{path} holds a {type(model).__name__}; expected a model with topics")
     model.set_params(n_threads=options.threads)
-    fitted = Fitted(model=model, **vars(_read(data, stored, options)))
+    if data.is_table:
+        vectorizer, table, X = read_for_model(data, stored, options.text)
+        warn_of_empty(X, "they all get the same prediction, which does not depend on them")
+        ids = find_ids(table, options.id, options.text or vectorizer.column)
+        fitted = Fitted(model=model, X=X, ids=ids, terms=vectorizer.terms)
+    else:
+        _refuse(options, ("id", "text"), f"names a column of a table; {data} is a matrix")
+        X = read_matrix(data)
+        fitted = Fitted(model=model, X=X)
+        empty = np.flatnonzero(False if sp.issparse(X) else (X != X).all(axis=1))  # all NaN
+        if len(empty):
+            what = f"have no value but NaN (the first is sample {empty[0]})"
+            same = "their predictions do not depend on them"
+            warn(f"{len(empty)} of {len(X)} samples {what}: {same}")
     if not fitted.predicts:
         _refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
     separator, metrics = SEPARATOR, path.parent / METRICS_NAME
@@ -75,23 +88,6 @@ def _refuse(options: Namespace, names: tuple[str, ...], reason: str) -> None:
     for name in names:
         if getattr(options, name) not in (None, False):
             raise UsageError(f"--{name} {reason}")
-
-
-def _read(data: Source, stored: Path, options: Namespace) -> Data:
-    if data.is_table:
-        vectorizer, table, X = read_for_model(data, stored, options.text)
-        warn_of_empty(X, "they all get the same prediction, which does not depend on them")
-        ids = find_ids(table, options.id, options.text or vectorizer.column)
-        return Data(X=X, ids=ids, terms=vectorizer.terms)
-    _refuse(options, ("id", "text"), f"names a column of a table; {data} is a matrix")
-    matrix = read_matrix(data)
-    if not sp.issparse(matrix) and matrix.dtype.kind == "f":
-        unknown = np.flatnonzero(np.isnan(matrix).all(axis=1))
-        if len(unknown):
-            what = f"have no value but NaN (the first is sample {unknown[0]})"
-            same = "their predictions do not depend on them"
-            warn(f"{len(unknown)} of {len(matrix)} samples {what}: {same}")
-    return Data(X=matrix)
 
 
 def _predict_ratings(

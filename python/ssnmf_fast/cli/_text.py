@@ -53,14 +53,6 @@ class Vectorizer:
     def terms(self) -> list[str]:
         return [str(term) for term in self.tfidf.get_feature_names_out()]
 
-    def transform(self, table: Table, column: str | None = None) -> sp.csr_matrix:
-        """Return the TF-IDF matrix of the texts in a column; by default that of the fit."""
-        texts = read_texts(table, column or self.column, keep_markup=self.keep_markup)
-        _warn_of_unspaced(texts, self.tfidf.build_tokenizer())
-        with warnings.catch_warnings():  # the fit has issued this one
-            warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
-            return self.tfidf.transform(texts)
-
 
 def fit_vectorizer(
     texts: list[str], column: str, options: Namespace
@@ -126,18 +118,20 @@ def warn_of_empty(X: sp.csr_matrix, consequence: str) -> None:
 def read_for_model(
     data: Source, stored: Path, column: str | None
 ) -> tuple[Vectorizer, Table, sp.csr_matrix]:
-    """Read a table for a fitted model: its vectorizer in `stored`, the table, and TF-IDF."""
+    """Return the vectorizer in `stored`, a table for its model, and TF-IDF of the texts in it."""
     if not stored.is_file():
-        raise UsageError(
-            f"{stored} is missing, so the model was fitted to a matrix; {data} is a table. "
-            f"Give a matrix: {MATRIX_HINT}"
-        )
+        wrong = f"{stored} is missing, so the model was fitted to a matrix; {data} is a table"
+        raise UsageError(f"{wrong}. Give a matrix: {MATRIX_HINT}")
     try:
         vectorizer = Vectorizer(*read_vectorizer(stored))
     except ValueError as error:
         raise UsageError(str(error)) from error
     table = read_table(data)
-    return vectorizer, table, vectorizer.transform(table, column)
+    texts = read_texts(table, column or vectorizer.column, keep_markup=vectorizer.keep_markup)
+    _warn_of_unspaced(texts, vectorizer.tfidf.build_tokenizer())
+    with warnings.catch_warnings():  # the fit has issued this one
+        warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
+        return vectorizer, table, vectorizer.tfidf.transform(texts)
 
 
 def find_text_column(table: Table, name: str | None, *taken: str | None) -> str:
@@ -150,16 +144,12 @@ def find_text_column(table: Table, name: str | None, *taken: str | None) -> str:
     if len(others) == 2 and "id" in others:
         others.remove("id")
     if len(others) != 1:
-        raise UsageError(
-            f"{table} has no column 'text'; name the one to read with --text, one of: "
-            + ", ".join(others)
-        )
+        mend = f"name the one to read with --text, one of: {', '.join(others)}"
+        raise UsageError(f"{table} has no column 'text'; {mend}")
     mark = likely_delimiter(table.source, [*table.frame])
     if mark is not None:
-        warn(
-            f"{table} has one column, called {others[0]!r}; if {mark!r} stands between columns, "
-            "name it with --delimiter"
-        )
+        mend = f"if {mark!r} stands between columns, name it with --delimiter"
+        warn(f"{table} has one column, called {others[0]!r}; {mend}")
     return str(others[0])
 
 
