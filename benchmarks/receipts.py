@@ -58,7 +58,7 @@ def row(name: str, X: Any, loss: str) -> list[str]:
     with (
         timed(Optimality, "residuals", residuals),
         timed(fits, "data_fingerprint", of_data),
-        timed(fits, "receipt_of", receipts),
+        timed(fits, "with_receipt", receipts),
     ):
         whole = best(lambda: sf.factorize(X, **settings))
     fit = sf.factorize(X, **settings)

@@ -23,26 +23,49 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import NEWSGROUPS, data_file, read_lines, stop_words, strip
-from nmf_alpha_methods import ALPHA, METHODS, RAW, WEIGHTS, Case, Data, judge, possible
+from common import NEWSGROUPS, data_file, panels, read_lines, stop_words, strip
+from nmf_alpha_methods import (
+    ALPHA,
+    LDA,
+    METHODS,
+    ONE_RANK,
+    RAW,
+    WEIGHTS,
+    Case,
+    Data,
+    common_arguments,
+    judge,
+    possible,
+)
 from records import Options, Question, Record, grouped, markdown, mean_of, pivot
 from sklearn.feature_extraction.text import TfidfVectorizer
+
+import ssnmf_fast as sf
 
 N_TERMS = 6000
 AVIATION_TEST = 7077
 TITLES = {
     "mnist": "MNIST, fours against nines: accuracy, %",
     "news": "20 Newsgroups: accuracy, %",
+    "whole": "20 Newsgroups with headers, footers and quotes: accuracy, %",
     "aviation": "Aviation reports: mean of macro and micro F-measure, x 100",
 }
 # Shares of labeled training rows: the paper's, and the 5 % of the others for MNIST too.
-RATES = {"mnist": (0.02, 0.05, 0.1, 1.0), "news": (0.05, 0.1, 1.0), "aviation": (0.05, 0.1, 1.0)}
+RATES = dict.fromkeys(TITLES, (0.05, 0.1, 1.0)) | {"mnist": (0.02, 0.05, 0.1, 1.0)}
+# Table 2 of the paper, by share of labeled rows: NMF-alpha of the best rank, and LDA.
+TABLE_2 = {
+    "mnist": {0.02: (93.3, 88.5), 0.1: (96.9, 92.7), 1.0: (98.2, 94.2)},
+    "news": {0.05: (70.1, 65.3), 0.1: (75.3, 69.8), 1.0: (78.1, 73.5)},
+    "aviation": {0.05: (48.5, 43.6), 0.1: (51.0, 47.9), 1.0: (57.2, 56.4)},
+}
+BASES_RANK = 64  # of Figure 2
 OPTIONS = {
-    "data": (list(TITLES), "", TITLES),
+    "data": (["mnist", "news", "aviation"], "", TITLES),
     "splits": (5, "as many as in the paper"),
     "ranks": [20, 40, 80],
     "rates": ([float], "shares of labeled training rows"),
@@ -63,7 +86,7 @@ def mnist() -> Data:
     return Data("mnist", *parts)
 
 
-def news() -> Data:
+def news(name: str = "news", clean: Callable[[str], str] = strip) -> Data:
     """Return the twenty groups (11314 + 7532 posts, TF-IDF of 6000 terms)."""
     records = read_lines(NEWSGROUPS)
     names = sorted({record["label"] for record in records})
@@ -73,9 +96,9 @@ def news() -> Data:
     parts: list[Any] = []
     for part, convert in (("train", vectorizer.fit_transform), ("test", vectorizer.transform)):
         chosen = [record for record in records if record["split"] == part]
-        parts.append(sp.csr_matrix(convert([strip(r["text"]) for r in chosen])))
+        parts.append(sp.csr_matrix(convert([clean(r["text"]) for r in chosen])))
         parts.append(np.array([names.index(record["label"]) for record in chosen]))
-    return Data("news", *parts)
+    return Data(name, *parts)
 
 
 def aviation() -> Data:
@@ -93,7 +116,7 @@ def aviation() -> Data:
 def made_up(name: str, n: int = 240, side: int = 8, seed: int = 0) -> Data:
     """Return small random data of the same kind: classes, many classes or several labels."""
     rng = np.random.default_rng(seed)
-    kinds = {"mnist": 2, "news": 4, "aviation": 3}[name]
+    kinds = {"mnist": 2, "aviation": 3}.get(name, 4)
     profiles = rng.gamma(0.3, size=(kinds, side * side))
     if name == "aviation":
         y = (rng.random((n, kinds)) < 0.5).astype(int)
@@ -107,6 +130,7 @@ def made_up(name: str, n: int = 240, side: int = 8, seed: int = 0) -> Data:
 
 
 DATA: dict[str, Callable[[], Data]] = {"mnist": mnist, "news": news, "aviation": aviation}
+DATA["whole"] = lambda: news("whole", str)
 
 
 @cache
@@ -115,13 +139,13 @@ def data_of(name: str, quick: bool) -> Data:
 
 
 def cases(options: Options) -> Iterator[tuple[Any, ...]]:
-    """Yield what belongs to the run, split by split; raw inputs have one rank only, 0."""
+    """Yield what belongs to the run, split by split; raw inputs and LDA have one rank only, 0."""
     for name in options.data:
         several = data_of(name, options.quick).multilabel
         rates = options.rates or RATES[name]
         grid = product(range(options.splits), [0, *options.ranks], rates, options.methods)
         for number, rank, rate, method in grid:
-            if (rank == 0) == (method == RAW) and possible(method, name, several):
+            if (rank == 0) == (method in ONE_RANK) and possible(method, name, several):
                 yield name, options.updates, number, rank, rate, method
 
 
@@ -161,6 +185,21 @@ def weights(records: list[Record], method: str) -> str:
     return markdown(["labeled", "rank", *(f"{weight:g}" for weight in WEIGHTS[method])], rows)
 
 
+def table_2(records: list[Record], name: str) -> str:
+    """Return the paper's Table 2 beside ours: NMF-alpha of the rank that validation chooses."""
+    rows = []
+    for rate, printed in TABLE_2[name.replace("whole", "news")].items():
+        row = [f"{rate:.0%}"]
+        for method, theirs in zip((ALPHA, LDA), printed, strict=True):
+            own = [r for r in records if (r["rate"], r["method"]) == (rate, method)]
+            ranks = grouped(own, "rank").values()
+            best = max(ranks, key=lambda own: np.mean([r["validation"] for r in own]), default=[])
+            rank = f" (rank {best[0]['rank']})" if best and best[0]["rank"] else ""
+            row += [f"{theirs:.1f}", mean_of(best, "test", 100) + rank]
+        rows.append(row)
+    return markdown(["labeled", "paper, NMF-alpha", "ours", "paper, LDA", "ours"], rows)
+
+
 def report(records: list[Record], options: Options) -> str:
     parts = []
     for name, own in grouped(records, "data").items():
@@ -179,7 +218,7 @@ def report(records: list[Record], options: Options) -> str:
         parts += [
             f"Mean (standard deviation) of the test scores of {splits} splits, {updates} updates."
         ]
-        parts += [scores(listed)]
+        parts += [scores(listed), "Table 2 of the paper, and ours:", table_2(own, name)]
         methods = grouped(listed, "method")
         if ALPHA in methods and len(methods) > 1:
             parts += ["Mean difference, and splits in which NMF-alpha is better:"]
@@ -192,4 +231,39 @@ def report(records: list[Record], options: Options) -> str:
     return "\n\n".join(parts)
 
 
-QUESTION = Question("data updates split rank rate method", cases, measure, report)
+def draw(records: list[Record], stem: Path) -> None:
+    """Draw Figure 3, test scores by rank, and Figure 2, basis vectors of images by weight."""
+    for name, own in grouped(records, "data").items():
+        rates = sorted({r["rate"] for r in own})
+        figure, (axes,) = panels(4 * len(rates), 3.5, 1, len(rates))
+        for place, rate in zip(axes, rates, strict=True):
+            for method, these in grouped((r for r in own if r["rate"] == rate), "method").items():
+                ranks = {k: 100 * np.mean([r["test"] for r in v])
+                         for k, v in grouped(these, "rank").items()}  # fmt: skip
+                if method in ONE_RANK:
+                    place.axhline(ranks[0], linestyle="--", color="0.5" if method == RAW else "0.8")
+                    place.annotate(method, (0.02, ranks[0]), xycoords=("axes fraction", "data"))
+                else:
+                    place.plot(list(ranks), list(ranks.values()), "o-", label=method)
+            place.set(title=f"{rate:.0%} labeled", xlabel="rank", ylabel=TITLES[name])
+        axes[-1].legend(fontsize="small")
+        figure.savefig(stem.with_name(f"{stem.name}-{name}-figure-3.png"), dpi=110)
+        if name == "mnist" and 0.02 in rates and not stem.name.endswith("quick"):
+            draw_bases(stem.with_name(f"{stem.name}-figure-2.png"))
+
+
+def draw_bases(path: Path) -> None:
+    """Draw 64 basis vectors of fours and nines, without labels and for two weights of 2 %."""
+    case = Case(data_of("mnist", False), 0, 0.02, 500)
+    arguments = common_arguments(case, BASES_RANK)
+    figure, (axes,) = panels(12, 4.4, 1, 3)
+    for place, weight in zip(axes, (0.0, 10.0, 1000.0), strict=True):
+        model = sf.papers.MarginNMF(supervision_weight=weight, **arguments)
+        sf.plotting.image_grid(
+            model.fit(case.X, alpha=case.alpha).components_, (28, 28), columns=8, ax=place
+        )
+        place.set_title(f"weight {weight:g}")
+    figure.savefig(path, dpi=110)
+
+
+QUESTION = Question("data updates split rank rate method", cases, measure, report, draw)

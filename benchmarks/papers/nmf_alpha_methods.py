@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from common import Array
 from sklearn.decomposition import PCA as Centered
 from sklearn.decomposition import TruncatedSVD
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import f1_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
@@ -28,6 +29,8 @@ from ssnmf_fast.estimators._papers import dual_coefficients
 ALPHA, MANY = "NMF-alpha", "NMF-alpha, 50 machines"
 NMF, STARTS = "NMF", "NMF, chosen start"
 PCA, LEE, CONSTRAINED, RAW = "PCA", "Lee et al.", "CNMF", "SVM on raw inputs"
+LDA = "LDA"
+ONE_RANK = (RAW, LDA)  # which has no parameter
 VALIDATION = 0.2  # of the documents that are not test
 # Penalties of the classifiers, times the mean squared length of the features.
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -198,6 +201,14 @@ def constrained(case: Case, rank: int) -> Iterator[Candidate]:
     yield 0.0, corrected(case, model.fit(case.X, case.y))
 
 
+def discriminants(case: Case, rank: int) -> Iterator[Candidate]:
+    """Linear discriminants of the labeled rows: one fewer than classes, or one for each label."""
+    labeled, y = case.parts[0].toarray(), case.data.y[case.labeled]
+    columns = y.T if case.data.multilabel else y[None]
+    models = [LinearDiscriminantAnalysis().fit(labeled, column) for column in columns]
+    yield 0.0, tuple(np.hstack([m.transform(p.toarray()) for m in models]) for p in case.parts)
+
+
 METHODS: dict[str, Callable[[Case, int], Iterator[Candidate]]] = {
     ALPHA: margin,
     MANY: partial(margin, method=MANY),
@@ -207,6 +218,7 @@ METHODS: dict[str, Callable[[Case, int], Iterator[Candidate]]] = {
     PCA: principal,
     LEE: lee,
     CONSTRAINED: constrained,
+    LDA: discriminants,
     RAW: lambda case, rank: iter([(0.0, case.parts)]),
 }
 
