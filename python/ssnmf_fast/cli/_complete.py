@@ -334,7 +334,7 @@ def _read_ratings(
     user_codes: dict[str, int] = {}
     item_codes: dict[str, int] = {}
     parts, names = [], tuple[str, ...]()
-    for names, part in _read_columns(source, columns):
+    for names, part in read_columns(source, columns):
         part["user"] = [user_codes.setdefault(name, len(user_codes)) for name in part["user"]]
         part["item"] = [item_codes.setdefault(name, len(item_codes)) for name in part["item"]]
         ratings = []
@@ -369,14 +369,7 @@ def _read_ratings(
     return dict(zip(ROLES, names, strict=True)), users, items, matrix, empty, len(rated) - len(kept)
 
 
-def read_pairs(source: Source, columns: Sequence[str | None]) -> tuple[list[str], list[str]]:
-    """Read the user and the item on every line; None among the columns takes the usual one."""
-    parts = [part for _, part in _read_columns(source, columns)]
-    users, items = ([name for part in parts for name in part[role]] for role in ROLES[:2])
-    return users, items
-
-
-def _read_columns(
+def read_columns(
     source: Source, columns: Sequence[str | None]
 ) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
     """Yield the names of the columns, and some rows of them, called by their roles."""

@@ -17,7 +17,7 @@ from .._common.warn import UNINFORMED, quietly
 from .._persist.texts import VECTORIZER_NAME
 from ..completion._read import counts
 from ..completion._result import Completion
-from ._complete import read_pairs
+from ._complete import read_columns
 from ._labels import read_labels_of
 from ._models import MODELS, Fitted
 from ._outputs import (
@@ -103,7 +103,8 @@ def _predict_ratings(
     # As tables have them, also where the model was saved in Python.
     row_ids, column_ids = row_ids.astype(str), column_ids.astype(str)
     model = replace(model, row_ids=row_ids, column_ids=column_ids)
-    users, items = read_pairs(data, [options.user, options.item])
+    parts = [part for _, part in read_columns(data, [options.user, options.item])]
+    users, items = ([name for part in parts for name in part[role]] for role in ("user", "item"))
     unknown = len(set(users) - set(row_ids)), len(set(items) - set(column_ids))
     if unknown == (len(set(users)), len(set(items))):
         wrong = f"no user and no item of {data} is in {path}"

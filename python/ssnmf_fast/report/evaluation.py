@@ -317,14 +317,11 @@ def explain_no_estimate(model: Any, n_labeled: int, n_classes: int) -> str:
 
     if hasattr(model, "validation_folds_"):  # the fit would have validated, with more labels
         needed = max(LEAST_PER_CLASS * max(n_classes, 2), n_labeled + 1)
-        return (
-            f"the accuracy cannot be estimated from so few labels, {n_labeled} of {n_classes} "
-            f"classes; expected about {needed}, {LEAST_PER_CLASS} a class on average"
-        )
-    return (
-        "the accuracy is not known, as no labeled sample was held out; --test-size sets how many "
-        "are, and every class needs several labels for it"
-    )
+        few = f"so few labels, {n_labeled} of {n_classes} classes"
+        wanted = f"about {needed}, {LEAST_PER_CLASS} a class on average"
+        return f"the accuracy cannot be estimated from {few}; expected {wanted}"
+    size = "--test-size sets how many are, and every class needs several labels for it"
+    return f"the accuracy is not known, as no labeled sample was held out; {size}"
 
 
 @dataclass(frozen=True)
