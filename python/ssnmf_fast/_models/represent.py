@@ -203,27 +203,24 @@ def represent(
     A : array_like, shape (r, m)
         Nonnegative dictionary.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
-        Loss of X, as in :func:`factorize`.  Below 1 the problem is not convex, and
-        the solution is a stationary point.  Registered losses are solved to a `tol` of 1e-4 at
-        best.
+        Loss of X, as in :func:`factorize`.  Below 1 the solution is a stationary point of a problem
+        that is not convex.  Registered losses are solved to a `tol` of 1e-4 at best.
     X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
         Nonnegative weights of the loss of every entry.
     init : array_like, shape (n, r), optional
-        Nonnegative start, for example the representation over a dictionary that has changed a
-        little since.  It does not change the solution, where that is unique, only the time.
+        Nonnegative start.  It changes the time, and the solution only where that is not unique.
     tol : float
-        Largest residual of the optimality conditions, relative to the pull of the data.  Tolerances
-        finer than the dtype resolves are raised to 1e-12 (float64) or 1e-5 (float32).  With
-        `covariates` or penalties, losses other than "frobenius" are solved to 1e-4 at best, unless
-        sparse data have "kullback-leibler" and no penalty but L1.
+        Largest residual of the optimality conditions, relative to the pull of the data; at least
+        1e-12 (float64) or 1e-5 (float32).  With `covariates` or penalties, losses other than
+        "frobenius" are solved to 1e-4 at best, but for "kullback-leibler" of sparse data with L1.
     n_threads : int, optional
         Number of threads; it does not change the result.
     covariates : array_like, shape (n, number of fixed components), optional
         The last columns of S, which are given, as in :func:`factorize`.
     penalties : optional
-        Penalties of S, or a mapping with them, as in :func:`factorize`; those between samples
-        (graphs, smoothness over time) are ignored here.  With ``Orthogonal`` the problem is not
-        convex, and the solution is a stationary point.
+        Penalties of S, or a mapping with them, as in :func:`factorize`; those between samples are
+        ignored.  With ``Orthogonal`` the solution is a stationary point of a problem that is not
+        convex.
     dtype : {"float32", "float64"}, optional
         Of S, as in :func:`factorize`.  None: that of X.
 
