@@ -59,7 +59,8 @@ class Fits(Generic[Result]):
     starts: ClassVar[tuple[str, ...]]  # those that differ by their seeds
     _settings: ClassVar[tuple[str, ...]] = ("loss", "supervision_loss", "init")  # of the receipt
     _inputs: ClassVar[tuple[str, ...]] = INPUTS
-    _refuses_zeros: ClassVar = False  # of a start, which stay, where the data are positive
+    _keeps_zeros: ClassVar = True  # of a given start
+    _refuses_zeros: ClassVar = False  # those of a start where the data are positive
     _prepare: ClassVar[Callable[..., None]]
     # Returns factors as the kernels hold them, their relations, and the factors of the user.
     _begin: ClassVar[Callable[..., tuple[dict[str, Array], list[Relation], Current]]]
@@ -76,7 +77,8 @@ class Fits(Generic[Result]):
     def fit(self, rng: np.random.Generator, loop: FitLoop, seed: Seed) -> Result:
         """Fit from a start that is drawn, or is given; the receipt has the seed of `rng`."""
         factors, related, current = self._begin(rng)
-        stay = {} if isinstance(self.init, str) else zeros_that_stay(factors, self.rank)
+        given = self._keeps_zeros and not isinstance(self.init, str)
+        stay = zeros_that_stay(factors, self.rank) if given else {}
         moves = self.known.moves(factors)
         support = stay | {name: T & stay.get(name, T) for name, T in moves.items()}
         problem = problem_kind(related)(factors, related, support, penalties=self.penalized)
@@ -93,7 +95,7 @@ class Fits(Generic[Result]):
         return with_receipt(result, run, self.threads, *fingerprint, settings)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class MatrixFits(Fits[Factorization]):
     """Fits of a matrix."""
 
