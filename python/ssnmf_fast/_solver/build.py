@@ -45,10 +45,9 @@ def build_term(
 ) -> Term:
     """Check the weights of clean data, "X" or "y", and return their term."""
     title = f"{name}_weights"
-    if tensor:
-        term = as_weights(given, title, len(Z.shape)).tensor_term(Z, loss, threads)
-    elif not isinstance(Z, CsrFile):
-        term = as_weights(given, title).term(Z, loss, title, threads)
+    if not isinstance(Z, CsrFile):
+        weights = as_weights(given, title, len(Z.shape) if tensor else 0)
+        term = weights.term(Z, loss, title, threads, tensor)
     elif given is None:
         term = on_disk(Z, loss, threads)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -307,14 +307,12 @@ class Problem:
     def _still(self) -> list[Array]:
         """Return which components have entries that are given."""
         held = [name for name in self.support if self._holds(name)]
-        positive = {name: self.factors[name] > 0 for name in held}
-        moves = {name: mask_of(self.support[name], F.shape[1]) for name, F in positive.items()}
-        return [np.any(positive[name] & ~moves[name], axis=0) for name in held]
+        pairs = [(self.factors[name] > 0, self.support[name]) for name in held]
+        return [np.any(F & ~mask_of(T, F.shape[1]), axis=0) for F, T in pairs]
 
     def _largest_of(self, name: str) -> Array:
         """Return the largest entries of the components in a factor."""
-        largest: Array = self.factors[name].max(axis=0, initial=0.0)
-        return largest
+        return np.asarray(self.factors[name].max(axis=0, initial=0.0))
 
     def _shift(self, exponents: Mapping[str, Array], earlier: Mapping[str, Array]) -> None:
         """Multiply factors, and what they were earlier, by powers of two, in place."""
@@ -377,10 +375,18 @@ class BlockProblem(Problem):
             rule = "mm"  # as for the other factor, though a block by itself could do otherwise
         ready: dict[str, Statistics] = {}
         self._ready = ready
-        far = self.relations[0].names[1]
-        product = 0.0
-        bounds = self._bounds(self.rows)
-        for rows, block in self._blocks():
+        far, bounds, product = self.relations[0].names[1], self._bounds(self.rows), 0.0
+        first, *others = (r for r in self.relations if self.rows in r.names)
+        elsewhere = [r.term.gram for r in self.relations if self.rows not in r.names]
+        for rows, entries in first.term.entries.blocks():
+            relations = [replace(first, term=first.term.part(rows, entries))]
+            relations += [replace(r, term=r.term.part(rows)) for r in others]
+            factors = {**self.factors, self.rows: self.factors[self.rows][rows]}
+            support = dict(self.support)
+            if self.rows in support:
+                support[self.rows] = support[self.rows][rows]
+            given = factors, relations, support, self._workspaces, True, self.penalties
+            block = Problem(*given, elsewhere)
             block.bounds_of_rows = [bound.part(rows) for bound in bounds]
             where = momentum and replace(momentum, before=momentum.before[rows])
             block.update_rows(rule)
@@ -392,20 +398,6 @@ class BlockProblem(Problem):
                 ready |= found
         self._images.forget(self.rows)
         self._kept = product if self._keeps_P else None
-
-    def _blocks(self) -> Iterator[tuple[slice, Problem]]:
-        """Read the data, and give the problem of each block of rows."""
-        first, *others = (r for r in self.relations if self.rows in r.names)
-        elsewhere = [r.term.gram for r in self.relations if self.rows not in r.names]
-        for rows, entries in first.term.entries.blocks():
-            relations = [replace(first, term=first.term.part(rows, entries))]
-            relations += [replace(r, term=r.term.part(rows)) for r in others]
-            factors = {**self.factors, self.rows: self.factors[self.rows][rows]}
-            support = {
-                name: T[rows] if name == self.rows else T for name, T in self.support.items()
-            }
-            given = factors, relations, support, self._workspaces, True, self.penalties
-            yield rows, Problem(*given, elsewhere)
 
 
 def problem_kind(relations: Sequence[Relation]) -> type[Problem]:
