@@ -13,16 +13,7 @@ from .._backend.dispatch import padded
 from .._common.arrays import Array, Matrix, MatrixLike, Seed
 from .._data.border import check_factor, check_integer, check_real, require_memory, warn_of_rank
 from .._data.fingerprint import data_fingerprint
-from .._solver.build import (
-    check_weight,
-    factorization,
-    features_term,
-    pad_factors,
-    relations,
-    tensor_relations,
-    terms,
-    view_factors,
-)
+from .._solver import build
 from .._solver.known import Known, check_penalties
 from .._solver.loop import Current, FitLoop, Optimality, Run
 from .._solver.losses import loss_named
@@ -112,13 +103,15 @@ class MatrixFits(Fits[Factorization]):
     def _prepare(self) -> None:
         X, rank, init = self.X, self.rank, self.init
         losses, weights = (self.loss, self.supervision_loss), (self.X_weights, self.y_weights)
-        self.data, self.labels = terms(X, self.y, *losses, *weights, self.threads)
-        self.weight = check_weight(self.supervision_weight, dtype=X.dtype)
-        self.of_features = check_weight(self.feature_weight, "feature_weight", X.dtype)
+        self.data, self.labels = build.terms(X, self.y, *losses, *weights, self.threads)
+        self.weight = build.check_weight(self.supervision_weight, dtype=X.dtype)
+        self.of_features = build.check_weight(self.feature_weight, "feature_weight", X.dtype)
         self.known = Known.of(
             X.shape, rank, X.dtype, **{name: getattr(self, name) for name in KNOWN}
         )
-        self.features = features_term(self.feature_labels, X, self.supervision_loss, self.threads)
+        self.features = build.features_term(
+            self.feature_labels, X, self.supervision_loss, self.threads
+        )
         plain = self.labels is None and self.features is None and not self.known
         if plain and isinstance(init, str):
             warn_of_rank(rank, min(X.shape), "min(n, m)")
@@ -148,13 +141,13 @@ class MatrixFits(Fits[Factorization]):
         S, A, B = start(self.init, self.X, *terms, self.rank, rng, self.known, self.X_weights)
         if self.features is not None and C is None:
             C = start_B(A.T, self.features, rng).astype(self.X.dtype)
-        factors = pad_factors(S, A, B, C)
-        related = relations(*terms, self.weight, factors, self.features, self.of_features)
-        return factors, related, view_factors(factors, self.rank)
+        factors = build.pad_factors(S, A, B, C)
+        related = build.relations(*terms, self.weight, factors, self.features, self.of_features)
+        return factors, related, build.view_factors(factors, self.rank)
 
     def _result(self, run: Run, current: Current, related: list[Relation]) -> Factorization:
         weights = {r.names[1]: float(r.coefficient) for r in related}
-        return factorization(run, current, weights.get("B"), weights.get("C"))
+        return build.factorization(run, current, weights.get("B"), weights.get("C"))
 
 
 @dataclass(eq=False)
@@ -173,9 +166,9 @@ class TensorFits(Fits[TensorFactorization]):
             loss_named(self.supervision_loss, "supervision_loss"),
         )
         weight = check_real(self.supervision_weight, "supervision_weight")
-        check_weight(weight, dtype=X.dtype)
+        build.check_weight(weight, dtype=X.dtype)
         given = X, self.X_weights, self.y, losses, weight, self.threads
-        self.related, self.labels = tensor_relations(*given)
+        self.related, self.labels = build.tensor_relations(*given)
         require_memory(self.rank, X.shape, X.dtype)
         modes = dict(zip(self.related[0].names, range(len(X.shape)), strict=True))
         rows = dict(zip(modes, X.shape, strict=True))

@@ -13,16 +13,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array, Matrix, MatrixLike, Seed, Solver
 from .._data.border import check_data, check_option, check_random_state, warn_of_rank
 from .._data.threads import resolve_threads
-from .._solver.build import (
-    balance_weight,
-    build_term,
-    check_rows,
-    check_weight,
-    factorization,
-    pad_factors,
-    terms,
-    view_factors,
-)
+from .._solver import build
 from .._solver.loop import Current, FitLoop, Observer, Optimality, Run
 from .._solver.problem import Problem
 from .._solver.relations import LinearMap, Relation
@@ -50,11 +41,13 @@ class PreservingFits(Fits[Factorization]):
         X, weight = self.X, self.supervision_weight
         if isinstance(weight, str):
             check_option(weight, "supervision_weight", ("auto", "balanced"))
-        self.weight = None if weight == "auto" else check_weight(weight)
-        term, _ = terms(X, None, self.loss, self.loss, self.X_weights, None, self.threads)
-        alpha = check_rows(self.alpha, "alpha", X.dtype, X.shape[0], "sample of X", allow_nan=False)
+        self.weight = None if weight == "auto" else build.check_weight(weight)
+        term, _ = build.terms(X, None, self.loss, self.loss, self.X_weights, None, self.threads)
+        alpha = build.check_rows(
+            self.alpha, "alpha", X.dtype, X.shape[0], "sample of X", allow_nan=False
+        )
         mixing = sp.csr_array(alpha.T)
-        combined = build_term(mixing @ X, None, term.loss, "X", self.threads)
+        combined = build.build_term(mixing @ X, None, term.loss, "X", self.threads)
         self.data = Relation(("S", "A"), term)
         self.preserved = Relation(("S", "A"), combined, map=LinearMap(mixing, self.threads))
         if weight == "auto":
@@ -65,12 +58,12 @@ class PreservingFits(Fits[Factorization]):
 
     def _begin(self, rng: np.random.Generator) -> tuple[dict[str, Array], list[Relation], Current]:
         given = self.X, self.data.term, None, self.rank, rng
-        factors = pad_factors(*start(self.init, *given, X_weights=self.X_weights))
-        other = balance_weight(self.data, self.preserved, self.weight, factors)
-        return factors, [self.data, other], view_factors(factors, self.rank)
+        factors = build.pad_factors(*start(self.init, *given, X_weights=self.X_weights))
+        other = build.balance_weight(self.data, self.preserved, self.weight, factors)
+        return factors, [self.data, other], build.view_factors(factors, self.rank)
 
     def _result(self, run: Run, current: Current, related: list[Relation]) -> Factorization:
-        return factorization(run, current, related[1].coefficient)
+        return build.factorization(run, current, related[1].coefficient)
 
 
 def factorize_preserving(
@@ -106,8 +99,8 @@ def preserving_check(
         fits = PreservingFits(Z, n_components=len(A), threads=threads, init=(), **given)
         if (len(S), A.shape[1]) != Z.shape:
             raise ValueError(f"X has shape {Z.shape}, and S A has {(len(S), A.shape[1])}.")
-        factors = pad_factors(S, A)
-        other = balance_weight(fits.data, fits.preserved, fits.weight, factors)
+        factors = build.pad_factors(S, A)
+        other = build.balance_weight(fits.data, fits.preserved, fits.weight, factors)
         problem = Problem(factors, [fits.data, other])
         return recomputed(problem, Optimality(problem))
 

@@ -28,13 +28,7 @@ from .._solver.losses import KULLBACK_LEIBLER
 from .._solver.result import FitState
 from .._solver.starts import start
 from .many_starts import check_starts, draw_seeds, keep_best
-from .variational_problem import (
-    GammaPrior,
-    LabelPrior,
-    Posterior,
-    VariationalSteps,
-    check_prior,
-)
+from .variational_problem import GammaPrior, LabelPrior, Posterior, VariationalSteps, check_prior
 
 
 @dataclass(frozen=True, eq=False)
