@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array, Matrix, MatrixLike, Seed
@@ -65,7 +66,7 @@ class Fits(Generic[Result]):
         self.fingerprint = data_fingerprint(self.X, self.threads)
         self.prints = fingerprints({name: getattr(self, name) for name in self._inputs})
 
-    def fit(self, rng: np.random.Generator, loop: FitLoop, seed: Seed) -> Result:
+    def fit(self, rng: Generator, loop: FitLoop, seed: Seed) -> Result:
         """Fit from a start that is drawn, or is given; the receipt has the seed of `rng`."""
         factors, related, current = self._begin(rng)
         given = self._keeps_zeros and not isinstance(self.init, str)
@@ -136,7 +137,7 @@ class MatrixFits(Fits[Factorization]):
         if self.known.n_given < rank:
             require_scale(self.penalized, pairs)
 
-    def _begin(self, rng: np.random.Generator) -> tuple[dict[str, Array], list[Relation], Current]:
+    def _begin(self, rng: Generator) -> tuple[dict[str, Array], list[Relation], Current]:
         terms, C = (self.data, self.labels), self.C
         S, A, B = start(self.init, self.X, *terms, self.rank, rng, self.known, self.X_weights)
         if self.features is not None and C is None:
@@ -176,7 +177,7 @@ class TensorFits(Fits[TensorFactorization]):
         self.penalized = check_penalties(self.penalties, rows, X.shape, self.rank)
         require_scale(self.penalized, [r.names for r in self.related if r.coefficient > 0], modes)
 
-    def _begin(self, rng: np.random.Generator) -> tuple[dict[str, Array], list[Relation], Current]:
+    def _begin(self, rng: Generator) -> tuple[dict[str, Array], list[Relation], Current]:
         first, dtype = self.related[0], self.X.dtype
         start = start_tensor(self.init, self.X, self.X_weights, first.term, self.rank, rng)
         factors = {name: padded(F, dtype) for name, F in zip(first.names, start, strict=True)}

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from .._common.arrays import MatrixLike, Solver
 from .._common.text import short
@@ -55,13 +55,13 @@ def run_starts(
     yield from run_side_by_side((partial(fit, seed) for seed in seeds), jobs, fits.threads)
 
 
-def draw_seeds(rng: np.random.Generator, n_starts: int) -> list[int]:
+def draw_seeds(rng: Generator, n_starts: int) -> list[int]:
     """Return a seed for each start; the first ones are those of fewer starts."""
     return [int(seed) for seed in rng.integers(2**31 - 1, size=n_starts)]
 
 
 def best_start(
-    fits: Fits[Fitted], n_starts: int, rng: np.random.Generator, loop: FitLoop, jobs: int
+    fits: Fits[Fitted], n_starts: int, rng: Generator, loop: FitLoop, jobs: int
 ) -> Fitted:
     """Return the fit with the smallest objective of several starts."""
     found = run_starts(fits, draw_seeds(rng, n_starts), loop, jobs)

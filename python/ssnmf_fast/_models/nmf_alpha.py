@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from numpy.random import Generator
 
 from .._common.arrays import Array, Matrix, MatrixLike, Seed, Solver
 from .._data.border import check_data, check_option, check_random_state, warn_of_rank
@@ -56,7 +56,7 @@ class PreservingFits(Fits[Factorization]):
         if isinstance(self.init, str):
             warn_of_rank(self.rank, min(X.shape), "min(n, m)")
 
-    def _begin(self, rng: np.random.Generator) -> tuple[dict[str, Array], list[Relation], Current]:
+    def _begin(self, rng: Generator) -> tuple[dict[str, Array], list[Relation], Current]:
         given = self.X, self.data.term, None, self.rank, rng
         factors = build.pad_factors(*start(self.init, *given, X_weights=self.X_weights))
         other = build.balance_weight(self.data, self.preserved, self.weight, factors)

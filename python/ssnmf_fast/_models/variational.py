@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import psi
 
 from .._backend.dispatch import kernels, padded, padded_zeros
@@ -113,12 +114,7 @@ def fit_variational(
 
 
 def _fit_once(
-    X: Matrix,
-    groups: Array | None,
-    init: object,
-    rng: np.random.Generator,
-    threads: int,
-    checked: Parameters,
+    X: Matrix, groups: Array | None, init: object, rng: Generator, threads: int, checked: Parameters
 ) -> VariationalFit:
     """Fit from one start."""
     rank = checked.rank
