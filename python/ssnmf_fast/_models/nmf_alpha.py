@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from .._solver.relations import LinearMap, Relation
 from .._solver.result import Factorization
 from .._solver.starts import start
 from .fits import Fits
-from .receipts import Check, Recomputed, factorization_check, recomputed
+from .receipts import Check, Inputs, Recomputed, factorization_check, recomputed
 
 
 @dataclass(eq=False, kw_only=True)
@@ -85,9 +84,7 @@ def factorize_preserving(
     return fits.fit(check_random_state(random_state), loop, random_state)
 
 
-def preserving_check(
-    result: Factorization, X: Matrix, inputs: Mapping[str, Any], threads: int
-) -> Check:
+def preserving_check(result: Factorization, X: Matrix, inputs: Inputs, threads: int) -> Check:
     """Return the check of such a fit that has a receipt."""
     receipt = result.receipt
     assert receipt is not None

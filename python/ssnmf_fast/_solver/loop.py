@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from .._backend.dispatch import kernels
-from .._common.arrays import Array, Solver, bits_of
+from .._common.arrays import Array, Factors, Solver, bits_of
 from .._data.border import check_integer, check_observers, check_option, check_real, require_finite
 from .descent import added
 from .penalties import NONE, Bound
@@ -33,8 +33,9 @@ class ProgressBar:
         max_iter: int | None,
         label: str = "fit",
         value: str = "objective",
-        lines: bool = False,
         unit: str = "iteration",
+        *,
+        lines: bool = False,
     ) -> None:
         self._bar: Any = None
         with suppress(ImportError):
@@ -89,14 +90,10 @@ class ProgressBar:
 
 
 def verbose_progress(
-    verbose: int,
-    max_iter: int | None,
-    label: str = "fit",
-    value: str = "objective",
-    unit: str = "iteration",
+    verbose: int, max_iter: int | None, *texts: str, **unit: str
 ) -> AbstractContextManager[ProgressBar | None]:
     """Return the callback of ``verbose=1``: a bar on a terminal with tqdm, lines elsewhere."""
-    return ProgressBar(max_iter, label, value, True, unit) if verbose else nullcontext()
+    return ProgressBar(max_iter, *texts, lines=True, **unit) if verbose else nullcontext()
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,7 @@ class Optimality:
     """Residuals of the factors; entries that do not move, and zeros that `stay`, do not count."""
 
     problem: Problem
-    moves: Mapping[str, Array] = field(default_factory=dict)
+    moves: Factors = field(default_factory=dict)
     stay: Collection[str] = ()
 
     def residuals(self, last: bool = False) -> dict[str, float]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from .._backend.dispatch import aligned_zeros, kernels
-from .._common.arrays import Array, Solver, bits_of, mask_of
+from .._common.arrays import Array, Factors, Solver, bits_of, mask_of
 from .._data.entries import SparseEntries, Target
 from .descent import Part, descend, multiply
 from .penalties import NONE, Bound, Penalties, value_of
 from .relations import Images, Relation, Statistics, TermView, unreached, value
 from .terms import Loss
 
+Views: TypeAlias = Sequence[TermView] | None
 Workspaces = dict[Loss, tuple[Array, Array]]
 
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
@@ -55,7 +57,7 @@ class Problem:
         self,
         factors: dict[str, Array],
         relations: Sequence[Relation],
-        support: Mapping[str, Array] | None = None,
+        support: Factors | None = None,
         workspaces: Workspaces | None = None,
         whole: bool = True,
         penalties: Mapping[str, Penalties] | None = None,
@@ -169,9 +171,7 @@ class Problem:
         """Return what of the objective no update can change."""
         return unreached(self.relations, self.factors)
 
-    def statistics(
-        self, name: str, curvature: bool, views: Sequence[TermView] | None = None
-    ) -> Statistics:
+    def statistics(self, name: str, curvature: bool, views: Views = None) -> Statistics:
         """Return the statistics of the data for a factor, or of some; valid until the next call."""
         if curvature and self._by_entries(name):
             return Statistics({}, [])
@@ -267,7 +267,7 @@ class Problem:
         """Move a factor further in the direction of its last step; `before` is then old."""
         kernels.extrapolate(self.factors[name], before, step, positive, self.threads)
 
-    def restore(self, factors: Mapping[str, Array]) -> None:
+    def restore(self, factors: Factors) -> None:
         for name, factor in factors.items():
             np.copyto(self.factors[name], factor)
         self.forget()
@@ -286,7 +286,7 @@ class Problem:
         self._ready_P = False
         self._images.forget()
 
-    def balance(self, earlier: Mapping[str, Array] | None = None) -> None:
+    def balance(self, earlier: Factors | None = None) -> None:
         """Bring scales of components together by powers of two, unless they are penalized."""
         if any(self.penalties.values()):
             return
@@ -314,7 +314,7 @@ class Problem:
         """Return the largest entries of the components in a factor."""
         return np.asarray(self.factors[name].max(axis=0, initial=0.0))
 
-    def _shift(self, exponents: Mapping[str, Array], earlier: Mapping[str, Array]) -> None:
+    def _shift(self, exponents: Factors, earlier: Factors) -> None:
         """Multiply factors, and what they were earlier, by powers of two, in place."""
         for factors in (self.factors, earlier):
             for name, factor in factors.items():
@@ -359,9 +359,7 @@ class BlockProblem(Problem):
         super().forget()
         self._ready = {}
 
-    def statistics(
-        self, name: str, curvature: bool, views: Sequence[TermView] | None = None
-    ) -> Statistics:
+    def statistics(self, name: str, curvature: bool, views: Views = None) -> Statistics:
         if name not in self._ready:
             return super().statistics(name, curvature, views)
         found = self._ready.pop(name)

@@ -186,9 +186,7 @@ def rows_of(X: Matrix, rows: Array) -> Any:
     return X[rows] if sp.issparse(X) else np.nan_to_num(X[rows], nan=0.0)
 
 
-def _nndsvda(
-    X: Matrix, rank: int, mean: float, rng: Generator, threads: int
-) -> tuple[Array, Array]:
+def _nndsvda(X: Matrix, rank: int, mean: float, rng: Generator, threads: int) -> Sequence[Array]:
     """Nonnegative double SVD with zeros set to the mean (Boutsidis and Gallopoulos 2008)."""
     kept = min(rank, *X.shape)
     operator = MatrixOperator(X, threads)
