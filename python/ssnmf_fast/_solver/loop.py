@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from .relations import SOLVERS, Statistics
 from .result import FitState
 
 _SECONDS_BETWEEN_LINES = 0.5
-
-Self = TypeVar("Self", bound="ProgressBar")
 
 
 class ProgressBar:
@@ -82,18 +80,14 @@ class ProgressBar:
             print(self._waiting, file=sys.stderr, flush=True)
             self._waiting = None
 
-    def __enter__(self: Self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
 
 def verbose_progress(
     verbose: int, max_iter: int | None, *texts: str, **unit: str
 ) -> AbstractContextManager[ProgressBar | None]:
     """Return the callback of ``verbose=1``: a bar on a terminal with tqdm, lines elsewhere."""
-    return ProgressBar(max_iter, *texts, lines=True, **unit) if verbose else nullcontext()
+    if not verbose:
+        return nullcontext()
+    return closing(ProgressBar(max_iter, *texts, lines=True, **unit))
 
 
 @dataclass(frozen=True)

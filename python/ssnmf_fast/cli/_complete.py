@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -216,7 +217,7 @@ class _Task:
         else:
             default = MAX_ITER if options.method == "auto" else None
             observer = ProgressBar(options.max_iter or default, "fit", "change")
-        with observer:
+        with closing(observer):
             completion: Completion = quietly(
                 UNINFORMED,
                 ssnmf_fast.complete,
