@@ -29,7 +29,6 @@ from .._data.entries import (
     SparseEntries,
     StreamedEntries,
     Target,
-    WeightedEntries,
     block_slices,
 )
 from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries
@@ -329,8 +328,7 @@ def separable(
         w = reduce(np.multiply, sides)
         return weighted(Z, w, loss, threads, None if holes else whole, tensor=True)
     if holes and 2 * np.count_nonzero(missing := np.isnan(Z)) > missing.size:
-        mask = DenseEntries(Z, threads, mask=True)
-        form = Listed(mask if plain else WeightedEntries(mask, *vectors))
+        form = Listed(DenseEntries(Z, threads, True, *vectors))
     elif holes:
         pattern = sp.csr_array(missing.astype(Z.dtype))
         pattern.data = whole.at(places_of(pattern), pattern.dtype)
@@ -341,7 +339,7 @@ def separable(
     data = (raw, whole) if loss.entrywise(False, True, True) else None
     weights = ((rows, whole.present(rows, Z.shape, Z.dtype)) for rows in block_slices(Z.shape))
     constant = sum(loss.constant(Z[rows], w) for rows, w in weights)
-    entries, lengths = WeightedEntries(raw, *vectors), _lengths(Z, Z.shape)
+    entries, lengths = DenseEntries(Z, threads, False, *vectors), _lengths(Z, Z.shape)
     return Term(loss, entries, form, Z.shape, constant, True, data, lengths)
 
 

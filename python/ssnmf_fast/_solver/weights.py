@@ -17,7 +17,7 @@ from .._data.border import check_entries, check_matrix, check_shape, check_vecto
 from .._data.entries import SparseEntries
 from .._data.tensor_entries import SparseTensorEntries
 from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor
-from .._data.weight_forms import MissingEntries, MissingPlaces, Separable
+from .._data.weight_forms import MissingEntries, Separable
 from . import terms
 from .terms import Loss, Term
 
@@ -398,7 +398,7 @@ class Missing(ByPattern):
             if isinstance(Z, SparseTensor):
                 ones = at.with_values(np.ones_like(at.values))
                 whole = Separable((None,) * len(Z.shape), threads)
-                places = MissingPlaces(SparseTensorEntries(ones, threads), whole)
+                places = MissingEntries(SparseTensorEntries(ones, threads), whole)
                 return terms.weighted(Z.without(at.at), None, loss, threads, places)
             Z = Z.copy()
             Z[tuple(at.at.places)] = np.nan

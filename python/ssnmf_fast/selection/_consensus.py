@@ -1,35 +1,58 @@
-"""Function :func:`consensus`: many starts of a factorization, and what they agree on."""
+"""Function :func:`consensus`: many starts, which a folder may keep, and what they agree on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from hashlib import sha256
 from os import PathLike
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import squareform
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_samples
 from sklearn.metrics.pairwise import euclidean_distances
 
+from .._backend import dispatch
 from .._common.arrays import Array, LossName, Seed
+from .._common.replacement import Replacement
+from .._common.saved import HEADER, NpzReader, header_array
 from .._common.warn import warn_user
 from .._data.arrays import DataLike
-from .._data.border import CleanMatrix, check_data, check_observers
+from .._data.border import (
+    CleanMatrix,
+    check_data,
+    check_integer,
+    check_observers,
+    check_option,
+    check_random_state,
+    check_real,
+)
+from .._data.csr_file import CsrFile, block_ends
+from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
 from .._data.threads import limited_openmp, resolve_threads
 from .._linalg.operators import unit_rows
-from .._models.many_starts import fit_starts
+from .._models.many_starts import draw_seeds, fit_starts
 from .._models.represent import objective, represent
 from .._solver.loop import verbose_progress
-from .._solver.result import FitState
+from .._solver.result import Factorization, FitState
 from .._solver.weights import WeightsLike
 from .._topics import divide_by_sums
+from .._version import __version__
 from ._consensus_result import DROPPED, Consensus, regression_scores, shares_together
-from ._starts import Fits, KeptStarts, Recipe, Start, start_of
 
+Folder: TypeAlias = str | PathLike[str] | None
 _N_INIT = 10  # of k-means, as in cNMF
 _DIGITS = 6  # to which spectra are compared
+MOST_SAMPLES = 1000  # of the consensus matrix
+STARTS = ("random", "least-squares", "random-acol")  # that differ by their seeds
+_PARTS = ("components", "assignments")
+_SHORT = 16  # digits of hashes of the places of entries and of the ends of blocks
+_READABLE = (str, bool, int, float, type(None))
 
 
 def consensus(
@@ -44,7 +67,7 @@ def consensus(
     max_iter: int = 1000,
     tol: float = 1e-5,
     init: Literal["random", "least-squares", "random-acol"] = "random",
-    folder: str | PathLike[str] | None = None,
+    folder: Folder = None,
     n_jobs: int | None = None,
     n_threads: int | None = None,
     random_state: Seed = None,
@@ -63,25 +86,22 @@ def consensus(
     n_components : int
         Rank r, at least 1.
     n_starts : int
-        Number of starts, at least 1.  With the same `random_state`, more starts begin with the same
-        ones.
+        Number of starts, at least 1; for a `random_state`, more of them begin with the same ones.
     loss, X_weights, max_iter, tol
         As in :func:`factorize`.
     distance_threshold : float
         Drop components whose mean distance to their nearest neighbors reaches this; 2 drops none.
     neighborhood_fraction : float, above 0, at most 1
-        Number of these neighbors, as a share of `n_starts`.  If it is below one, no component is
-        dropped.
+        Number of these neighbors, as a share of `n_starts`; below one neighbor, none is dropped.
     init : {"random", "least-squares", "random-acol"}
         Starts, as in :func:`factorize`.
     folder : path, optional
         Folder for the results of all starts: an interrupted call continues from there, with the
         same result.  It may hold several ranks, for the same data in the same form (dense, sparse
         or on disk), settings and level of the kernels.
-    n_jobs : int, optional
-        How many starts are fitted at a time; None takes as many as there are threads.
-    n_threads : int, optional
-        Number of threads of all of them together.  Neither changes the result.
+    n_jobs, n_threads : int, optional
+        How many starts are fitted at a time (None: as many as threads), and the number of threads
+        of all of them together.  Neither changes the result.
     random_state : None, int, Generator or RandomState
         Seed of the starts and of k-means.
     verbose : int
@@ -119,56 +139,61 @@ def consensus(
     >>> found.components.shape, found.usage.shape, found.stability.shape
     ((4, 30), (60, 4), (4,))
     """
-    fitting = {"loss": loss, "X_weights": X_weights, "max_iter": max_iter, "tol": tol}
-    given = n_components, n_starts, distance_threshold, neighborhood_fraction, init, random_state
-    recipe = Recipe.checked(*given, fitting)
-    threads: dict[str, Any] = {"n_jobs": n_jobs, "n_threads": n_threads}
+    fitting: dict[str, Any] = {
+        "loss": loss,
+        "X_weights": X_weights,
+        "max_iter": max_iter,
+        "tol": tol,
+    }
+    settings = n_components, n_starts, distance_threshold, neighborhood_fraction, init, random_state
+    recipe = Recipe(*settings, fitting)
 
     def fits(
         X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array
     ) -> Iterator[Start]:
-        found = fit_starts(X, seeds, **threads, **recipe.fitting)
+        found = fit_starts(X, seeds, n_jobs=n_jobs, n_threads=n_threads, **recipe.fitting)
         return (start_of(fit, samples) for fit in found)
 
     return agreement(X, recipe, fits, folder, n_threads, verbose)
 
 
 def agreement(
-    X: DataLike,
-    recipe: Recipe,
-    fits: Fits,
-    folder: str | PathLike[str] | None,
-    n_threads: int | None,
-    verbose: int,
+    X: DataLike, recipe: Recipe, fits: Fits, folder: Folder, n_threads: int | None, verbose: int
 ) -> Consensus:
     """Return the consensus of starts that `fits` fits."""
     check_observers(None, verbose)
     clean = CleanMatrix(check_data(X, resolve_threads(n_threads)))
+    dtype, loss = clean.matrix.dtype, recipe.fitting["loss"]
     of_clusters, samples, seeds = recipe.draw(clean.matrix.shape[0])
-    found = fits if folder is None else KeptStarts(folder, fits)
-    starts = _shown(found(clean, seeds, recipe, samples), recipe.n_starts, verbose)
+    fits = fits if folder is None else partial(kept_starts, Path(folder), fits)
+    starts: list[Start] = []
+    with verbose_progress(verbose, recipe.n_starts, "consensus", unit="start") as progress:
+        for start in fits(clean, seeds, recipe, samples):
+            starts.append(start)
+            if progress is not None:
+                progress(FitState(len(starts), start.objective))
     spectra = unit_rows(np.concatenate([start.components for start in starts]))
     with limited_openmp(1):
-        distances, clusters, silhouette = _clustered(spectra, recipe, of_clusters)
-        kept = distances < recipe.distance_threshold
-        components = _medians(spectra[kept], clusters.labels)
-    assignments = np.array([start.assignments for start in starts])
-    dtype = clean.matrix.dtype
+        distances, clusters, silhouettes, silhouette = _cluster(spectra, recipe, of_clusters)
+        rows = []
+        for number in range(clusters.max() + 1):
+            members = spectra[clusters == number]
+            median = np.median(members, axis=0)
+            rows.append(median if median.any() else members.mean(axis=0))
+        components = divide_by_sums(np.array(rows))
     weighting = {"X_weights": recipe.fitting["X_weights"], "n_threads": n_threads}
-    given = {"loss": recipe.fitting["loss"], **weighting}
-    usage = represent(clean, components.astype(dtype), **given)
+    usage = represent(clean, components.astype(dtype), loss=loss, **weighting)
     order = np.argsort(-divide_by_sums(usage).sum(axis=0), kind="stable")
     usage = np.ascontiguousarray(usage[:, order])
     components = components[order].astype(dtype)
-    labels = np.full(len(spectra), DROPPED)
-    labels[kept] = np.argsort(order)[clusters.labels]
-    members = [clusters.silhouettes[clusters.labels == label] for label in order]
+    clusters = np.where(clusters == DROPPED, DROPPED, np.argsort(order)[clusters])
+    assignments = np.array([start.assignments for start in starts])
     return Consensus(
         components=components,
         usage=usage,
-        stability=np.array([each.mean() for each in members]),
+        stability=np.array([silhouettes[clusters == k].mean() for k in range(len(order))]),
         spectra=spectra.astype(dtype),
-        clusters=labels,
+        clusters=clusters,
         neighbor_distances=distances,
         scores=regression_scores(clean.matrix, usage),
         silhouette=silhouette,
@@ -177,96 +202,52 @@ def agreement(
         samples=samples,
         assignments=assignments,
         n_starts=recipe.n_starts,
-        loss=recipe.fitting["loss"],
+        loss=loss,
         distance_threshold=recipe.distance_threshold,
     )
 
 
-def _shown(starts: Iterator[Start], count: int, verbose: int) -> list[Start]:
-    """Return all starts, with progress where it is asked for."""
-    found = []
-    with verbose_progress(verbose, count, "consensus", unit="start") as bar:
-        for start in starts:
-            found.append(start)
-            if bar is not None:
-                bar(FitState(len(found), start.objective))
-    return found
-
-
-def _clustered(spectra: Array, recipe: Recipe, seed: int) -> tuple[Array, Clusters, float]:
-    """Return neighbor distances, clusters of the kept spectra, and the silhouette of all."""
-    rank = recipe.fitting["n_components"]
-    distances = distances_between(spectra)
-    n_nearest = min(int(recipe.neighborhood_fraction * recipe.n_starts), len(spectra) - 1)
-    found = np.asarray(spectra.any(axis=1))  # a start may leave components at zero
-    nearness = np.where(found, _neighbor_distances(distances, n_nearest), np.inf)
-    kept = np.asarray(nearness < recipe.distance_threshold)
+def _cluster(spectra: Array, recipe: Recipe, seed: int) -> tuple[Array, Array, Array, float]:
+    """Return neighbor distances, clusters and silhouettes of spectra, and the silhouette of all."""
+    rank, threshold = recipe.fitting["n_components"], recipe.distance_threshold
+    distances = np.asarray(euclidean_distances(spectra))
+    n_nearest = min(recipe.n_nearest, len(spectra) - 1)
+    nearest = np.partition(distances, n_nearest, axis=1)[:, : n_nearest + 1]  # with itself
+    used = np.asarray(spectra.any(axis=1))  # a start may leave components at zero
+    nearness = np.where(used, nearest.sum(axis=1) / max(n_nearest, 1), np.inf)
+    kept = np.asarray(nearness < threshold)
     if kept.sum() < rank:
         raise ValueError(
             f"Only {kept.sum()} of {len(spectra)} components have a mean distance to their "
-            f"{n_nearest} nearest neighbors below distance_threshold="
-            f"{recipe.distance_threshold:g}, fewer than n_components={rank}: the starts do not "
-            f"agree. The smallest is {nearness.min():.3g}. Raise distance_threshold (2 drops "
-            "none), give fewer n_components, or a smaller tol."
+            f"{n_nearest} nearest neighbors below distance_threshold={threshold:g}, fewer than "
+            f"n_components={rank}: the starts do not agree. The smallest is {nearness.min():.3g}. "
+            "Raise distance_threshold (2 drops none), give fewer n_components, or a smaller tol."
         )
-
-    def clustered(chosen: Array) -> Clusters:
-        return clusters_of(spectra[chosen], distances[np.ix_(chosen, chosen)], rank, seed)
-
-    every = clustered(found)
-    clusters = every if kept.sum() == found.sum() else clustered(kept)
-    if (count := clusters.labels.max() + 1) < rank:
+    parts = [used] if kept.sum() == used.sum() else [used, kept]
+    found = [clusters_of(spectra[p], distances[np.ix_(p, p)], rank, seed) for p in parts]
+    (_, of_all), (labels, of_kept) = found[0], found[-1]
+    if (count := labels.max() + 1) < rank:
         warn_user(
             f"All starts have only {count} different components, fewer than n_components={rank}: "
             f"the consensus has {count}. Give fewer n_components.",
             UserWarning,
         )
-    return nearness, clusters, float(every.silhouettes.mean())
+    clusters, silhouettes = np.full(len(spectra), DROPPED), np.full(len(spectra), np.nan)
+    clusters[kept], silhouettes[kept] = labels, of_kept
+    return nearness, clusters, silhouettes, float(of_all.mean())
 
 
-class Clusters(NamedTuple):
-    """Clusters of spectra, by number, and the silhouette of each spectrum; both (p,)."""
+def clusters_of(spectra: Array, distances: Array, count: int, seed: int) -> tuple[Array, Array]:
+    """Return clusters of k-means, at most one for each different spectrum, and silhouettes.
 
-    labels: Array
-    silhouettes: Array
-
-
-def distances_between(spectra: Array) -> Array:
-    """Return the Euclidean distances between all spectra, (p, p)."""
-    return np.asarray(euclidean_distances(spectra))
-
-
-def _neighbor_distances(distances: Array, n_nearest: int) -> Array:
-    """Return the mean distance of each spectrum to its nearest neighbors, (p,); 0 without any."""
-    if n_nearest < 1:
-        return np.zeros(len(distances))
-    nearest = np.partition(distances, n_nearest, axis=1)[:, : n_nearest + 1]  # with itself
-    return np.asarray(nearest.sum(axis=1) / n_nearest)
-
-
-def clusters_of(spectra: Array, distances: Array, count: int, seed: int) -> Clusters:
-    """Cluster spectra by k-means, at most into as many clusters as there are different spectra.
-
-    One cluster, and clusters of one spectrum each, have no silhouette: it is NaN.
+    Both are (p,).  Silhouettes are NaN for one cluster, and for clusters of one spectrum each.
     """
     different = len({row.tobytes() for row in spectra.round(_DIGITS)})
     k_means = KMeans(min(count, different), n_init=_N_INIT, random_state=seed)
     labels = k_means.fit(spectra).labels_
     if 1 < k_means.n_clusters < len(spectra):
-        silhouettes = silhouette_samples(distances, labels, metric="precomputed")
-    else:
-        silhouettes = np.full(len(spectra), np.nan)
-    return Clusters(labels, silhouettes)
-
-
-def _medians(spectra: Array, labels: Array) -> Array:
-    """Return the medians of clusters, or their means where the median is 0; each sums to 1."""
-    rows = []
-    for label in range(labels.max() + 1):
-        members = spectra[labels == label]
-        median = np.median(members, axis=0)
-        rows.append(median if median.any() else members.mean(axis=0))
-    return divide_by_sums(np.array(rows))
+        return labels, silhouette_samples(distances, labels, metric="precomputed")
+    return labels, np.full(len(spectra), np.nan)
 
 
 def _cophenetic_correlation(assignments: Array) -> float:
@@ -276,3 +257,152 @@ def _cophenetic_correlation(assignments: Array) -> float:
         return float("nan")
     correlation: Any = cophenet(linkage(apart, "average"), apart)
     return float(correlation[0])
+
+
+class Start(NamedTuple):
+    """What is kept of a start: its components (r, m), and the main one of some samples, (s,)."""
+
+    components: Array
+    assignments: Array
+    objective: float
+    level: str  # of the kernels that have fitted it
+
+
+Fits = Callable[[CleanMatrix, Sequence[int], "Recipe", Array], Iterator[Start]]
+
+
+class Recipe:
+    """The checked settings of a consensus; `fitting` are arguments of :func:`factorize`."""
+
+    def __init__(
+        self,
+        n_components: int,
+        n_starts: int,
+        distance_threshold: float,
+        neighborhood_fraction: float,
+        init: str,
+        random_state: Seed,
+        fitting: dict[str, Any],
+    ) -> None:
+        rank = check_integer(n_components, "n_components", 1)
+        self.fitting = {"n_components": rank, "init": check_option(init, "init", STARTS), **fitting}
+        self.distance_threshold = check_real(distance_threshold, "distance_threshold")
+        share = check_real(neighborhood_fraction, "neighborhood_fraction")
+        if not 0 < share <= 1:
+            raise ValueError(
+                "neighborhood_fraction is a share of the starts, above 0 and at most 1; got "
+                f"{neighborhood_fraction!r}."
+            )
+        self.n_starts = check_integer(n_starts, "n_starts", 1)
+        self.n_nearest = int(share * self.n_starts)
+        self.random_state: Any = random_state
+
+    def draw(self, n_samples: int) -> tuple[int, Array, list[int]]:
+        """Return the seed of the clusters, samples whose main component is kept, and all seeds."""
+        rng = check_random_state(self.random_state)
+        of_clusters = int(rng.integers(2**31 - 1))
+        count = min(n_samples, MOST_SAMPLES)
+        samples = np.sort(rng.choice(n_samples, count, replace=False, shuffle=False))
+        return of_clusters, samples, draw_seeds(rng, self.n_starts)
+
+
+def start_of(fit: Factorization, samples: Array) -> Start:
+    """Return what is kept of a fit."""
+    parts = fit.S[samples] * fit.A.sum(axis=1)
+    main = np.where(parts.any(axis=1), parts.argmax(axis=1), -1)
+    return Start(fit.A, main.astype(np.int32), fit.objective[-1][1], dispatch.level_in_use())
+
+
+def kept_starts(
+    folder: Path, fits: Fits, X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array
+) -> Iterator[Start]:
+    """Give the starts in their order, those of the folder without a fit, and keep the others."""
+    if recipe.random_state is None:
+        raise ValueError(
+            "folder is given without random_state, so that every call draws other starts. Give a "
+            "number as well, for example random_state=0."
+        )
+    if folder.is_file():
+        raise ValueError(f"folder={str(folder)!r} is a file; give a folder for many files.")
+    folder.mkdir(parents=True, exist_ok=True)
+    rank, key = recipe.fitting["n_components"], _key(X.matrix, recipe)
+    keys = [{**key, "seed": seed} for seed in seeds]
+    # Files have the names of cNMF.
+    paths = [folder / f"start.k_{rank}.iter_{number}.npz" for number in range(len(seeds))]
+    kept = [_read(path, key) for path, key in zip(paths, keys, strict=True)]
+    missing = [seed for seed, start in zip(seeds, kept, strict=True) if start is None]
+    made = fits(X, missing, recipe, samples)
+    for path, key, start in zip(paths, keys, kept, strict=True):
+        if start is None:
+            start = next(made)
+            _write(path, key, start)
+        yield start
+
+
+def _read(path: Path, key: dict[str, Any]) -> Start | None:
+    """Return the start of a file, if it is there; its seal shows whether anything has changed."""
+    if not path.exists():
+        return None
+    try:
+        with path.open("rb") as file:
+            archive = NpzReader(file)
+            header = archive.header()
+            found, objective = dict(header["key"]), header["objective"]
+            if found == key:
+                parts = archive.arrays(_PARTS)
+                if parts.keys() != {*_PARTS} or header["seal"] != _seal(found, objective, parts):
+                    raise ValueError("its contents are not those that were written")
+                return Start(parts["components"], parts["assignments"], objective, key["level"])
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is not a saved start, or is damaged: {error}. Remove it to fit this start "
+            "again."
+        ) from error
+    names = [name for name in {**key, **found} if found.get(name) != key.get(name)]
+    given = ", ".join(f"{name} {found.get(name)!r:.40}" for name in names)
+    now = ", ".join(f"{key.get(name)!r:.40}" for name in names)
+    raise ValueError(
+        f"folder={str(path.parent)!r} has starts of other data or settings: {path.name} was made "
+        f"with {given}; now {now}. Give another folder, or remove its files."
+    )
+
+
+def _write(path: Path, key: dict[str, Any], start: Start) -> None:
+    if start.level != key["level"]:
+        raise ValueError(
+            f"folder={str(path.parent)!r} is to keep starts of the level {key['level']!r} of the "
+            f"kernels, and a worker has {start.level!r}, which rounds otherwise. Set "
+            "SSNMF_FAST_ISA to the same level for all, or give no folder."
+        )
+    parts: dict[str, Any] = {name: getattr(start, name) for name in _PARTS}
+    header = {"key": key, "objective": start.objective}
+    parts[HEADER] = header_array({**header, "seal": _seal(key, start.objective, parts)})
+    with Replacement() as files, files.path(path).open("wb") as file:
+        np.savez(file, **parts)
+
+
+def _key(X: Any, recipe: Recipe) -> dict[str, Any]:
+    """Return what a start depends on, but its seed."""
+    form = "dense"  # on which the order of sums, and so the last bits, depends
+    if isinstance(X, CsrFile):
+        form = f"on disk, {digest(repr(block_ends(X)))[:_SHORT]}"
+    elif sp.issparse(X):
+        places = [_hash(part.astype(np.int64, copy=False)) for part in (X.indptr, X.indices)]
+        form = f"sparse, {digest(repr(places))[:_SHORT]}"
+    about = {"format": "ssnmf_fast start", "version": 2, "ssnmf_fast": __version__}
+    about["level"] = dispatch.level_in_use()
+    of_data = {"shape": list(X.shape), "dtype": str(X.dtype), "form": form}
+    settings = {
+        name: value if isinstance(value, _READABLE) else input_fingerprint(value)
+        for name, value in recipe.fitting.items()
+    }
+    return {**about, **of_data, "data": data_fingerprint(X), **settings}
+
+
+def _seal(key: dict[str, Any], objective: float, parts: dict[str, Array]) -> str:
+    arrays = [(parts[name].dtype.str, parts[name].shape, _hash(parts[name])) for name in _PARTS]
+    return digest(repr([sorted(key.items()), objective, arrays]))
+
+
+def _hash(array: Array) -> str:
+    return sha256(np.ascontiguousarray(array).data).hexdigest()
