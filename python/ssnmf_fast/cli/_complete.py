@@ -7,6 +7,7 @@ import re
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -233,7 +234,7 @@ class _Task:
         else:
             default = MAX_ITER if options.method == "auto" else None
             observer = ProgressBar(options.max_iter or default, "fit", "change")
-        with observer:
+        with closing(observer):
             completion: Completion = quietly(
                 UNINFORMED,
                 ssnmf_fast.complete,
