@@ -9,7 +9,7 @@ import numpy as np
 
 from .._backend.dispatch import aligned_zeros, kernels
 from .._common.arrays import Array, Solver, bits_of, mask_of
-from .._data.entries import SparseEntries, Target
+from .._data.entries import Target
 from .descent import Part, descend, multiply
 from .penalties import NONE, Bound, Penalties, value_of
 from .relations import Images, Relation, Statistics, TermView, unreached, value
@@ -117,7 +117,8 @@ class Problem:
     def _by_entries(self, name: str) -> bool:
         """Whether coordinate descent may use the loss itself, entry by entry."""
         view, listed = self.views(name)[0], self.penalties.get(name, NONE).listed
-        sparse = isinstance(view.term.entries, SparseEntries) and not view.mapped
+        entries = view.term.entries
+        sparse = entries.sparse and not entries.by_factors and not view.mapped
         linear = all(penalty.linear for penalty in listed)
         return self._n_relations == 1 and linear and sparse and view.term.loss.descends
 

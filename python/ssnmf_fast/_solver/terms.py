@@ -29,7 +29,6 @@ from .._data.entries import (
     SparseEntries,
     StreamedEntries,
     Target,
-    WeightedEntries,
     block_slices,
 )
 from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries
@@ -352,7 +351,7 @@ def separable(
     if plain:
         return weighted(Z, None, loss, threads, form)
     raw = DenseEntries(Z, threads)
-    term = _term(raw, WeightedEntries(raw, *vectors), whole, form, loss, Z.shape, True)
+    term = _term(raw, DenseEntries(Z, threads, False, *vectors), whole, form, loss, Z.shape, True)
     constant = sum(
         loss.constant(Z[rows], whole.present(rows, Z.shape, Z.dtype))
         for rows in block_slices(Z.shape)
@@ -420,10 +419,7 @@ def _without_nan(Z: Array, whole: Separable) -> WeightForm:
     """Separable weights, but 0 where a dense matrix has NaN."""
     missing = np.isnan(Z)
     if np.count_nonzero(missing) > _FEW_MISSING * missing.size:
-        mask = DenseEntries(Z, whole.threads, mask=True)
-        if all(vector is None for vector in whole.vectors):
-            return Listed(mask)
-        return Listed(WeightedEntries(mask, *whole.vectors))
+        return Listed(DenseEntries(Z, whole.threads, True, *whole.vectors))
     pattern = sp.csr_array(missing.astype(Z.dtype))
     pattern.data = whole.at(places_of(pattern), pattern.dtype)
     return MissingEntries(SparseEntries(pattern, whole.threads), whole)

@@ -17,7 +17,7 @@ from .._data.border import check_entries, check_matrix, check_shape, check_vecto
 from .._data.entries import SparseEntries
 from .._data.tensor_entries import SparseTensorEntries
 from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor
-from .._data.weight_forms import MissingEntries, MissingPlaces, Separable
+from .._data.weight_forms import MissingEntries, Separable
 from . import terms
 from .terms import Loss, Term
 
@@ -426,7 +426,7 @@ class Missing(ByPattern):
         if isinstance(X, SparseTensor):
             ones = pattern.with_values(np.ones_like(pattern.values))
             whole = Separable((None,) * len(X.shape), threads)
-            form = MissingPlaces(SparseTensorEntries(ones, threads), whole)
+            form = MissingEntries(SparseTensorEntries(ones, threads), whole)
             return terms.weighted(X.without(pattern.at), None, loss, threads, form)
         known = X.copy()
         known[tuple(pattern.at.places)] = np.nan

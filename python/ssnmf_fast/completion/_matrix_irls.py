@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array
-from .._data.arrays import entry_rows, kernel_parts, transpose
+from .._data.arrays import column_ranges, entry_rows, kernel_parts, transpose
 from .._linalg.operators import (
     Operator,
     Pattern,
@@ -240,8 +240,8 @@ class MissingEntries:
         n, m = self._shape
         rows, columns = np.divmod(places, m)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-        counts = np.bincount(columns, minlength=m)
-        return Pattern.from_counts(self._shape, indptr, columns, counts, self._n_threads)
+        ranges = column_ranges(np.bincount(columns, minlength=m), self._n_threads)
+        return Pattern(self._shape, indptr.astype(np.int64), columns.astype(np.int32), ranges)
 
 
 class _Iteration:

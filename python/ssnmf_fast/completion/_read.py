@@ -16,8 +16,8 @@ from .._data.arrays import (
     as_array,
     check_dtype,
     inspect_csr,
+    inspect_sparse,
     list_entries,
-    read_sparse,
     require_real,
     sample,
 )
@@ -94,7 +94,7 @@ def _triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp
 
 
 def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
-    matrix = read_sparse(matrix, "M")
+    matrix = inspect_sparse(matrix, "M")[0]
     if matrix.data.dtype.kind != "f":
         matrix = matrix.astype(np.float64)
     result = matrix.tocsr()
@@ -111,7 +111,7 @@ def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
 
 def _sorted(M: sp.sparray | sp.spmatrix, n_threads: int) -> sp.csr_array:
     if M.format not in ("csr", "csc"):
-        return _without_repeats(read_sparse(M, "M").tocoo())
+        return _without_repeats(inspect_sparse(M, "M")[0].tocoo())
     matrix, state = inspect_csr(M, "M", n_threads)
     if state == DUPLICATES:
         return _without_repeats(matrix.tocoo())

@@ -25,13 +25,11 @@ init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of
     Start; a tuple holds S (n, r) and A (r, m).  "auto" is "least-squares" for the
     Kullback-Leibler loss, "random" for the Frobenius loss; see :func:`ssnmf_fast.factorize`.
 n_starts : int
-    Number of starts of :meth:`fit`, at least 1, of which the best fit is kept: that with the
-    smallest last value of `objective_`.
+    Number of starts of :meth:`fit`, at least 1; the one of the smallest objective is kept.
 max_iter : int
     Largest number of iterations, at least 0.
 tol : float
-    Stop when the objective falls by less than `tol` times its first value per iteration; 0
-    never stops early.
+    Stop when the objective falls by less than `tol` times its first value per iteration; 0: never.
 random_state : None, int, Generator or RandomState
     Seed of the start; give an int for the same result every time.
 n_threads : int, optional
@@ -45,8 +43,8 @@ dtype : {"float32", "float64"}, optional
     Of the factors, and of all that is computed from X, whose values are converted; the same in all
     methods.  None: that of X in each call, float64 for integers; see :func:`ssnmf_fast.factorize`.
 forget_factor : float
-    In :meth:`partial_fit`, the share of their weight that earlier batches keep, between 0 and
-    1.  A smaller value learns faster at first; a larger one ends closer to a fit to all data.
+    In :meth:`partial_fit`, the share of their weight that earlier batches keep, 0 to 1.  A smaller
+    one learns faster at first; a larger one ends closer to a fit to all data.
 A_support : array_like of 0 and 1 or bool, shape (r, m), optional
     Where components may be positive.
 fixed_components : array_like, shape (number of fixed components, m), optional
@@ -58,10 +56,9 @@ penalties : optional
     those of S, but for penalties between samples.
 unlabeled : "auto", None or a label
     What marks an unlabeled sample in `y`, besides None, NaN, NaT, pandas.NA and masked values,
-    which always do.  "auto" takes -1, as scikit-learn's semi-supervised estimators do, unless the
-    labels are exactly -1 and 1: then both are classes, as its other classifiers have them, with a
-    warning.  Give -1 to have -1 always mean unlabeled, None for no marker.  The text "-1", which
-    NumPy makes of -1 next to text, is a class; a warning names it, and others such as "NA".
+    which always do; None for no marker.  "auto" is -1, as in scikit-learn, unless the labels are
+    exactly -1 and 1: then both are classes, with a warning.  The text "-1", which NumPy makes of -1
+    next to text, is a class; a warning names it, and others such as "NA".
 predicts : bool
     Whether the model predicts: by logistic regression on the topics of a sample (computed without
     labels), its leading singular directions and its features.  False makes the fit faster.
@@ -73,7 +70,10 @@ side : dict of str to array_like or scipy.sparse of shape (n, q), optional
     Tables of the same samples by their names, with finite entries of any sign, such as embeddings.
     Rows are brought to length 1: give columns of different units one scale before.  Predictions
     need the tables of the fit, which :class:`FewLabelsClassifier` alone takes.
-y, input_features : ignored
+y : array_like, shape (n,) or (n, k), optional
+    Labels or targets, as the class describes them, of all samples or of some; models without labels
+    ignore them.
+input_features : ignored
     Present for the conventions of scikit-learn.
 sample_weight : array_like, shape (n,), optional
     Nonnegative weights of the samples, in all losses: a weight of 0 leaves a sample out, and one of
@@ -92,8 +92,7 @@ mode : int
 times : array_like, shape (n,)
     When each document is from, as in :meth:`fit`.
 level : float
-    Probability inside the interval, above 0 and below 1; both sides have equal parts of the
-    rest.
+    Probability inside the interval, above 0 and below 1; both sides have equal parts of the rest.
 
 Attributes
 ----------
@@ -102,7 +101,8 @@ components_ : ndarray, shape (r, m)
 n_components_ : int
     Number of components.
 reconstruction_err_ : float
-    Distance of X from ``representation_ @ components_``, defined as in scikit-learn.
+    Distance of X from ``representation_ @ components_``, as in scikit-learn: the Frobenius norm or,
+    for another loss, the root of twice the loss.
 label_components_ : ndarray, shape (r, k)
     B of the factorization: the components over the classes or targets.
 refitted_label_components_ : ndarray, shape (r, k)
@@ -110,7 +110,8 @@ refitted_label_components_ : ndarray, shape (r, k)
 representation_ : ndarray, shape (n, r)
     Factor S of the fit, which the labels affect where there are any.
 classes_ : ndarray, shape (k,)
-    The classes, sorted.
+    The classes, sorted; with multiple labels the names of the columns of a data frame, or
+    0 ... k - 1.
 class_prior_ : ndarray, shape (k,)
     Share of every class (or label) among the labeled samples.
 class_shares_ : ndarray, shape (r, k)
@@ -137,8 +138,7 @@ feature_names_in_ : ndarray of str, shape (m,)
     Names of the features, where X had names that are all strings.
 """
 
-_OF_METHODS = {
-    "fit": """
+_LEARNS = """
 Returns
 -------
 self
@@ -147,7 +147,11 @@ Raises
 ------
 ValueError, TypeError
     For bad data, labels or parameters; the message explains how to fix them.
-""",
+"""
+
+_OF_METHODS = {
+    "fit": _LEARNS,
+    "partial_fit": _LEARNS,
     "score": """
 Parameters
 ----------
@@ -164,8 +168,7 @@ float
 def complete_docstring(cls: Class) -> Class:
     """Complete the docstring of an estimator, and list its parameters before inherited ones.
 
-    What several estimators share is documented once.  A docstring has what is particular to it;
-    other parameters of the signature, and other fitted attributes, are added.
+    A docstring has what is particular to it; other parameters and fitted attributes are added.
     """
     init: Any = vars(cls).get("__init__")
     if init is not None:
