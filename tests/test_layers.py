@@ -92,6 +92,7 @@ def test_every_module_has_a_room():
     assert {module.split(".")[0] for module in MODULES} - OUTSIDE == set(ROOM_OF)
 
 
+@pytest.mark.slow
 def test_imports_point_to_rooms_above_in_the_list():
     order = list(ROOMS)
     wrong = [
@@ -119,6 +120,7 @@ def test_no_module_imports_itself_through_others():
     assert [module for module in graph if module in reached(module, graph)] == []
 
 
+@pytest.mark.slow
 def test_a_plain_import_loads_what_functions_need():
     code = "import sys, ssnmf_fast; print(*sys.modules); ssnmf_fast.NMF"
     environment = {name: value for name, value in os.environ.items() if name != "SSNMF_FAST_ISA"}

@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import completion, penalties, weights
+from ._backend.dispatch import reference_kernels
 from ._common.optional import MissingPackageError
 from ._config import show_config
 from ._models.factorize import factorize, factorize_tensor
@@ -66,6 +67,7 @@ __all__ = [
     "papers",
     "penalties",
     "plotting",
+    "reference_kernels",
     "represent",
     "results",
     "save",

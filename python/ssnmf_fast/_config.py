@@ -24,7 +24,7 @@ def config() -> dict[str, Any]:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "platform": platform.platform(),
-        "level in use": dispatch.level
+        "level in use": dispatch.level_in_use()
         + (f"{hint}SSNMF_FAST_LEVELS=all)" if missing is not None else ""),
         "levels available": ", ".join([*dispatch.available_levels(), "reference"]),
         "compiler": built["compiler"],

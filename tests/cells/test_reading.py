@@ -168,6 +168,7 @@ def stored_as(storage, adata, folder):
     return adata, None
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::anndata.ImplicitModificationWarning")
 @pytest.mark.parametrize("call", CALLS)

@@ -116,6 +116,7 @@ class TestFit:
         for row in rows_of(out / "topic_classes.csv"):
             assert float(row[EVIL]) + float(row["money, bonds"]) == pytest.approx(1, abs=1e-4)
 
+    @pytest.mark.slow
     def test_predictions(self, table: Path, tmp_path: Path) -> None:
         assert fit(table, tmp_path / "out") == 0
         rows = rows_of(tmp_path / "out" / "predictions.csv")

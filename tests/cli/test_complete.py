@@ -109,6 +109,7 @@ class TestRatings:
         assert (report["held_out"], report["errors"]) == (0, {})
         assert "RMSE" not in capsys.readouterr().out
 
+    @pytest.mark.slow
     def test_columns_by_place_and_by_name(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

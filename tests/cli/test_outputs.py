@@ -185,6 +185,7 @@ def test_results_of_an_earlier_run_that_do_not_fit_go(matrix: Path, tmp_path: Pa
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.slow
 def test_predictions_that_fail_leave_the_old_file(
     matrix: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

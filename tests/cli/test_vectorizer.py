@@ -168,6 +168,7 @@ class TestTerms:
         S = np.load(out / "representation.npy")
         np.testing.assert_allclose(again, S[:, 0], rtol=0.02, atol=0.02 * S.max())
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("given", "left_out"),
         [

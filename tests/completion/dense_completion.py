@@ -90,3 +90,26 @@ def _inner_steps(
         if step >= 1 and change < INNER_TOL:
             break
     return X
+
+
+def algorithm_2(
+    M: Array, observed: Array, rank: int, q: float, c: float, k_s: int, k_l: int
+) -> Iterator[Array]:
+    """Yield the iterates of Algorithm 2 as it is printed, with gamma^k = 2^-k, eps^k = 0.9^k."""
+    M = np.where(observed, M, 0.0)
+    X, w = M.copy(), np.ones(M.shape)
+    k = 0
+    while True:
+        k += 1
+        for _ in range(k_s):
+            X = np.where(observed, M, X - c * (w * X))
+        _, singular, Vt = np.linalg.svd(X)
+        squares = np.zeros(M.shape[1])
+        squares[: len(singular)] = singular**2
+        squares[rank:] = 0.0
+        gamma = 0.5**k
+        W = (Vt.T * (squares + gamma) ** (0.5 - 1)) @ Vt
+        for _ in range(k_l):
+            X = np.where(observed, M, X - gamma**0.5 * (X @ W))
+        w = (X**2 + 0.9**k) ** (q / 2 - 1)
+        yield X

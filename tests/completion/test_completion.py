@@ -282,6 +282,7 @@ def test_shrinkage_is_validated():
     assert rmse(given) == pytest.approx(rmse(fit), rel=0.05)
 
 
+@pytest.mark.slow
 @slow_in_numpy
 @pytest.mark.parametrize("far", ["rows", "columns", "both", "one row", "two columns"])
 @pytest.mark.parametrize("size", [30.0, 1e6])
@@ -559,6 +560,7 @@ def test_bad_parameters_of_methods(method, parameters, message):
         method(**parameters)
 
 
+@pytest.mark.slow
 @each("method", METHODS)
 @each(
     ("name", "value"),

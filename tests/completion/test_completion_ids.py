@@ -76,6 +76,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_ids_is_kept(kind, holes, tmp_path):
     plain, ids = sf.complete(holes, n_components=3, random_state=0), KINDS[kind]
@@ -100,6 +101,7 @@ def test_columns_of_pandas_are_ids(holes):
         np.testing.assert_array_equal(found, plain.predict([29, 0], [0, 1]))
 
 
+@pytest.mark.slow
 @each(
     ("ids", "error", "message"),
     [

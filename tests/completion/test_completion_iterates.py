@@ -8,7 +8,8 @@ import pytest
 from completion_problems import observations, structured
 from each import each
 
-from ssnmf_fast.completion import _irls
+import ssnmf_fast as sf
+from ssnmf_fast.completion import StructuredSIRLS, _irls
 
 RANK = 4
 WHOLE = 1000  # sketch all columns: the SVD is exact
@@ -88,3 +89,71 @@ def test_distance_of_factored_matrices():
     assert _irls.distance_squared(E, G, F, H) == pytest.approx(expected)
     nearly = _irls.distance_squared(E, G, E * (1 + 1e-12), G) ** 0.5
     assert nearly == pytest.approx(1e-12 * np.linalg.norm(E), rel=1e-3)
+
+
+@each("shape", [(30, 30), (36, 24), (24, 36)])
+@each("q", [0.5, 1.0])
+@each("steps", [(1, 10), (3, 4)])
+def test_algorithm_2_as_printed(shape, q, steps):
+    """Through the public name; the matrix of observed entries has the spectral norm 1."""
+    _, holes = structured(*shape, RANK, 0.3, 0.7)
+    observed = ~np.isnan(holes)
+    holes /= np.linalg.norm(np.where(observed, holes, 0), 2)
+    k_s, k_l = steps
+    method = StructuredSIRLS(q=q, sparsity=1e-3, step="explicit", k_s=k_s, k_l=k_l)
+    printed = dense_completion.algorithm_2(holes, observed, RANK, q, 1e-3, k_s, k_l)
+    for iteration in range(1, 26):
+        expected = next(printed)
+        if iteration in {1, 2, 5, 25}:
+            found = sf.complete(
+                holes, n_components=RANK, method=method, max_iter=iteration, tol=1e-300
+            ).to_dense(keep_observed=True)
+            assert np.linalg.norm(found - expected) < 1e-12 * np.linalg.norm(expected)
+
+
+def test_schedules_are_numbers_or_functions():
+    _, holes = structured(30, 24, RANK, 0.3, 0.7)
+    settings = {"n_components": RANK, "random_state": 0, "max_iter": 30, "tol": 1e-300}
+
+    def completed(**more):
+        method = StructuredSIRLS(q=0.5, sparsity=1e-3, **more)
+        return sf.complete(holes, method=method, **settings).to_dense()
+
+    for step, first in (("proximal", 0), ("explicit", 1)):
+        numbers = completed(step=step, gamma=0.6, eps=0.8)
+        rules = {"gamma": lambda k, first=first: 0.6 ** (k - 1 + first), "eps": lambda k: 0.8**k}
+        np.testing.assert_allclose(completed(step=step, **rules), numbers, rtol=1e-9, atol=1e-12)
+        assert not np.allclose(completed(step=step), numbers, rtol=1e-6)
+
+
+def test_printed_steps_diverge_for_q_0():
+    _, holes = structured(30, 30, RANK, 0.3, 0.7)
+    settings = {"n_components": RANK, "random_state": 0, "max_iter": 1000, "tol": 1e-300}
+    largest = [
+        abs(sf.complete(holes, method=method, **settings).to_dense()).max()
+        for method in (
+            StructuredSIRLS(q=0.5, sparsity=1e-3, step="explicit"),
+            StructuredSIRLS(q=0, sparsity=1e-3, step="explicit"),
+            StructuredSIRLS(q=0, sparsity=1e-3),
+        )
+    ]
+    assert largest[0] < 1e3  # the largest entry is 2
+    assert largest[1] > 1e6
+    assert largest[2] < 10
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"step": "implicit"}, "step must be"),
+        ({"k_s": 0}, "k_s must be at least 1"),
+        ({"k_l": 2.5}, "k_l must be"),
+        ({"gamma": 1.5}, "gamma must be from 0 to 1"),
+        ({"eps": -1}, "eps must"),
+        ({"gamma": lambda k: -1.0}, r"gamma\(1\) must return a positive number; got -1.0"),
+        ({"eps": lambda k: None}, r"eps\(1\) must return a positive number; got None"),
+    ],
+)
+def test_bad_parameters_of_the_schedule(parameters, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        sf.complete(np.diag([1.0, np.nan, 3]), method=StructuredSIRLS(**parameters), n_components=1)

@@ -26,6 +26,7 @@ def small(options, scale):
     return options if given is None else {**options, "fill_value": given * scale}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
 @pytest.mark.parametrize("exponent", [-1029, -660])
 def test_small_data(fit, exponent):
@@ -56,6 +57,7 @@ def test_callbacks_see_small_data():
     np.testing.assert_allclose(seen[-1].left @ seen[-1].right, fit.to_dense(), atol=1e-206)
 
 
+@pytest.mark.slow
 @each("dtype", [np.float32, np.float64])
 @each("method", ["auto", "sirls", "structured-sirls", "irls", "structured-irls"])
 def test_start_of_another_size(dtype, method):

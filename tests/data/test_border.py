@@ -92,6 +92,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @each("form", FORMS)
 @each("name", ["NMF", "SSNMFClassifier", "FewLabelsClassifier"])
 def test_fits_check_their_data_once(name, form):
@@ -147,6 +148,7 @@ TAKING_NAN = {
 QUICK = {"random_state": 0, "max_iter": 3, "tol": 0}
 
 
+@pytest.mark.slow
 @each("name", TAKING_NAN)
 def test_missing_entries_are_taken_in_every_form(name):
     expected = TAKING_NAN[name](_holes("NaN"))

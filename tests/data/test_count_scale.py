@@ -70,6 +70,7 @@ def test_one_tiny_value_is_no_step():
     assert np.median(find_count_scale(values[None]) * values) == pytest.approx(2)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 2**40), min_size=1, max_size=30))
 def test_integers_are_counts_up_to_a_common_factor(values):
     X = np.array([values], dtype=float)

@@ -31,6 +31,7 @@ def saved(X, path, form):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["npz", "directory"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
 @pytest.mark.parametrize("index", [np.int32, np.int64])

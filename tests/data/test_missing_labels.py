@@ -76,6 +76,7 @@ NONE = {
 }
 
 
+@pytest.mark.slow
 @each("kind", [*NONE, "pandas.NA", "pandas.NaT"])
 def test_what_is_no_label_anywhere(kind):
     if kind.startswith("pandas"):

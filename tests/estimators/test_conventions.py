@@ -228,6 +228,7 @@ def test_shares(kind, digits):
         model.topic_proportions(X[:, :5])
 
 
+@pytest.mark.slow
 @each("kind", ESTIMATORS)
 @each("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
 def test_sparse_equals_dense(kind, container, digits):

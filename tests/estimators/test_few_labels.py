@@ -151,6 +151,7 @@ def test_no_label_of_a_fold_affects_its_predictions(digits, rounds):
     assert np.mean(accuracies) < chance + 4 * np.sqrt(chance * (1 - chance) / count)
 
 
+@pytest.mark.slow
 def test_poor_predictions_are_warned_of():
     X = np.repeat(np.random.default_rng(0).random((40, 20)), 2, axis=0)
     y = np.tile([0, 1], 40)  # of each sample there is a copy of the other class

@@ -53,6 +53,7 @@ def test_probabilities_sum_along_the_tree(fitted: sf.HierarchicalClassifier) -> 
     assert (fitted.predict(X, level=0) == fitted.levels_[0][top.argmax(axis=1)]).all()
 
 
+@pytest.mark.slow
 def test_levels_count_by_their_labels(fitted: sf.HierarchicalClassifier) -> None:
     assert fitted.level_weights_ == pytest.approx([60 / 150, 30 / 120])
 
@@ -158,6 +159,7 @@ def test_any_classifier_may_be_wrapped(tmp_path: Path) -> None:
         sf.HierarchicalClassifier(LinearSVC()).fit(X, y)
 
 
+@pytest.mark.slow
 def test_methods_of_a_level(fitted: sf.HierarchicalClassifier) -> None:
     X, _, _ = data()
     assert np.array_equal(fitted.suggest(X, 3), fitted.classifiers_[1].suggest(X, 3))

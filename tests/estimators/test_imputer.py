@@ -98,6 +98,7 @@ def small_table():
     return given
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("offset", "scale"), [(1e6, 1), (-273.15, 1), (0, 1e6), (0, 1e-6), (-1e-3, 1e-9), (1990, -1)]
 )
@@ -174,6 +175,7 @@ def test_columns_without_entries(keep, indicate):
         assert not imputer.transform(new)[marks].to_numpy().any()
 
 
+@pytest.mark.slow
 def test_missing_values():
     given = np.round(10 * small_table() + 50)
     expected = sf.LowRankImputer(random_state=0).fit_transform(given)
@@ -236,6 +238,7 @@ def test_bad_options(table, options, message):
         sf.LowRankImputer(**options).fit(table[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e80, 1e200, 1e300])
 def test_any_scale(scale):
     """Columns of any size become columns of size 1."""

@@ -84,6 +84,7 @@ def test_classifier_that_chooses(given, data):
     compare(sf.SSNMFClassifier(**FIXED), X, labels, chance, REGRESSION, (2.0**-20, 1e6))
 
 
+@pytest.mark.slow
 @each("readout", ["logistic", "refit", "joint"])
 @each("supervision_loss", LOSSES)
 @each("loss", LOSSES)

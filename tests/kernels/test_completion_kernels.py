@@ -16,6 +16,7 @@ def _both(kernels, reference, run, close):
         close(ours, theirs)
 
 
+@pytest.mark.slow
 @each("rank", [1, 8, 13, 70, 130])
 @each("dtype", DTYPES)
 @each("index", [np.int32, np.int64])

@@ -19,6 +19,7 @@ def sparse_rows(problem, rows, columns):
     return np.where(kept, F, 0).astype(F.dtype)
 
 
+@pytest.mark.slow
 @each("exponent", [0, -1, 1, -2, -0.5])
 @each("rank", RANKS)
 @each("dtype", DTYPES)

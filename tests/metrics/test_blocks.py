@@ -37,6 +37,7 @@ def test_terms_of_many_topics_are_those_of_each(form):
     np.testing.assert_allclose(found.per_topic, wanted.per_topic, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_coherence_of_many_samples_and_windows():
     rng = np.random.default_rng(2)
     texts = [[f"w{k}" for k in rng.integers(12, size=9)] for _ in range(20)]

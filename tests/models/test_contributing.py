@@ -152,6 +152,7 @@ def graph_model(rng, loss):
     ]
 
 
+@pytest.mark.slow
 @each("loss", ["frobenius", "kullback-leibler", "elastic"])
 @each("solver", ["auto", "mm", "hals"])
 def test_a_new_model_is_a_list_of_relations(loss, solver):

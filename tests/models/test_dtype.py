@@ -107,6 +107,7 @@ def test_completion() -> None:
     assert imputer.fit_transform(GAPS).dtype == np.float32
 
 
+@pytest.mark.slow
 def test_files(tmp_path: Any) -> None:
     Z = sp.csr_array(X / 3)
     sp.save_npz(tmp_path / "X.npz", Z, compressed=False)

@@ -298,6 +298,7 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.slow
 @each("name", DEGENERATE)
 @each("losses", MODELS)
 def test_degenerate_input_gives_finite_factors(name, losses):

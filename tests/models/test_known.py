@@ -201,6 +201,7 @@ def test_balanced_labels_weigh_as_much_as_the_data_at_the_start():
     np.testing.assert_allclose(fit.objective[0][1], 2 * of_X, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_file_of_the_data_gives_the_same(tmp_path):
     X = np.vstack([data(seed) for seed in range(20)])
     sp.save_npz(tmp_path / "X.npz", sp.csr_matrix(X), compressed=False)

@@ -125,6 +125,7 @@ def beta_residual(X, W, S, A, beta):
     return np.abs(np.minimum(shares, 1 - P[some] / N[some])).max()
 
 
+@pytest.mark.slow
 @each("tol", [1e-4, 1e-6, 1e-10])
 @each("form", FORMS)
 @each("beta", [0.0, 0.5, 1.2, 1.5, 1.9])

@@ -63,6 +63,7 @@ def test_the_best_of_fits_with_the_seeds(case):
         same(sf.factorize(X, n_starts=5, random_state=7, n_threads=n_threads, **options), best)
 
 
+@pytest.mark.slow
 @each("loss", ["frobenius", "kullback-leibler"])
 @each("n_threads", [1, 3, 7])
 def test_starts_of_a_file(on_disk, loss, n_threads):

@@ -41,6 +41,7 @@ class TestSingularValues:
         assert len(axes.lines) == 1
         assert not axes.texts
 
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("error")
     @pytest.mark.parametrize("values", [[0.0], [1.0], [0.0, 0.0], [3.0, 3.0], [1e-300, 0.0]])
     def test_edges(self, values: list[float], tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ def test_few_components_and_largest_entries(model: Any) -> None:
     drawn.canvas.draw()
 
 
+@pytest.mark.slow
 def test_kinds_and_names_below_bars(model: Any) -> None:
     days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
     drawn = plotting.tensor_components(

@@ -18,6 +18,7 @@ def found():
     return [sf.consensus(X, rank, **given) for rank in (4, 2, 3)]
 
 
+@pytest.mark.slow
 def test_a_clustergram_is_dark_along_the_diagonal(found):
     drawn = found[2].plot()
     side, middle, stability, densities = drawn.axes

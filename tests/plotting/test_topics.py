@@ -96,6 +96,7 @@ def test_every_function_is_listed_and_sorted() -> None:
     assert {*CALLS, *WITHOUT_AXES} == set(plotting.__all__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_into_axes_with_title(name: str, tmp_path: Path) -> None:
     drawn = Figure(layout="constrained")
@@ -240,6 +241,7 @@ class TestClassMap:
 
 
 class TestLabelMap:
+    @pytest.mark.slow
     def test_sums_over_samples_of_a_label(self) -> None:
         drawn = plotting.label_map(S, LABELS)
         np.testing.assert_allclose(cells(drawn), [[0, 1], [0, 1]])

@@ -59,6 +59,7 @@ def test_forced_levels_agree(tmp_path):
         np.testing.assert_allclose(other, results[0], rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_unknown_level_is_refused():
     done = run("import ssnmf_fast", SSNMF_FAST_ISA="v9")
     assert done.returncode != 0
@@ -190,6 +191,7 @@ assert os.waitpid(child, 0)[1] == 0
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_build_for_a_better_processor_warns_and_works():
     code = """
 import sys, types, warnings
@@ -207,6 +209,7 @@ sf.show_config()
     assert "SSNMF_FAST_LEVELS=all" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.compiled("plain NumPy has no threads")
 def test_threads_follow_the_environment_and_threadpoolctl(capsys):
     def threads(printed):

@@ -17,6 +17,7 @@ QUICK: dict[str, Any] = {"n_starts": 1, "n_splits": 3, "n_threads": 1, "random_s
 DATA = {"frobenius": amounts, KL: counts}
 
 
+@pytest.mark.slow
 @each("loss", DATA)
 @each("form", [np.array, sp.csr_array])
 def test_planted_ranks(loss: str, form: Any) -> None:
@@ -38,6 +39,7 @@ def test_sparse_data_are_dense_data() -> None:
     np.testing.assert_allclose(*found, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["held-out", "stability"])
 def test_same_bits(criterion: str) -> None:
     X = counts()
@@ -107,6 +109,7 @@ def test_pruned_ranks_are_not_chosen() -> None:
 
 
 class TestEstimators:
+    @pytest.mark.slow
     def test_nmf(self) -> None:
         X = amounts()
         model = sf.NMF(solver="hals", tol=1e-6, max_iter=500, random_state=0, n_threads=1)

@@ -110,6 +110,7 @@ def test_missing_entries_and_weights_are_heeded():
     assert np.isfinite(missing.scores).all()
 
 
+@pytest.mark.slow
 def test_data_on_disk_give_the_same(tmp_path):
     X, _ = planted()
     sp.save_npz(tmp_path / "X.npz", sp.csr_array(X), compressed=False)

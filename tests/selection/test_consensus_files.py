@@ -26,6 +26,7 @@ def test_without_stability_too(tmp_path):
     assert np.isnan(sf.load(tmp_path / "one.npz").silhouette)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
 @pytest.mark.compiled("the reference has one thread")
 def test_files_have_the_same_bytes_for_any_number_of_threads(tmp_path, loss):

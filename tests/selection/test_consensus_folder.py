@@ -96,6 +96,7 @@ def forms_of(X, folder):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_folder_knows_the_form_of_its_data(tmp_path):
     X = planted(n=30)[0]
     forms = forms_of(X, tmp_path)

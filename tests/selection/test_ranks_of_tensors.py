@@ -74,6 +74,7 @@ def test_two_modes_by_coordinates_are_a_matrix() -> None:
     np.testing.assert_allclose(estimated.scores, tensor.scores, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_same_bits(criterion: str) -> None:
     X = by_coordinates(counts())
@@ -123,6 +124,7 @@ def test_entries_without_weight_have_no_say(form: str, kind: str) -> None:
     np.testing.assert_allclose(found[0].scores, found[-1].scores, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_weights_count_in_the_errors() -> None:
     X = amounts()
     X[:, 6:] *= 10
@@ -176,6 +178,7 @@ def test_the_input_stays() -> None:
     np.testing.assert_array_equal(X, before)
 
 
+@pytest.mark.slow
 def test_single_precision_and_progress(capsys: pytest.CaptureFixture[str]) -> None:
     X = amounts().astype(np.float32)
     for criterion in CRITERIA:

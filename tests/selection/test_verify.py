@@ -195,6 +195,7 @@ def guided(dtype):
 RESULTS = {dtype: guided(dtype) for dtype in ("float64", "float32")}
 
 
+@pytest.mark.slow
 @each("dtype", RESULTS)
 @each("draw", range(2))
 @each("kind", TAMPERED)
@@ -278,6 +279,7 @@ def test_tensors(dtype):
         sf.verify(penalized, T, penalties=sf.penalties.L2(0.1))
 
 
+@pytest.mark.slow
 def test_tensors_whose_components_died():
     """With more components than the data need, of which labels keep some."""
     died = 0

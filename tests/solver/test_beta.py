@@ -51,6 +51,7 @@ def problem(rng, beta, form, storage, shape, dtype=np.float64):
     return weighted(rng, X, form), X
 
 
+@pytest.mark.slow
 @each("storage", ["sparse", "dense"])
 @each("form", FORMS)
 @each("beta", BETAS)

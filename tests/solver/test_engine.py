@@ -69,6 +69,7 @@ def test_a_constant_pull_is_one_row(monkeypatch, weights, rows):
     assert seen == {"S": [rows[0]], "A": [rows[1]]}
 
 
+@pytest.mark.slow
 @each("share", [0.1, 0.8])
 @each("loss", LOSSES)
 @each("solver", ["auto", "hals"])

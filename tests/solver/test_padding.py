@@ -56,6 +56,7 @@ def test_no_step_reaches_the_padding(kind, known):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_step_reaches_the_padding_of_tensors_and_files(kind, tmp_path):
     rng, small = np.random.default_rng(3), penalties.L2(1e-4)

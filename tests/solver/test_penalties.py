@@ -282,6 +282,7 @@ FREE = [penalties.Orthogonal(1.0), penalties.Temporal(1.0), penalties.Graph(1.0,
 SMALL = penalties.L2(0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("free", [None, *FREE], ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_penalty_of_one_side_has_no_minimum(free, dtype):

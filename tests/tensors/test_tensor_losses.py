@@ -140,6 +140,7 @@ def test_numbers_stand_for_names(number, name):
     assert one.objective == other.objective
 
 
+@pytest.mark.slow
 @each("loss", BETAS)
 @each("supervision_loss", [0.5, 1.5, "elastic"])
 def test_labels_take_every_loss(loss, supervision_loss):
@@ -162,6 +163,7 @@ def test_labels_take_every_loss(loss, supervision_loss):
     assert expected[1] < 0.7 * np.sum(entries(Y, np.full_like(Y, 0.5), supervision_loss))
 
 
+@pytest.mark.slow
 @each("loss", BETAS)
 @each("form", FORMS)
 def test_rows_of_any_mode_are_those_of_the_unfolded_matrix(loss, form):

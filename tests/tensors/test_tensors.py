@@ -198,6 +198,7 @@ def test_objectives_never_rise(problem):
 # ------------------------------------------------------------------------------- forms
 
 
+@pytest.mark.slow
 @each("loss", LOSSES)
 @each("dtype", [np.float32, np.float64])
 @each("shape", [(9, 8), (9, 40, 7), (5, 3, 4, 6), (2, 3, 2, 3, 50)])
@@ -516,6 +517,7 @@ def model_of(scales, shape=(5, 4, 3), rank=2):
     return [scale * rng.random((n, rank)) for scale, n in zip(scales, shape, strict=True)]
 
 
+@pytest.mark.slow
 @each("loss", LOSSES)
 @each(
     ("dtype", "exponent"),

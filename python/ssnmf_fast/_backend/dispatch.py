@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,14 +78,70 @@ def _choose() -> str:
     return forced
 
 
-level: str = _choose()
+level: str = _choose()  # of the process
+_loaded = _load(level)
+_in_use: ContextVar[Any] = ContextVar("_in_use", default=_loaded)
+_open = 0  # contexts of `reference_kernels`, of all threads
+_lock = threading.Lock()
+
+
+class _Kernels:
+    """The kernels of a context; while no other ones are in use, those of the process are here."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_in_use.get(), name)
+
+
 if TYPE_CHECKING:
     # Every module has the signatures of the reference.
     from . import reference as _reference
 
     kernels = _reference
 else:
-    kernels = _load(level)
+    kernels = _Kernels()
+    vars(kernels).update(vars(_loaded))
+
+
+def level_in_use() -> str:
+    """Return the level of the kernels that this context uses."""
+    return level if _in_use.get() is _loaded else "reference"
+
+
+@contextmanager
+def reference_kernels() -> Iterator[None]:
+    """Compute with the reference in plain NumPy within the context, to cross-check a result.
+
+    All calls of this thread, and of the threads that they start, use it; other threads keep the
+    compiled kernels. Receipts name the level "reference". Factors agree with those of the
+    compiled kernels but for rounding, which long fits can amplify. The reference is many times
+    slower: use small data and few iterations.
+
+    Workers of a Dask cluster are other processes: set ``SSNMF_FAST_ISA=reference`` there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.random.default_rng(0).random((20, 10))
+    >>> fit = sf.factorize(X, n_components=3, random_state=0, max_iter=20)
+    >>> with sf.reference_kernels():
+    ...     other = sf.factorize(X, n_components=3, random_state=0, max_iter=20)
+    >>> bool(np.allclose(fit.S @ fit.A, other.S @ other.A, rtol=1e-8))
+    True
+    """
+    global _open
+    with _lock:
+        _open += 1
+        vars(kernels).clear()
+    token = _in_use.set(_load("reference"))
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
+        with _lock:
+            _open -= 1
+            if not _open:
+                vars(kernels).update(vars(_loaded))
 
 
 def aligned_zeros(shape: tuple[int, int], dtype: npt.DTypeLike) -> Array:

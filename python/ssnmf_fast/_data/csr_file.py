@@ -7,6 +7,7 @@ import struct
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -228,11 +229,12 @@ class CsrFile(OnDisk):
             yield self._slices[0], self._whole
             return
         with ThreadPoolExecutor(1) as reader:
-            pending = reader.submit(self.rows, self._slices[0])
+            pending = reader.submit(copy_context().run, self.rows, self._slices[0])
             for position, rows in enumerate(self._slices):
                 block = pending.result()
                 if position + 1 < len(self._slices):
-                    pending = reader.submit(self.rows, self._slices[position + 1])
+                    following = self._slices[position + 1]
+                    pending = reader.submit(copy_context().run, self.rows, following)
                 yield rows, block
         if len(self._slices) == 1:
             self._whole = block

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -145,7 +146,7 @@ def resolve_threads(n_threads: int | None = None) -> int:
         return 1
     if n_threads is not None:
         return int(n_threads)
-    if dispatch.level == "reference":
+    if dispatch.level_in_use() == "reference":
         return 1
     return min(_environment_threads() or _cores(), _limit)
 
@@ -182,7 +183,8 @@ def run_side_by_side(tasks: Iterable[Task[Result]], jobs: int, threads: int) -> 
             try:
                 while True:
                     for task in islice(remaining, 2 * jobs - len(waiting)):
-                        waiting.append(pool.submit(task, threads, lambda _: stopped.is_set()))
+                        run = copy_context().run
+                        waiting.append(pool.submit(run, task, threads, lambda _: stopped.is_set()))
                     if not waiting:
                         return
                     yield waiting.popleft().result()

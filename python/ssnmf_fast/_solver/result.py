@@ -85,7 +85,7 @@ class Receipt:
     converged: bool
     residuals: dict[str, float]
     version: str = __version__
-    level: str = dispatch.level
+    level: str = field(default_factory=dispatch.level_in_use)
     seal: str = ""
 
     @property

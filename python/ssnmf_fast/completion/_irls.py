@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
 from .._data.arrays import entry_rows
-from .._data.border import LARGEST, check_option, check_real
+from .._data.border import LARGEST, check_integer, check_option, check_real
 from .._linalg.operators import (
     MatrixOperator,
     Operator,
@@ -25,6 +26,7 @@ from .._linalg.operators import (
     cross,
     inner,
     square,
+    svd,
     times,
 )
 from .._linalg.randomized_svd import leading_triplets, sketch, truncated_svd
@@ -203,15 +205,19 @@ class Method(ABC):
     takes_rank: ClassVar[bool] = True  # and a smallest gamma and a start
     nonnegative: ClassVar[bool] = False  # the default, where no observed entry is negative
     dense: ClassVar[bool] = False  # whether its iterate is an n x m array, not of low rank
+    options: ClassVar[dict[str, Sequence[str]]] = {}  # values of the parameters that are names
 
     def __post_init__(self) -> None:
         for parameter in fields(self):  # type: ignore[arg-type]
             name, value = parameter.name, getattr(self, parameter.name)
-            if name == "missing_norm":
-                check_option(value, name, ("l1", "l2"))
+            if name in self.options:
+                check_option(value, name, self.options[name])
                 continue
-            number = check_real(value, name)
-            if number > 1 and name != "sparsity":
+            if name in ("gamma", "eps") and callable(value):
+                continue
+            whole = name in ("k_s", "k_l")
+            number = check_integer(value, name, 1) if whole else check_real(value, name)
+            if number > 1 and not whole and name != "sparsity":
                 raise ValueError(f"{name} must be from 0 to 1; got {value!r}.")
             object.__setattr__(self, name, number)
 
@@ -227,6 +233,9 @@ _EPS_DECAY, _LEAST_EPS = 0.9, 1e-30
 _UNIFORM_ERROR = 1e-9  # of replacing the map of the entries by one factor, relative
 _INNER_TOL = 1e-4
 _CHECK_EVERY = 20
+_TINY = 1e-300
+
+Rule = Callable[[int], float]
 
 
 @dataclass(frozen=True)
@@ -240,21 +249,41 @@ class Schedule:
     q: float = 1.0
     sparsity: float = 0.0  # the step c, or weight alpha, that draws missing entries to zero
     sparsity_decay: float = 1.0
+    eps_decay: float = _EPS_DECAY
     eps_floor: float = 1e-17
     floor: float = -np.inf  # smallest value of a missing entry
-    inner_steps: int = 1
+    sparse_steps: int = 1  # k_s
+    inner_steps: int = 1  # k_l
+    inner_tol: float = _INNER_TOL
     exact: bool = False  # rows are solved exactly instead of by gradient steps
+    explicit: bool = False  # the sparsity step is one of its gradient, on an n x m array
     max_iter: int = 1000
+    check_every: int = _CHECK_EVERY
+    rules: Mapping[str, Rule] = field(default_factory=dict)  # of "gamma" and "eps"
 
     def gamma_at(self, iteration: int) -> float:
+        if "gamma" in self.rules:
+            return max(self._by_rule("gamma", iteration), self.gamma_floor)
         return max(self.gamma * self.gamma_decay ** (iteration - 1), self.gamma_floor)
 
     def eps_at(self, iteration: int) -> float:
-        return max(_EPS_DECAY ** (iteration - 1), self.eps_floor)
+        """Return that of the weights of an iteration, which the one before has set."""
+        if "eps" in self.rules and iteration > 1:
+            return max(self._by_rule("eps", iteration - 1), self.eps_floor)
+        return max(self.eps_decay ** (iteration - 1), self.eps_floor)
+
+    def _by_rule(self, name: str, iteration: int) -> float:
+        value = self.rules[name](iteration)
+        if not isinstance(value, Real) or not 0 < value < np.inf:
+            raise ValueError(f"{name}({iteration}) must return a positive number; got {value!r}.")
+        return float(value)
+
+    def step_at(self, iteration: int) -> float:
+        return self.sparsity * self.sparsity_decay ** (iteration - 1)
 
     def map_at(self, iteration: int, largest: float) -> tuple[float, Shrink]:
         """Return the step towards sparsity, of entries up to `largest`, as (scale, map)."""
-        step, eps = self.sparsity * self.sparsity_decay ** (iteration - 1), self.eps_at(iteration)
+        step, eps = self.step_at(iteration) * self.sparse_steps, self.eps_at(iteration)
         if self.floor == -np.inf:
             pull = step * eps ** (self.q / 2 - 1)
             if pull * (1 - self.q / 2) * largest**2 / eps < _UNIFORM_ERROR:
@@ -270,15 +299,31 @@ def sirls(
     return Schedule(1e-2 / eta, 1 / eta, gamma_min or 1e-10, max_iter=5000, **others)
 
 
-def structured(gamma_min: float | None = None, **others: Any) -> Schedule:
-    """Structured sIRLS (thesis, Algorithm 2) with the parameters of the authors' code."""
-    return Schedule(1.0, 0.5, gamma_min or 1e-17, inner_steps=10, **others)
+def structured(
+    gamma_min: float | None = None,
+    step: str = "proximal",
+    k_s: int = 1,
+    k_l: int = 10,
+    gamma: float | Rule = 0.5,
+    eps: float | Rule = _EPS_DECAY,
+    **others: Any,
+) -> Schedule:
+    """Structured sIRLS with the parameters of the authors' code, or Algorithm 2 of the thesis."""
+    named = {"gamma": gamma, "eps": eps}
+    rules = {name: rule for name, rule in named.items() if callable(rule)}
+    ratio, eps_ratio = (1.0 if callable(value) else value for value in named.values())
+    others |= {"sparse_steps": k_s, "inner_steps": k_l, "eps_decay": eps_ratio, "rules": rules}
+    if step == "proximal":
+        return Schedule(1.0, ratio, gamma_min or 1e-17, **others)
+    others |= {"explicit": True, "inner_tol": 0.0, "check_every": 1, "eps_floor": _TINY}
+    return Schedule(ratio, ratio, gamma_min or _TINY, **others)
 
 
 def damping(singular: np.ndarray, gamma: float, p: float) -> np.ndarray:
     """1 - (gamma / (sigma^2 + gamma))^(1 - p/2), without cancellation."""
     s = np.asarray(singular, dtype=np.float64)
-    return -np.expm1(-(1 - p / 2) * np.log1p(s * s / gamma))
+    with np.errstate(over="ignore"):  # of a tiny gamma
+        return -np.expm1(-(1 - p / 2) * np.log1p(s * s / gamma))
 
 
 def ridge(singular: np.ndarray, gamma: float, p: float) -> np.ndarray:
@@ -334,11 +379,14 @@ class Iteration:
                 *observations.csr, self.G, weights, sparsity, eps, q, self.X, self.F, n_threads
             )
             return
-        scale, shrink = schedule.map_at(iteration, self._largest)
-        residuals = observations.residuals(self.F, self.G, scale, shrink)
-        sparse = SparseOperator(observations.pattern, residuals, n_threads)
-        mapped = None if shrink == IDENTITY else shrink
-        product, G = self._leading(SparsePlusLowRank(sparse, self.F, self.G, scale, mapped))
+        if schedule.explicit:
+            product, G = self._leading(self._explicit(schedule, iteration))
+        else:
+            scale, shrink = schedule.map_at(iteration, self._largest)
+            residuals = observations.residuals(self.F, self.G, scale, shrink)
+            sparse = SparseOperator(observations.pattern, residuals, n_threads)
+            mapped = None if shrink == IDENTITY else shrink
+            product, G = self._leading(SparsePlusLowRank(sparse, self.F, self.G, scale, mapped))
         if schedule.exact:
             F = observations.exact_rows(G, ridge(self.singular, gamma, schedule.p))
         else:
@@ -348,11 +396,27 @@ class Iteration:
         rows, columns = (np.einsum("ik,ik->i", factor, factor).max() for factor in (F, G))
         self._largest = float(np.sqrt(rows * columns))
 
-    def _leading(self, X: Operator) -> tuple[Array, Array]:
+    def _explicit(self, schedule: Schedule, iteration: int) -> Array:
+        """Return the iterate, (n, m), after the gradient steps of the missing entries."""
+        z = np.asarray(self.F @ self.G.T, dtype=np.float64)
+        weights = (z * z + schedule.eps_at(iteration)) ** (schedule.q / 2 - 1)
+        with np.errstate(over="ignore", invalid="ignore"):  # `svd` refuses what has diverged
+            for _ in range(schedule.sparse_steps):
+                z -= schedule.step_at(iteration) * (weights * z)
+        np.maximum(z, schedule.floor, out=z)
+        indptr, indices, values = self.observations.csr
+        z[entry_rows(indptr), indices] = values
+        return z.astype(self.observations.dtype, copy=False)
+
+    def _leading(self, X: Operator | Array) -> tuple[Array, Array]:
         """X G and the leading right singular vectors G of an iterate; sets the singular values."""
-        # The space of the last iterate is a good start; the first one has to be found.
-        U, singular, V = leading_triplets(X, self._space, self._columns, self._power_steps)
-        self._space, self._power_steps = V, _POWER_STEPS
+        if isinstance(X, np.ndarray):
+            U, singular, rows = svd(X)
+            V = rows.T
+        else:
+            # The space of the last iterate is a good start; the first one has to be found.
+            U, singular, V = leading_triplets(X, self._space, self._columns, self._power_steps)
+            self._space, self._power_steps = V, _POWER_STEPS
         kept = max(1, min(self.rank, int((singular > _NEGLIGIBLE * singular[0]).sum())))
         if self._estimated:
             above = int((singular[: self.rank] > 1e-2 * singular[0]).sum())
@@ -373,7 +437,7 @@ class Iteration:
             kernels.residual_step(*csr, F, G, residuals, product, n_threads)
             if before is not None:  # how far the missing entries moved, for one G
                 moved = square(F - before[0]) - square(residuals - before[1])
-                if self._relative(moved, F, residuals) < _INNER_TOL:
+                if self._relative(moved, F, residuals) < schedule.inner_tol:
                     break
             before = F, residuals
             F = product * d
@@ -414,7 +478,7 @@ def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Fit
     for iteration in range(1, schedule.max_iter + 1):
         before = state.F, state.G
         state.reweight(schedule, iteration)
-        if iteration % _CHECK_EVERY and iteration != schedule.max_iter:
+        if iteration % schedule.check_every and iteration != schedule.max_iter:
             continue
         history.append(state.state(before, iteration))
         converged = history[-1].change < tol

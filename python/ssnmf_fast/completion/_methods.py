@@ -6,9 +6,9 @@ the 2-norm of the missing entries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -89,6 +89,8 @@ class StructuredNNM(NNM):
     sparsity: float = 0.01
     missing_norm: Literal["l1", "l2"] = "l1"
 
+    options: ClassVar = {"missing_norm": ("l1", "l2")}
+
     def _drawn(self, z: Array, penalty: float) -> Array:
         step = self.sparsity / penalty
         if self.missing_norm == "l1":
@@ -113,18 +115,17 @@ class _Reweighted(Method):
         if problem.gamma_min is not None and self.by_levels:
             return noisy_fits(problem, self.p, self.exact)
         observations, rank = problem.observations, problem.rank
-        options: dict[str, Any] = {"gamma_min": problem.gamma_min, "floor": problem.floor}
-        options["eps_floor"] = max((1e-3 * observations.root_mean_square) ** 2, 1e-30)
-        options |= asdict(self)
+        parameters = asdict(self) | {"gamma_min": problem.gamma_min, "floor": problem.floor}
+        parameters["eps_floor"] = max((1e-3 * observations.root_mean_square) ** 2, 1e-30)
         largest = observations.largest_rank()
-        if self.fast and rank is None:
+        if self.fast:
+            schedule = structured(**parameters)
+        else:
+            schedule = sirls(observations, rank or largest, **parameters, exact=self.exact)
+        if self.fast and not schedule.explicit and rank is None:
             # Its own schedule falls so fast that nearly every rank the entries allow is kept.
             slow = replace(sirls(observations, largest), max_iter=_SLOW_ITERATIONS)
             rank = estimated_rank(problem, slow)
-        if self.fast:
-            schedule = structured(**options)
-        else:
-            schedule = sirls(observations, rank or largest, **options, exact=self.exact)
         if problem.max_iter is not None:
             schedule = replace(schedule, max_iter=problem.max_iter)
         if problem.start is not None:  # begin where what it leaves would be the next singular value
@@ -171,7 +172,8 @@ class IRLS(_Reweighted):
 class StructuredSIRLS(_Reweighted):
     """Ten gradient steps for each update, and a step towards sparsity of the missing entries.
 
-    Kassab 2021, 2.2.3, Algorithm 2, with that step in its proximal form, which does not overshoot.
+    Kassab 2021, 2.3.3, Algorithm 2, by default with the parameters of the author's program, and
+    with the step towards sparsity in its proximal form, which does not overshoot.
 
     Parameters
     ----------
@@ -183,13 +185,30 @@ class StructuredSIRLS(_Reweighted):
         The step c, at least 0, for data of spectral norm 1; 0 turns it off.
     sparsity_decay : float
         c is multiplied by it in every iteration, 0 to 1; 1 in the thesis.
+    step : {"proximal", "explicit"}
+        "explicit" is Algorithm 2 as printed, for small data: on n x m arrays, by exact singular
+        vectors, and compared with `tol` in every iteration.  With the printed schedules and q = 0
+        it diverges; with q = 0.5 missing entries stay bounded, with q = 1 it converges.
+    k_s, k_l : int
+        Steps towards sparsity and towards low rank in an iteration, at least 1.  "proximal" takes
+        those towards sparsity as one of size k_s c, and may end the others early.
+    gamma, eps : float or callable
+        The regularizers.  A number, 0 to 1, is the ratio of a geometric sequence: gamma^k = 0.5^k
+        and eps^k = 0.9^k as printed; "proximal" begins with gamma^1 = 1, as the program does.  A
+        function is called with k = 1, 2, ... and must return a positive number.
     """
 
     q: float = 1.0
     sparsity: float = 1e-6
     sparsity_decay: float = 1.0
+    step: Literal["proximal", "explicit"] = "proximal"
+    k_s: int = 1
+    k_l: int = 10
+    gamma: float | Callable[[int], float] = 0.5
+    eps: float | Callable[[int], float] = 0.9
 
     fast: ClassVar[bool] = True
+    options: ClassVar = {"step": ("proximal", "explicit")}
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,13 @@ STARTS = ("random", "least-squares", "random-acol")  # that differ by their seed
 class Start(NamedTuple):
     """What is kept of a start: its components (r, m), and the main one of some samples, (s,).
 
-    `level` is that of the kernels of the process that has fitted it.
+    `level` is that of the kernels that have fitted it.
     """
 
     components: Array
     assignments: Array
     objective: float
-    level: str = dispatch.level
+    level: str
 
 
 Fits = Callable[[CleanMatrix, Sequence[int], "Recipe", Array], Iterator[Start]]
@@ -92,7 +92,7 @@ def start_of(fit: Factorization, samples: Array) -> Start:
     """Return what is kept of a fit."""
     parts = fit.S[samples] * fit.A.sum(axis=1)
     main = np.where(parts.any(axis=1), parts.argmax(axis=1), -1)
-    return Start(fit.A, main.astype(np.int32), fit.objective[-1][1])
+    return Start(fit.A, main.astype(np.int32), fit.objective[-1][1], dispatch.level_in_use())
 
 
 _FORMAT = "ssnmf_fast start"
@@ -184,7 +184,7 @@ def _key(X: Matrix | CsrFile, recipe: Recipe) -> dict[str, Any]:
         for name, value in recipe.fitting.items()
     }
     about = {"format": _FORMAT, "version": _VERSION, "ssnmf_fast": __version__}
-    about["level"] = dispatch.level
+    about["level"] = dispatch.level_in_use()
     of_data = {"shape": list(X.shape), "dtype": str(X.dtype), "form": _form(X)}
     return {**about, **of_data, "data": data_fingerprint(X), **settings}
 
@@ -204,7 +204,7 @@ def _start(header: Mapping[str, Any], parts: dict[str, Array]) -> Start:
     told = {"key": header["key"], "objective": header["objective"]}
     if parts.keys() != {*_PARTS} or header["seal"] != _seal(told, parts):
         raise ValueError("its contents are not those that were written")
-    return Start(parts["components"], parts["assignments"], told["objective"])
+    return Start(parts["components"], parts["assignments"], told["objective"], told["key"]["level"])
 
 
 def _seal(header: dict[str, Any], parts: dict[str, Array]) -> str:
