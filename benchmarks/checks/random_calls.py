@@ -11,16 +11,23 @@ from typing import Any
 import numpy as np
 import outside
 import scipy.sparse as sp
-from random_data import LOSSES, Call, Results, any_loss, data_for, floats, matrix, sizes
 from random_models import LABEL_FORMS, MODELS, spoiled_labels
 from random_problems import (
+    LOSSES,
+    Call,
+    Results,
+    any_loss,
+    data_for,
     differences,
     draw_penalties,
+    floats,
     inputs_of,
+    matrix,
     may_rise,
     problem,
     results_of,
     settings,
+    sizes,
 )
 from random_tensors import CLUSTERS, TENSORS, spoiled_blocks, spoiled_tensor
 

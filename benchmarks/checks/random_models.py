@@ -16,8 +16,19 @@ import numpy as np
 import outside
 import pandas as pd
 import scipy.sparse as sp
-from random_data import LOSSES, Array, Call, Results, floats, matrix
-from random_problems import differences, draw_penalties, may_rise, problem, settings
+from random_problems import (
+    LOSSES,
+    Array,
+    Call,
+    Results,
+    differences,
+    draw_penalties,
+    floats,
+    matrix,
+    may_rise,
+    problem,
+    settings,
+)
 
 import ssnmf_fast as sf
 from ssnmf_fast import estimators

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import outside
 import scipy.sparse as sp
-from random_data import (
+from random_problems import (
     LOSSES,
     ORDINARY_SCALES,
     SOLVERS,
@@ -23,20 +23,18 @@ from random_data import (
     Results,
     any_loss,
     dense_data,
-    floats,
-    matrix,
-    of_positive,
-    scales_of,
-    weights,
-)
-from random_problems import (
     differences,
     draw_penalties,
+    floats,
     inputs_of,
+    matrix,
     may_rise,
+    of_positive,
     problem,
     results_of,
+    scales_of,
     settings,
+    weights,
 )
 from scipy.linalg import khatri_rao
 

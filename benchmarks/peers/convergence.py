@@ -1,7 +1,5 @@
 """How soon is the loss near the best that anyone finds, in ours and in other packages?
 
-    python benchmarks/run.py convergence --python pyplanc=/path/to/python RcppML=Rscript
-
 Plain NMF, same data, same start (* draws its own: median of three), float64, same threads.  Every
 package has a process of its own, which times whole fits of k iterations with their set-up, but
 without their start; one function takes the losses of all.  A figure is that of the first fit at or
@@ -29,11 +27,17 @@ from typing import Any
 import cases
 from cases import (
     OURS,
+    QUICK_SETS,
+    SETS,
     SETTLED_BELOW,
     Case,
+    D,
+    F,
     Fit,
     Point,
+    Problem,
     first_within,
+    made,
     per_iteration,
     point,
     readable,
@@ -41,7 +45,6 @@ from cases import (
     trace,
 )
 from common import blas_threads, load_average
-from problems import QUICK_SETS, SETS, D, F, Problem, made
 from process import INSTALL, Process, Silent
 from records import Options, markdown, say
 
