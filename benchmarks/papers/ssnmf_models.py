@@ -38,6 +38,7 @@ class Part(NamedTuple):
     subgroups: Array
     X_held: Any
     subgroups_held: Array
+    terms: Array
 
     @property
     def classes(self) -> Array:
@@ -97,7 +98,8 @@ def _part(documents: Documents, fitted: Array, held: Array) -> Part:
     )
     X = sp.csr_matrix(vectorizer.fit_transform(documents.texts[fitted]))
     X_held = sp.csr_matrix(vectorizer.transform(documents.texts[held]))
-    return Part(X, documents.subgroups[fitted], X_held, documents.subgroups[held])
+    terms = vectorizer.get_feature_names_out()
+    return Part(X, documents.subgroups[fitted], X_held, documents.subgroups[held], terms)
 
 
 RANK = 13

@@ -1,11 +1,12 @@
-"""Table 4, Table 8 and Figure 2 of the SSNMF paper: 20 Newsgroups.
+"""Tables 4, 5 and 7 to 12, and Figures 2 to 4 of the SSNMF paper: 20 Newsgroups.
 
 Every trial draws its own documents, its own split and its own start (the paper keeps one split and
 draws starts), fits on train and validation and reports the test.  The paper's settings, in several
 readings: the printed rule stops when the objective falls by less than tol times its value F_0 at
 the start, the program (github.com/jamiehadd/ssnmf) takes the value F_1 after one update.  For the
 divergence the paper represents new documents by updates of S (ten is the program's default); the
-columns that say "exact" solve that convex problem.
+columns that say "exact" solve that convex problem.  Keywords and pictures are those of the trial of
+median accuracy of each model, as in the paper.
 """
 
 from __future__ import annotations
@@ -21,7 +22,17 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from ssnmf_models import CLASSES, MODELS, PROTOCOLS, RANK, Part, fit, represent, split
+from ssnmf_models import (
+    CLASSES,
+    MODELS,
+    PROTOCOLS,
+    RANK,
+    SUBGROUPS,
+    Part,
+    fit,
+    represent,
+    split,
+)
 
 import ssnmf_fast as sf
 
@@ -48,6 +59,7 @@ PAPER_SCORES = {
     "D-NMF": {"hard": "0.4879", "soft": "0.3764"},
 }
 NMF_TOLERANCES = {"F-NMF": (F, 1e-4), "D-NMF": (D, 1e-5)}
+KEYWORDS = 10
 PROGRAM = next(iter(PROTOCOLS))  # the fits of the paper's program, for Table 8 and Figure 2
 AS_PROGRAM = "as their program"
 READINGS = [AS_PROGRAM, *(f"{name}, exact" for name in PROTOCOLS)]
@@ -58,17 +70,25 @@ def accuracy(part: Part, scores: Array) -> float:
     return float((scores.argmax(axis=1) == part.classes_held).mean())
 
 
-def clustering(part: Part, S: Array, S_held: Array) -> dict[str, float]:
-    """Return score P of all documents, the held-out ones by their representation."""
+def clustering(part: Part, S: Array, S_held: Array) -> dict[str, Any]:
+    """Return scores P of all documents, the held-out ones by their representation."""
     everything = np.vstack([S, S_held])
     truth = np.concatenate([part.subgroups, part.subgroups_held])
     score = sf.metrics.clustering_score
-    return {k: float(score(everything, truth, assignment=k).score) for k in ("hard", "soft")}
+    return {k: score(everything, truth, assignment=k) for k in ("hard", "soft")}
+
+
+def described(part: Part, A: Array, B: Array, P: dict[str, Any]) -> Record:
+    """Return what Tables 5, 7 and 9 to 12 and Figures 2 to 4 show of a fit."""
+    words = [" ".join(part.terms[np.argsort(-row)[:KEYWORDS]]) for row in A]
+    own = {kind: [SUBGROUPS[k] for k in found.classes] for kind, found in P.items()}
+    scores = {kind: found.per_topic.tolist() for kind, found in P.items()}
+    return {"keywords": words, "B": np.maximum(B, 0).tolist(), "own": own, "scores": scores}
 
 
 def measure(options: Options, trial: int) -> Record:
     part = split(options.quick, trial)[1]
-    found: Record = {"accuracy": {reading: {} for reading in READINGS}, "P": {}}
+    found: Record = {"accuracy": {reading: {} for reading in READINGS}, "P": {}, "topics": {}}
     found["updates"] = {name: {} for name in PROTOCOLS}
     program = found["accuracy"][AS_PROGRAM]
     for protocol_name, protocol in PROTOCOLS.items():
@@ -80,9 +100,9 @@ def measure(options: Options, trial: int) -> Record:
             if protocol_name == PROGRAM:
                 S = represent(part.X_held, result.A, model.loss, trial + 1000)
                 program[name] = accuracy(part, S @ result.B)
-                found["P"][name] = clustering(part, result.S, S)
-                if name == "(D, F)":
-                    found["B"] = result.B.tolist()
+                P = clustering(part, result.S, S)
+                found["P"][name] = {kind: float(value.score) for kind, value in P.items()}
+                found["topics"][name] = described(part, result.A, result.B, P)
     # NMF without labels, then their SVM on the representation.
     for name, (loss, tolerance) in NMF_TOLERANCES.items():
         # scikit-learn's rule, which they use: the root of the loss, over ten iterations.
@@ -93,7 +113,9 @@ def measure(options: Options, trial: int) -> Record:
         svm = make_pipeline(StandardScaler(), SGDClassifier(tol=1e-5, random_state=trial))
         svm.fit(result.S, part.classes)
         program[f"{name} + SVM"] = svm.score(S, part.classes_held)
-        found["P"][name] = clustering(part, result.S, S)
+        P = clustering(part, result.S, S)
+        found["P"][name] = {kind: float(value.score) for kind, value in P.items()}
+        found["topics"][f"{name} + SVM"] = described(part, result.A, svm[-1].coef_.T, P)
     for name, method in {"SVM": LinearSVC(), "MultinomialNB": MultinomialNB()}.items():
         method.fit(part.X, part.classes)
         program[name] = method.score(part.X_held, part.classes_held)
@@ -121,21 +143,43 @@ def report(records: list[Record], options: Options) -> str:
         markdown(["updates", *PROTOCOLS], updates),
         markdown(["score P", "paper, hard", "hard", "paper, soft", "soft"], scores),
     ]
+    for name in records[0]["topics"]:
+        topics, value = median(records, name)
+        parts += [f"{name}, trial of median accuracy {value:.2%}:", keywords(topics)]
     return "\n\n".join(parts)
 
 
+def median(records: list[Record], name: str) -> tuple[Record, float]:
+    """Return the topics of a model in its trial of median accuracy, and that accuracy."""
+    order = sorted(records, key=lambda record: record["accuracy"][AS_PROGRAM][name])
+    record = order[len(order) // 2]
+    return record["topics"][name], record["accuracy"][AS_PROGRAM][name]
+
+
+def keywords(topics: Record) -> str:
+    rows = []
+    for k, words in enumerate(topics["keywords"]):
+        own = [
+            f"{topics['own'][kind][k]} {topics['scores'][kind][k]:.3f}" for kind in ("hard", "soft")
+        ]
+        rows.append([str(k + 1), words, *own])
+    return markdown(["topic", "keywords", "hard: subgroup, P", "soft"], rows)
+
+
 def draw(records: list[Record], stem: Path) -> None:
-    accuracies = [record["accuracy"][AS_PROGRAM]["(D, F)"] for record in records]
-    median = int(np.argsort(accuracies)[len(accuracies) // 2])
-    B = np.array(records[median]["B"]).T
-    figure, ((axes,),) = panels(8, 2.4)
-    image = axes.imshow(B / B.sum(axis=0), aspect="auto", cmap="viridis", vmin=0)
-    axes.set_xticks(range(RANK), [str(topic + 1) for topic in range(RANK)])
-    axes.set_yticks(range(len(CLASSES)), list(CLASSES))
-    axes.set_xlabel("topic")
-    axes.set_title(f"(D, F): classes of every topic; test accuracy {accuracies[median]:.2%}")
-    figure.colorbar(image)
-    figure.savefig(stem.with_name(f"{stem.name}-figure-2.png"), dpi=150)
+    """Draw the classes of every topic, Figures 2 to 4; the last from the coefficients of SVMs."""
+    names = ["(D, F)", "(F, F)", "(F, D)", "(D, D)", "F-NMF + SVM"]
+    figure, axes = panels(8, 2.4 * len(names), len(names), 1)
+    for place, name in zip(axes[:, 0], names, strict=True):
+        topics, value = median(records, name)
+        B = np.array(topics["B"]).T
+        shares = B / np.maximum(B.sum(axis=0), 1e-30)
+        image = place.imshow(shares, aspect="auto", cmap="viridis", vmin=0)
+        place.set_xticks(range(RANK), [str(topic + 1) for topic in range(RANK)])
+        place.set_yticks(range(len(CLASSES)), list(CLASSES))
+        place.set(xlabel="topic", title=f"{name}: classes of every topic; accuracy {value:.2%}")
+        figure.colorbar(image)
+    figure.savefig(stem.with_name(f"{stem.name}-figures-2-to-4.png"), dpi=110)
 
 
 QUESTION = Question("trial", "trials", measure, report, draw)

@@ -1,4 +1,4 @@
-"""Figures 2 to 4 of the TS-NMF paper: does naming the topics of some stories help (Reuters)?
+"""Figures 2 to 5 and Table 1 of the TS-NMF paper: does naming the topics of some texts help?
 
 Topics of a fit are matched one to one with the 90 true ones by weighted Jaccard similarity of the
 columns of S and of the labels; the score is the mean similarity, a topic above 0.1 is resolved.
@@ -12,10 +12,14 @@ stories.  These are those of Reuters-21578 as the paper prepares it: the 90 topi
 both parts of the ModApte split, the stories of both parts with one of them and with 250 characters
 or more; TF-IDF of 2000 terms, every story's row of length 1.  The paper splits words as NLTK's
 Treebank tokenizer does and lemmatises them; here a term is three or more letters, as it stands.
+
+PubMed is a sample of 1250 abstracts in place of the paper's 15,320: the headings of at least 20
+abstracts (the paper: 100) are the topics, and the abstracts with one of them are the texts.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import product
@@ -35,6 +39,7 @@ RATES = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
 TITLES = {"all": "all stories (as in the paper)", "unlabeled": "unlabeled stories only"}
 SCORE, RESOLVED = 0, 1
 SHORTEST, TERMS, QUICK_TOPICS = 250, 2000, 12
+LEAST_ABSTRACTS = 20
 
 
 class Stories(NamedTuple):
@@ -44,6 +49,7 @@ class Stories(NamedTuple):
     counts: Any
     topics: Array
     names: list[str]
+    terms: Array
 
 
 @cache
@@ -58,6 +64,18 @@ def reuters_stories() -> Stories:
             texts.append(text)
             topics.append(own)
     return _stories(texts, np.array(topics, dtype=np.float64), names)
+
+
+@cache
+def pubmed_abstracts() -> Stories:
+    abstracts = read_lines("pubmed_mesh_sample.jsonl.gz")
+    counts = Counter(heading for one in abstracts for heading in set(one["mesh"]))
+    names = sorted(heading for heading, count in counts.items() if count >= LEAST_ABSTRACTS)
+    texts = [one["title"] + "\n" + one["abstract"] for one in abstracts]
+    topics = np.array([[name in one["mesh"] for name in names] for one in abstracts], dtype=float)
+    long = [len(text) >= SHORTEST for text in texts]
+    kept = np.flatnonzero(topics.any(axis=1) & long)
+    return _stories([texts[i] for i in kept], topics[kept], names)
 
 
 def _topics_of(stories: list[dict[str, Any]], part: str) -> set[str]:
@@ -90,7 +108,8 @@ def _stories(texts: list[str], topics: Array, names: list[str]) -> Stories:
     vectorizer = CountVectorizer(token_pattern="[a-zA-Z]{3,}", max_features=TERMS, stop_words=words)
     counts = vectorizer.fit_transform(texts)
     counts.sort_indices()
-    return Stories(TfidfTransformer().fit_transform(counts), counts, topics, names)
+    tfidf, terms = TfidfTransformer().fit_transform(counts), vectorizer.get_feature_names_out()
+    return Stories(tfidf, counts, topics, names, terms)
 
 
 def labeled_rows(stories: Stories, rate: float, draw: int) -> Array:
@@ -119,31 +138,38 @@ SUPERVISED: dict[str, dict[str, Any]] = {
 }
 
 
-def _nmf(stories: Stories, draw: int) -> tuple[Array, int]:
+Fitted = tuple[Array, Array, int]  # weights of topics in documents, their words, iterations
+
+
+def _nmf(stories: Stories, draw: int) -> Fitted:
     rank = stories.topics.shape[1]
     parameters = {"init": "random-acol", "random_state": draw, "n_threads": 1}
     model = sf.NMF(n_components=rank, **parameters).fit(stories.X)
-    return model.representation_ * model.components_.sum(axis=1), model.n_iter_
+    A = model.components_
+    return model.representation_ * A.sum(axis=1), A, model.n_iter_
 
 
-def _sklearn_nmf(stories: Stories, draw: int) -> tuple[Array, int]:
+def _sklearn_nmf(stories: Stories, draw: int) -> Fitted:
     model = SklearnNMF(stories.topics.shape[1], init="random", random_state=draw)
     S = model.fit_transform(stories.X)
-    return S * model.components_.sum(axis=1), model.n_iter_
+    return S * model.components_.sum(axis=1), model.components_, model.n_iter_
 
 
-def _lda(stories: Stories, draw: int) -> tuple[Array, int]:
+def _lda(stories: Stories, draw: int) -> Fitted:
     options = {"learning_method": "batch", "max_iter": LDA_PASSES, "random_state": draw}
     model = LatentDirichletAllocation(stories.topics.shape[1], **options)
-    return model.fit_transform(stories.counts), model.n_iter_
+    return model.fit_transform(stories.counts), model.components_, model.n_iter_
 
 
 UNSUPERVISED = {NMF: _nmf, SKLEARN_NMF: _sklearn_nmf, LDA: _lda}
 METHODS = (*SUPERVISED, *UNSUPERVISED)
 
 
+TABLE_1, EXAMPLES = (0.2, 0.5, 0.8), 5  # its shares of labeled texts, and texts
 RIVALS = (NMF, SKLEARN_NMF, LDA)
+DATA = {"reuters": reuters_stories, "pubmed": pubmed_abstracts}
 OPTIONS = {
+    "data": (["reuters"], "", DATA),
     "draws": (5, "of the labeled stories and starts"),
     "lda_draws": (2, "at most: a fit takes minutes"),
     "rates": (RATES, "shares of labeled stories, between 0 and 1"),
@@ -153,22 +179,35 @@ QUICK = {"draws": 1, "rates": [0.1, 0.5]}
 
 
 @cache
-def stories_of(quick: bool) -> Stories:
-    return random_stories() if quick else reuters_stories()
+def stories_of(quick: bool, data: str) -> Stories:
+    return random_stories() if quick else DATA[data]()
 
 
 def cases(options: Options) -> Iterator[tuple[Any, ...]]:
-    for draw, method, rate in product(range(options.draws), options.methods, options.rates):
-        if method != LDA or draw < options.lda_draws:
-            yield method, rate, draw
+    for data, draw in product(options.data, range(options.draws)):
+        for method, rate in product(options.methods, options.rates):
+            if method != LDA or draw < options.lda_draws:
+                yield data, method, rate, draw
 
 
 @lru_cache(maxsize=2)
-def unsupervised(quick: bool, method: str, draw: int) -> tuple[Array, int, float]:
-    """Return one fit for all rates, which sees no labels: S, its iterations and its seconds."""
-    stories = stories_of(quick)
+def unsupervised(quick: bool, data: str, method: str, draw: int) -> tuple[Array, Array, int, float]:
+    """Return one fit for all rates, which sees no labels, and its seconds."""
+    stories = stories_of(quick, data)
     begin = perf_counter()
     return *UNSUPERVISED[method](stories, draw), perf_counter() - begin
+
+
+def example_rows(stories: Stories) -> Array:
+    """Return texts of one topic each, of several ones, that Table 1 never sees labeled."""
+    seen = np.any([labeled_rows(stories, rate, 0) for rate in TABLE_1], axis=0)
+    rows = np.flatnonzero(~seen & (stories.topics.sum(axis=1) == 1))
+    _, first = np.unique(stories.topics[rows].argmax(axis=1), return_index=True)
+    return rows[np.sort(first)[:EXAMPLES]]
+
+
+def names_of(stories: Stories, row: int) -> str:
+    return ", ".join(stories.names[k] for k in np.flatnonzero(stories.topics[row]))
 
 
 def judge(S: Array, truth: Array) -> dict[str, list[float]]:
@@ -184,21 +223,27 @@ def named_score(S: Array, truth: Array) -> float:
     return float(similarity[present, np.arange(len(present))].mean())
 
 
-def measure(options: Options, method: str, rate: float, draw: int) -> Record:
+def measure(options: Options, data: str, method: str, rate: float, draw: int) -> Record:
     """Fit one method; the supervised ones see the topics of the labeled stories."""
-    stories = stories_of(options.quick)
+    stories = stories_of(options.quick, data)
     labeled = labeled_rows(stories, rate, draw)
     if method in UNSUPERVISED:
-        S, iterations, seconds = unsupervised(options.quick, method, draw)
+        S, A, iterations, seconds = unsupervised(options.quick, data, method, draw)
     else:
         begin = perf_counter()
         model = sf.TopicSupervisedNMF(random_state=draw, n_threads=1, **SUPERVISED[method])
         model.fit(stories.X, stories.topics * labeled[:, None])
-        S = model.representation_ * model.components_.sum(axis=1)
+        A = model.components_
+        S = model.representation_ * A.sum(axis=1)
         iterations, seconds = model.n_iter_, perf_counter() - begin
     record: Record = {"iterations": iterations, "seconds": round(seconds, 2)}
     record["coverage"] = float(stories.topics[labeled].any(axis=0).mean())
     record["stories"] = stories.topics.shape
+    if draw == 0:  # Table 1: words of the leading topic
+        record["examples"] = [
+            (names_of(stories, row), " ".join(stories.terms[np.argsort(-A[S[row].argmax()])[:6]]))
+            for row in example_rows(stories)
+        ]
     for where, rows in (("all", np.ones_like(labeled)), ("unlabeled", ~labeled)):
         record[where] = judge(S[rows], stories.topics[rows])
         if method in SUPERVISED:
@@ -247,10 +292,41 @@ def fits(records: list[Record]) -> str:
     return markdown(header, rows)
 
 
+def coverage_slope(records: list[Record]) -> str:
+    """Figure 5: is a draw that covers more topics nearer to the truth, at the same rate?"""
+    rows = []
+    for method, own in grouped((r for r in records if r["method"] in SUPERVISED), "method").items():
+        pairs = []
+        for these in grouped(own, "rate").values():
+            values = np.array([[r["coverage"], r["all"]["rows"][SCORE]] for r in these])
+            pairs.append(values - values.mean(axis=0))
+        x, y = np.concatenate(pairs).T
+        varies = x.any() and y.any()
+        rows.append([method, str(len(x)), f"{np.corrcoef(x, y)[0, 1]:.2f}" if varies else ""])
+    return markdown(["method", "fits", "correlation within rates"], rows)
+
+
+def examples(records: list[Record]) -> str:
+    shown = [r for r in records if "examples" in r and r["method"] in (PAPER, NMF, LDA)]
+    if not shown:
+        return ""
+    rows, first = [], min(r["rate"] for r in shown)
+    for record in shown:
+        known = record["method"] == PAPER
+        if record["rate"] in TABLE_1 if known else record["rate"] == first:
+            name = record["method"] + (f", {record['rate']:.0%} labeled" if known else "")
+            rows.append([name, *(words for _, words in record["examples"])])
+    return markdown(["method", *(names for names, _ in shown[0]["examples"])], rows)
+
+
 def report(records: list[Record], options: Options) -> str:
+    return "\n\n".join(_report(own, name) for name, own in grouped(records, "data").items())
+
+
+def _report(records: list[Record], name: str) -> str:
     records = sorted(records, key=lambda r: (METHODS.index(r["method"]), r["rate"]))
     documents, topics = records[0]["stories"]
-    parts = [f"# TS-NMF: {documents} stories, {topics} topics, by share of labeled stories"]
+    parts = [f"# TS-NMF, {name}: {documents} texts, {topics} topics, by share of labeled stories"]
 
     def table(where: str, what: int) -> str:
         def cell(own: list[Record]) -> str:
@@ -273,7 +349,10 @@ def report(records: list[Record], options: Options) -> str:
     covered = pivot(
         named, "labels", "rate", lambda own: f"{np.mean([r['coverage'] for r in own]):.2f}"
     )
-    return "\n\n".join([*parts, "## Fits, all rates", fits(records), covered])
+    parts += ["## Fits, all rates", fits(records), covered]
+    parts += ["Figure 5, coverage of topics and similarity of the draws:", coverage_slope(records)]
+    parts += ["Table 1, words of the leading topic of unlabeled texts:", examples(records)]
+    return "\n\n".join(parts)
 
 
-QUESTION = Question("method rate draw", cases, measure, report)
+QUESTION = Question("data method rate draw", cases, measure, report)

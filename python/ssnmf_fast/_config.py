@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from . import _cpu
 from ._backend import dispatch
 from ._data.threads import resolve_threads
 from ._version import __version__
@@ -16,8 +17,8 @@ from ._version import __version__
 def config() -> dict[str, Any]:
     """Return versions, compiler, instruction-set levels and threads as a dictionary."""
     built = dict(dispatch.kernels.build_info())
-    missing = dispatch.missing_level()
-    hint = f" (built without {missing}, the best of this processor: install it here, or build with "
+    best = [level for level in ("base", "v3", "v4") if level in _cpu.levels()][-1]
+    hint = f" (built without {best}, the best of this processor: install it here, or build with "
     return {
         "ssnmf_fast": __version__,
         "python": platform.python_version(),
@@ -25,7 +26,7 @@ def config() -> dict[str, Any]:
         "scipy": scipy.__version__,
         "platform": platform.platform(),
         "level in use": dispatch.level_in_use()
-        + (f"{hint}SSNMF_FAST_LEVELS=all)" if missing is not None else ""),
+        + (f"{hint}SSNMF_FAST_LEVELS=all)" if best not in _cpu.built_levels() else ""),
         "levels available": ", ".join([*dispatch.available_levels(), "reference"]),
         "compiler": built["compiler"],
         "flags": built["flags"],

@@ -31,8 +31,7 @@ class Topic:
     topic : int
         Number of the component.
     terms : tuple of str
-        Features of the largest weight, in falling order; none for a component of a Bayesian model
-        that explains nothing.
+        Features of the largest weight, in falling order; none where a component explains nothing.
     weights : tuple of float
         Their weights in the dictionary.
     shares : tuple of (label, float)
@@ -52,10 +51,9 @@ class Topic:
 
     @property
     def leading(self) -> tuple[tuple[Any, float], ...]:
-        """At most two classes, with their shares, that the topic stands for.
+        """At most two classes that the topic stands for, and their shares.
 
-        Their shares are at least 0.6 or, of four classes and more, twice what each would have by
-        chance, but never below 0.2.
+        These are at least 0.6 or, of four classes and more, twice that of chance, and at least 0.2.
         """
         low, high = _STANDS_OUT
         least = min(high, max(low, 2 / max(len(self.shares), 1)))
@@ -113,11 +111,9 @@ class Topics(tuple[Topic, ...]):
 
     @property
     def names(self) -> list[str]:
-        """A name for each topic, all different.
+        """A name for each topic: that of the model or of :meth:`named`, else its first three terms.
 
-        It is what the model, or :meth:`named`, calls the topic; where nothing does, its first three
-        terms, as "orbit_nasa_shuttle", or "topic3" without any.  Where names repeat, the number of
-        the topic follows.
+        Without terms it is "topic3"; where names repeat, the number of the topic follows.
         """
         names: list[str] = []
         for topic in self:
@@ -130,21 +126,17 @@ class Topics(tuple[Topic, ...]):
 
     def named(self, names: Sequence[str]) -> Topics:
         """Return the topics with a name each."""
-        return self._each("name", names)
-
-    def _each(self, attribute: str, values: Sequence[Any]) -> Topics:
-        """Return the topics with a value each for an attribute."""
-        pairs = zip(self, values, strict=True)
-        return Topics([replace(topic, **{attribute: value}) for topic, value in pairs])
+        return Topics([replace(t, name=name) for t, name in zip(self, names, strict=True)])
 
     def with_shares(self, classes: Sequence[Any], class_components: Array) -> Topics:
         """Return the topics with shares of these classes: rows of (r, k), divided by their sums."""
-        rows = divide_by_sums(class_components).tolist()
-        return self._each("shares", [tuple(zip(classes, row, strict=True)) for row in rows])
+        rows = zip(self, divide_by_sums(class_components).tolist(), strict=True)
+        return Topics([replace(t, shares=tuple(zip(classes, row, strict=True))) for t, row in rows])
 
     def with_sizes(self, weights: Array) -> Topics:
         """Return the topics with their sizes: the weights, (r,), divided by their sum."""
-        return self._each("size", divide_by_sums(weights, axis=0).tolist())
+        sizes = zip(self, divide_by_sums(weights, axis=0).tolist(), strict=True)
+        return Topics([replace(topic, size=size) for topic, size in sizes])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one dictionary per term: topic, name, rank, term and weight; ranks begin at 1."""
@@ -157,8 +149,7 @@ class Topics(tuple[Topic, ...]):
     def to_frame(self) -> Any:
         """Return :meth:`to_rows` as a pandas DataFrame (needs pandas).
 
-        ``to_frame().pivot(index="rank", columns="name", values="term")`` has a column of terms for
-        each topic.
+        Its ``pivot(index="rank", columns="name", values="term")`` has a column for each topic.
         """
         with require_package("pandas", _TABLES_HINT):
             import pandas
@@ -194,32 +185,24 @@ def make_topics(
 ) -> Topics:
     """Return the topics of a dictionary, (r, m), with `n_terms` terms each.
 
-    There is one name for each feature; None stands for "x0", "x1", ...  `classes` are (k,), and
-    `class_components` (r, k) are the components over them.  Components that are not `active`, (r,),
-    explain nothing: their terms would be arbitrary, and are left out.
+    `classes` are (k,), and `class_components` (r, k) are the components over them.  Components that
+    are not `active`, (r,), explain nothing: their terms would be arbitrary, and are left out.
     """
     count = min(check_integer(n_terms, "n_terms", 1), components.shape[1])
-    names = names_of(feature_names, components.shape[1])
+    names, described = names_of(feature_names, components.shape[1]), []
     order = np.argsort(-components, axis=1, kind="stable")[:, :count]
-    used = np.full(len(components), True) if active is None else active
-    kept = [best if use else best[:0] for best, use in zip(order, used, strict=True)]
-    topics = Topics(
-        [
-            Topic(topic, tuple(names[i] for i in best), tuple(float(row[i]) for i in best))
-            for topic, (row, best) in enumerate(zip(components, kept, strict=True))
-        ]
-    )
+    for topic, (row, best) in enumerate(zip(components, order, strict=True)):
+        used = best if active is None or active[topic] else best[:0]
+        terms = tuple(names[i] for i in used)
+        described.append(Topic(topic, terms, tuple(float(row[i]) for i in used)))
+    topics = Topics(described)
     if classes is None or class_components is None:
         return topics
     return topics.with_shares(classes.tolist(), class_components)
 
 
 def amounts(S: Array, A: Array) -> Array:
-    """Return how much of each sample every topic explains, (n, r): S times the row sums of A.
-
-    A factorization leaves the scales of its topics open: a weight in S may be large only because
-    its topic is small.
-    """
+    """Return how much of each sample every topic explains, (n, r): S times the row sums of A."""
     return np.asarray(np.asarray(S, dtype=np.float64) * A.sum(axis=1, dtype=np.float64))
 
 
@@ -229,12 +212,10 @@ def topic_shares(S: Array, A: Array) -> Array:
 
 
 def class_means(shares: Array, indicators: Matrix, weight: Array | None = None) -> Array:
-    """Return the mean share of every topic in the samples of each class, (r, k).
+    """Return the mean of the :func:`topic_shares` (n, r) over the samples of each class, (r, k).
 
-    `shares` (n, r) are those of :func:`topic_shares`, so that long samples count like short ones.
-    `indicators` (n, k) are 1 where a sample is of a class.  A sample of several classes counts for
-    each in equal parts, and one without a class does not count.  A class without samples has zeros.
-    `weight` (n,) are weights of the samples.
+    `indicators` (n, k) are 1 where a sample is of a class: one of several classes counts for each
+    in equal parts.  A class without samples has zeros.  `weight` (n,) are weights of the samples.
     """
     members = sp.csr_array(indicators, dtype=np.float64, copy=True)
     members.eliminate_zeros()
@@ -276,10 +257,7 @@ def divide_by_sums(values: Array, axis: int = 1) -> Array:
 def arrays_for_pyldavis(
     X: Matrix | CsrFile, shares: Array, A: Array, vocabulary: list[str]
 ) -> dict[str, Any]:
-    """Return the arguments of ``pyLDAvis.prepare``, without documents of no word or no topic.
-
-    `shares` (n, r) are those of every topic in the documents X (n, m), and A (r, m) has the topics.
-    """
+    """Return arguments of ``pyLDAvis.prepare``, of documents (n, m) with words and topic shares."""
     blocks = X.blocks() if isinstance(X, CsrFile) else [(slice(len(shares)), X)]
     kept, lengths, frequency = [], [], np.zeros(A.shape[1])
     for rows, block in blocks:
@@ -292,8 +270,8 @@ def arrays_for_pyldavis(
     documents = np.concatenate(kept)
     if not documents.any():
         raise ValueError(
-            "X has no document of which a topic explains something: there is nothing to draw. Give "
-            "documents with words that the fit knows."
+            "X has no document of which a topic explains something. Give documents with words that "
+            "the fit knows."
         )
 
     def distributions(values: Array) -> Array:

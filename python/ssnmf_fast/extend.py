@@ -27,7 +27,7 @@ from ._solver.known import penalties_of_factor
 from ._solver.loop import FitLoop
 from ._solver.losses import loss_named
 from ._solver.penalties import Penalties, require_scale
-from ._solver.problem import problem_of
+from ._solver.problem import problem_kind
 from ._solver.relations import Relation
 from ._solver.result import FitState
 from ._solver.terms import Loss, Term, register_loss
@@ -110,10 +110,8 @@ def fit(
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
     relations = list(relations)
     if not relations or not all(isinstance(one, Relation) for one in relations):
-        raise ValueError(
-            "relations must be a sequence of at least one extend.relation(...); got "
-            f"{relations!r:.100}."
-        )
+        expected = "a sequence of at least one extend.relation(...)"
+        raise ValueError(f"relations must be {expected}; got {relations!r:.100}.")
     rng = check_random_state(random_state)
     sizes: dict[str, tuple[int, float]] = {}
     for r in relations:
@@ -129,33 +127,29 @@ def fit(
     if len(dtypes) > 1:
         raise TypeError("the data of all relations must be float32, or all float64.")
     (dtype,) = dtypes
-    factors = {
-        name: padded(
-            2 * level * rng.random((n, rank))
-            if init is None or name not in init
-            else check_factor(init[name], f"init[{name!r}]", (n, rank), dtype, "rows x components"),
-            dtype,
-        )
-        for name, (n, level) in sizes.items()
-    }
+    factors = {}
+    for name, (n, level) in sizes.items():
+        if init is not None and name in init:
+            of = "rows x components"
+            start = check_factor(init[name], f"init[{name!r}]", (n, rank), dtype, of)
+        else:
+            start = 2 * level * rng.random((n, rank))
+        factors[name] = padded(start, dtype)
     given = penalties or {}
-    if not set(given) <= set(factors):
-        raise ValueError(
-            f"penalties has {sorted(set(given) - set(factors))}; expected names of factors, "
-            f"which are {sorted(factors)}."
-        )
+    if unknown := sorted(set(given) - set(factors)):
+        raise ValueError(f"penalties has {unknown}; expected names of factors, {sorted(factors)}.")
     penalized = {
         name: Penalties(listed, rank)
         for name, one in given.items()
         if (listed := penalties_of_factor(one, name, len(factors[name])))
     }
     require_scale(penalized, [r.names for r in relations if r.coefficient > 0])
-    problem = problem_of(factors, relations, penalties=penalized)
+    problem = problem_kind(relations)(factors, relations, penalties=penalized)
 
     def shown() -> dict[str, Array]:
         return {name: F[:, :rank] for name, F in factors.items()}
 
-    run = loop.run(loop.steps(problem), shown, unreached=problem.unreached())
+    run = loop.run(problem, shown)
     copies = {name: np.ascontiguousarray(F) for name, F in shown().items()}
     return Fit(copies, run.objective, run.n_iter, run.converged)
 

@@ -21,9 +21,8 @@ def observed(pattern: MatrixLike) -> Observed:
     Parameters
     ----------
     pattern : scipy.sparse matrix or array, or array_like of bool, shape (n, m)
-        The stored entries of a sparse matrix are the observed ones; their values (nonnegative) are
-        the weights.  Entries that are in the pattern but not in the data are observed zeros.  A
-        boolean array is also taken.
+        The stored entries of a sparse matrix are the observed ones, and their values (nonnegative)
+        the weights.  Those that the data lack are observed zeros.
 
     Returns
     -------

@@ -7,6 +7,7 @@ import io
 import json
 import sys
 import types
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -202,7 +203,9 @@ class TestPrinting:
         def broken(*_: object) -> None:
             raise TypeError("found within")
 
-        monkeypatch.setattr(cli, "_less_output", broken)
+        real = cli.build_parser().parse_args
+        read = {"parse_args": lambda argv: Namespace(**vars(real(argv)) | {"run": broken})}
+        monkeypatch.setattr(cli, "build_parser", lambda: types.SimpleNamespace(**read))
         assert main(command.split()) == 2
         short = capsys.readouterr().err
         assert short == "ssnmf-fast: error: found within (--debug shows where this arises)\n"

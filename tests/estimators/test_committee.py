@@ -120,14 +120,13 @@ def test_logistic_regression_in_the_span_of_the_samples(form, classes):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["fit_margins", "fit_naive_bayes", "fit_coordinates"])
+@pytest.mark.parametrize("name", ["margins", "naive Bayes", "directions"])
 def test_members_of_one_class_or_of_missing_classes(name):
     X = np.random.default_rng(0).random((12, 8))
     view = _neighbors.view_of(X, np.eye(8)[:4])
-    more = (1.0,) if name == "fit_coordinates" else ()
     for y in (np.zeros(12, dtype=int), np.array([0, 2] * 6)):
         labels = _training_data.TrainingLabels(np.eye(4)[y], np.ones((12, 4)), False)
-        member = getattr(_members, name)(view, labels, *more)
+        member = _members.fit_member(name, view, labels)
         logits = member.logits(view)
         assert logits.shape == (12, 4)
         assert np.isfinite(logits).all()

@@ -238,7 +238,7 @@ def test_names_of_all_members_are_taken(data):
     names = {*quick().fit(X, hidden).validation_scores_}
     indicators = np.where(hidden[:, None] < 0, np.nan, np.eye(N_CLASSES)[y])
     names |= {*quick().fit(X, indicators).validation_scores_}
-    assert names <= {*_side._NAMES_OF_MEMBERS, "committee"}
+    assert names <= {*_side.NAMES_OF_MEMBERS, "committee"}
 
 
 @pytest.mark.parametrize(

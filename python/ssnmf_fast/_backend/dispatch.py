@@ -30,17 +30,8 @@ def available_levels() -> list[str]:
     """Return the levels that this build has and this processor can run, slowest first."""
     from .. import _cpu
 
-    usable = _cpu.levels()
-    built = _cpu.built_levels()
-    return [level for level in _ORDER if level in usable and level in built]
-
-
-def missing_level() -> str | None:
-    """Return the best level of this processor if this build lacks it, else None."""
-    from .. import _cpu
-
-    best = [level for level in _ORDER if level in _cpu.levels()][-1]
-    return None if best in _cpu.built_levels() else best
+    usable = {*_cpu.levels()} & {*_cpu.built_levels()}
+    return [level for level in _ORDER if level in usable]
 
 
 def _load(level: str) -> Any:
@@ -150,8 +141,7 @@ def aligned_zeros(shape: tuple[int, int], dtype: npt.DTypeLike) -> Array:
     n_bytes = shape[0] * shape[1] * dtype.itemsize
     buffer = np.zeros(n_bytes + _CACHE_LINE, dtype=np.uint8)
     offset = -buffer.ctypes.data % _CACHE_LINE
-    aligned: Array = buffer[offset : offset + n_bytes].view(dtype).reshape(shape)
-    return aligned
+    return np.asarray(buffer[offset : offset + n_bytes].view(dtype).reshape(shape))
 
 
 def padded_zeros(n_rows: int, rank: int, dtype: npt.DTypeLike) -> Array:
@@ -163,11 +153,8 @@ def padded_zeros(n_rows: int, rank: int, dtype: npt.DTypeLike) -> Array:
 def is_padded(factor: Array) -> bool:
     """Whether a factor is stored as :func:`padded` would."""
     columns = kernels.padded_rank(factor.shape[1], factor.dtype.itemsize)
-    return bool(
-        factor.flags.c_contiguous
-        and factor.shape[1] == columns
-        and factor.ctypes.data % _CACHE_LINE == 0
-    )
+    aligned = factor.flags.c_contiguous and factor.ctypes.data % _CACHE_LINE == 0
+    return bool(aligned and factor.shape[1] == columns)
 
 
 def padded(factor: Array, dtype: npt.DTypeLike) -> Array:

@@ -34,7 +34,7 @@ import scipy.optimize
 
 from .._common.arrays import Array, mask_of
 from .mixed_bits import fingerprint_of
-from .reference_parts import _rows, beta_terms, power
+from .reference_parts import Some, _rows, beta_terms, power
 from .reference_parts import gamma_bound as gamma_bound
 from .reference_parts import gamma_update as gamma_update
 from .reference_parts import group_sums as group_sums
@@ -59,16 +59,8 @@ def padded_rank(rank: int, itemsize: int) -> int:
 
 def build_info() -> dict[str, Any]:
     """Describe how this module was built."""
-    return {
-        "level": LEVEL,
-        "compiler": "none (NumPy)",
-        "flags": "",
-        "eigen": "none",
-        "threads": "none",
-    }
-
-
-# ---------------------------------------------------------------------------------- helpers
+    parts = {"compiler": "none (NumPy)", "flags": "", "eigen": "none", "threads": "none"}
+    return {"level": LEVEL, **parts}
 
 
 def _store(out: Array, result: Array, scale: float, accumulate: bool) -> None:
@@ -78,45 +70,29 @@ def _store(out: Array, result: Array, scale: float, accumulate: bool) -> None:
         out[...] = out.dtype.type(scale) * result
 
 
-def _values(values: Array | None, indices: Array, dtype: Any) -> Array:
+def _values(values: Some, indices: Array, dtype: Any) -> Array:
     return np.ones(len(indices), dtype=dtype) if values is None else values
-
-
-def _add_by_row(indptr: Array, terms: Array, n_columns: int) -> Array:
-    result = np.zeros((len(indptr) - 1, n_columns), dtype=terms.dtype)
-    np.add.at(result, _rows(indptr), terms)
-    return result
 
 
 def _sampled_product(indptr: Array, indices: Array, F: Array, G: Array) -> Array:
     """z_ij = f_i . g_j at every stored entry."""
-    z: Array = np.einsum("er,er->e", F[_rows(indptr)], G[indices])
-    return z
+    return np.asarray(np.einsum("er,er->e", F[_rows(indptr)], G[indices]))
 
 
-def _given(F: Array | None) -> Array:
+def _given(F: Some) -> Array:
     if F is None:
         raise ValueError("F must be given unless the exponent is 0")
     return F
 
 
 def _matmul(a: Array, b: Array) -> Array:
-    """a @ b.
-
-    BLAS kernels raise floating-point flags for lanes beyond the end of an array, which are in no
-    result, and NumPy would warn of them.
-    """
+    """a @ b, without the warnings of BLAS kernels for lanes beyond the end of an array."""
     with np.errstate(all="ignore"):
-        product: Array = a @ b
-    return product
+        return np.asarray(a @ b)
 
 
 def _safe_ratio(x: Array, z: Array) -> Array:
-    """x / z, and 0 where z vanishes.
-
-    Where z_ij = f_i . g_j is 0, f_ik g_jk = 0 for every k, so the entry pulls at no factor entry
-    that is positive: 0 is the exact contribution to ``F * P``.
-    """
+    """x / z, and 0 where z_ij = f_i . g_j vanishes: such an entry pulls at no positive f_ik."""
     return np.divide(x, z, out=np.zeros_like(z), where=z > tiny(z.dtype))
 
 
@@ -135,9 +111,6 @@ def _unreached(x: Array, z: Array) -> float:
     return _kl_terms(x, np.zeros_like(x))
 
 
-# ------------------------------------------------------------------------- passes, sparse Z
-
-
 def _coefficients(x: Array, exponent: float, model: Callable[[], Array]) -> Array:
     """x z^exponent, where the model z is asked for unless the exponent is 0."""
     if exponent == 0:
@@ -151,14 +124,14 @@ def sparse_pass(
     exponent: float,
     indptr: Array,
     indices: Array,
-    values: Array | None,
-    F: Array | None,
+    values: Some,
+    F: Some,
     G: Array,
     out: Array,
     scale: float,
     accumulate: bool,
     n_threads: int,
-    asked: Array | None = None,
+    asked: Some = None,
 ) -> None:
     """(Z .* (F G^T)^exponent) G over the stored entries.
 
@@ -168,31 +141,27 @@ def sparse_pass(
     del asked
     v = _values(values, indices, G.dtype)
     c = _coefficients(v, exponent, lambda: _sampled_product(indptr, indices, _given(F), G))
-    _store(out, _add_by_row(indptr, c[:, None] * G[indices], G.shape[1]), scale, accumulate)
+    result = np.zeros((len(indptr) - 1, G.shape[1]), dtype=G.dtype)
+    np.add.at(result, _rows(indptr), c[:, None] * G[indices])
+    _store(out, result, scale, accumulate)
 
 
 def sparse_kl_loss(
-    indptr: Array, indices: Array, values: Array | None, F: Array, G: Array, n_threads: int
+    indptr: Array, indices: Array, values: Some, F: Array, G: Array, n_threads: int
 ) -> float:
     """Sum over the stored entries of x log(x/z) - x, where z = F G^T."""
     return _kl_terms(_values(values, indices, G.dtype), _sampled_product(indptr, indices, F, G))
 
 
 def sparse_kl_unreached(
-    indptr: Array, indices: Array, values: Array | None, F: Array, G: Array, n_threads: int
+    indptr: Array, indices: Array, values: Some, F: Array, G: Array, n_threads: int
 ) -> float:
     """What of :func:`sparse_kl_loss` belongs to entries with z = 0: a constant of the updates."""
     return _unreached(_values(values, indices, G.dtype), _sampled_product(indptr, indices, F, G))
 
 
 def sparse_frobenius_loss(
-    indptr: Array,
-    indices: Array,
-    values: Array | None,
-    weights: Array | None,
-    F: Array,
-    G: Array,
-    n_threads: int,
+    indptr: Array, indices: Array, values: Some, weights: Some, F: Array, G: Array, n_threads: int
 ) -> float:
     """Sum over the stored entries of w (x - z)^2, where z = F G^T."""
     residual = _values(values, indices, G.dtype) - _sampled_product(indptr, indices, F, G)
@@ -203,13 +172,13 @@ def sparse_frobenius_loss(
 def sparse_beta_loss(
     indptr: Array,
     indices: Array,
-    values: Array | None,
+    values: Some,
     beta: float,
     rest: bool,
     F: Array,
     G: Array,
     n_threads: int,
-    weights: Array | None = None,
+    weights: Some = None,
 ) -> float:
     """Sum over the stored entries of w d(x, z), or of w (d(x, z) - z^beta / beta) with `rest`."""
     x = _values(values, indices, G.dtype)
@@ -220,15 +189,15 @@ def panel_pass(
     exponent: float,
     indptr: Array,
     indices: Array,
-    values: Array | None,
-    F: Array | None,
+    values: Some,
+    F: Some,
     G: Array,
     bounds: Array,
     out: Array,
     scale: float,
     accumulate: bool,
     n_threads: int,
-    asked: Array | None = None,
+    asked: Some = None,
 ) -> None:
     """Run :func:`sparse_pass` over a matrix cut into panels of its columns.
 
@@ -253,8 +222,8 @@ def tensor_pass(
     exponent: float,
     indptr: Array,
     indices: Array,
-    values: Array | None,
-    F: Array | None,
+    values: Some,
+    F: Some,
     factors: list[Array],
     out: Array,
     scale: float,
@@ -294,8 +263,8 @@ def scatter_pass(
     exponent: float,
     indptr: Array,
     indices: Array,
-    values: Array | None,
-    F: Array | None,
+    values: Some,
+    F: Some,
     G: Array,
     bounds: Array,
     out: Array,
@@ -312,23 +281,20 @@ def scatter_pass(
     np.add.at(out, indices, out.dtype.type(scale) * c[:, None] * G[_rows(indptr)])
 
 
-# -------------------------------------------------------------------------- passes, dense Z
 # Z may have any strides.  NaN entries of Z are missing and contribute nothing.  With mask=True the
 # entries of Z are read as 1, and the NaN entries as 0.
 
 
 def _entries(Z: Array, mask: bool, dtype: Any) -> Array:
     present = ~np.isnan(Z)
-    if mask:
-        return present.astype(dtype)
-    return np.where(present, Z, 0).astype(dtype)
+    return present.astype(dtype) if mask else np.where(present, Z, 0).astype(dtype)
 
 
 def dense_pass(
     exponent: float,
     Z: Array,
     mask: bool,
-    F: Array | None,
+    F: Some,
     G: Array,
     out: Array,
     scale: float,
@@ -363,10 +329,7 @@ def dense_frobenius_loss(Z: Array, F: Array, G: Array, n_threads: int) -> float:
     return float(np.sum(residual.astype(np.float64) ** 2))
 
 
-# ------------------------------------------------------------------------- factors alone
-
-
-def gram(G: Array, weights: Array | None, out: Array, n_threads: int) -> None:
+def gram(G: Array, weights: Some, out: Array, n_threads: int) -> None:
     """G^T diag(weights) G into `out` (R x R)."""
     out[...] = _matmul(G.T, G if weights is None else weights[:, None] * G)
 
@@ -376,19 +339,13 @@ def cross(F: Array, G: Array, out: Array, n_threads: int) -> None:
     out[...] = _matmul(F.T, G)
 
 
-def column_sums(G: Array, weights: Array | None, out: Array, n_threads: int) -> None:
+def column_sums(G: Array, weights: Some, out: Array, n_threads: int) -> None:
     """G^T weights into `out` (R)."""
     out[...] = G.sum(axis=0, dtype=float) if weights is None else _matmul(G.T, weights)
 
 
 def multiply(
-    F: Array,
-    K: Array,
-    row_scale: Array | None,
-    out: Array,
-    scale: float,
-    accumulate: bool,
-    n_threads: int,
+    F: Array, K: Array, row_scale: Some, out: Array, scale: float, accumulate: bool, n_threads: int
 ) -> None:
     """diag(row_scale) F K, with K of shape R x C."""
     product = _matmul(F, K)
@@ -396,12 +353,7 @@ def multiply(
 
 
 def add_row(
-    vector: Array,
-    row_scale: Array | None,
-    out: Array,
-    scale: float,
-    accumulate: bool,
-    n_threads: int,
+    vector: Array, row_scale: Some, out: Array, scale: float, accumulate: bool, n_threads: int
 ) -> None:
     """row_scale vector^T: every row of the result is a multiple of `vector` (R)."""
     a = np.ones(len(out), dtype=out.dtype) if row_scale is None else row_scale
@@ -413,9 +365,7 @@ def inner(F: Array, P: Array, n_threads: int) -> float:
     return float(np.sum(F.astype(np.float64) * P.astype(np.float64)))
 
 
-def imbalance(
-    F: Array, P: Array, N: Array, moves: Array | None, n_threads: int
-) -> tuple[float, float]:
+def imbalance(F: Array, P: Array, N: Array, moves: Some, n_threads: int) -> tuple[float, float]:
     """Return sum |N - P| .* w, and the larger one of the sums of F .* P and of F .* N.
 
     w is F where N >= P, elsewhere no less than the mean of the column of F.  N may be one row for
@@ -429,14 +379,7 @@ def imbalance(
 
 
 def update(
-    F: Array,
-    P2: Array | None,
-    N2: Array | None,
-    P1: Array | None,
-    N1: Array | None,
-    rule: Rule,
-    relaxation: float,
-    n_threads: int,
+    F: Array, P2: Some, N2: Some, P1: Some, N1: Some, rule: Rule, relaxation: float, n_threads: int
 ) -> None:
     """Multiply F by t, in place.
 
@@ -493,9 +436,6 @@ def extrapolate(F: Array, before: Array, step: float, positive: bool, n_threads:
     before[...] = here
 
 
-# ---------------------------------------------------------------- structure of sparse matrices
-
-
 def inspect_csr(indptr: Array, indices: Array, n_columns: int, n_threads: int) -> int:
     """Return 0 for sorted rows, 1 for unsorted ones, 2 if a row repeats a column, 3 if unsound."""
     steps = np.diff(indptr)
@@ -511,7 +451,7 @@ def inspect_csr(indptr: Array, indices: Array, n_columns: int, n_threads: int) -
 
 
 def sparse_fingerprint(
-    indptr: Array, indices: Array, values: Array | None, first_row: int, n_threads: int
+    indptr: Array, indices: Array, values: Some, first_row: int, n_threads: int
 ) -> tuple[int, int]:
     """Two sums modulo 2^64 of mixed bits of the entries that are not zero, by place and value.
 
@@ -538,12 +478,9 @@ def transpose(
     out_values: Array,
     n_threads: int,
 ) -> None:
-    """Write the transpose of a sound matrix, with sorted rows."""
-    order = np.argsort(indices[: indptr[-1]], kind="stable")
-    out_indptr[0] = 0
-    np.cumsum(np.bincount(indices[order], minlength=len(out_indptr) - 1), out=out_indptr[1:])
-    out_indices[...] = _rows(indptr)[order]
-    out_values[...] = values[order]
+    """Write the transpose of a sound matrix, with sorted rows: one panel."""
+    out = out_indptr, out_indices, out_values
+    transpose_panels(indptr, indices, values, max(1, len(indptr) - 1), *out, n_threads)
 
 
 def transpose_panels(
@@ -568,10 +505,7 @@ def transpose_panels(
     out_values[...] = values[order]
 
 
-# ---------------------------------------------------------------- convex problems, by rows
-
-
-def _weighted_gram(indptr: Array, indices: Array, weights: Array | None, G: Array, i: int) -> Array:
+def _weighted_gram(indptr: Array, indices: Array, weights: Some, G: Array, i: int) -> Array:
     """sum_j w_ij g_j g_j^T, in float64."""
     entries = slice(indptr[i], indptr[i + 1])
     g = G[indices[entries]].astype(float)
@@ -580,11 +514,11 @@ def _weighted_gram(indptr: Array, indices: Array, weights: Array | None, G: Arra
 
 
 def nnls(
-    K: Array | None,
-    row_scale: Array | None,
-    indptr: Array | None,
-    indices: Array | None,
-    weights: Array | None,
+    K: Some,
+    row_scale: Some,
+    indptr: Some,
+    indices: Some,
+    weights: Some,
     G: Array,
     P: Array,
     F: Array,
@@ -617,8 +551,7 @@ def nnls(
 
 def _least_curvature(common: Array, dtype: Any) -> Array:
     """Diagonal up to which the difference of a common matrix and another is rounding error."""
-    least: Array = 4 * float(np.finfo(dtype).eps) * np.maximum(np.diag(common), 0)
-    return least
+    return np.asarray(4 * float(np.finfo(dtype).eps) * np.maximum(np.diag(common), 0))
 
 
 def _nnls_row(K: Array, p: Array, least: Array, tol: float) -> tuple[Array, bool]:
@@ -643,7 +576,7 @@ def _nnls_row(K: Array, p: Array, least: Array, tol: float) -> tuple[Array, bool
 def kl_rows(
     indptr: Array,
     indices: Array,
-    values: Array | None,
+    values: Some,
     G: Array,
     N: Array,
     F: Array,
@@ -663,8 +596,7 @@ def kl_rows(
         x = _values(values, indices, G.dtype)[entries].astype(float)
         g = G[indices[entries]].astype(float)
         n = N[i if len(N) > 1 else 0].astype(float)
-        s, solved = _kl_row(x[x > 0], g[x > 0], n, F[i].astype(float), tol, max_sweeps)
-        F[i] = s
+        F[i], solved = _kl_row(x[x > 0], g[x > 0], n, F[i].astype(float), tol, max_sweeps)
         unsolved += not solved
     return unsolved
 
@@ -716,11 +648,11 @@ def _kl_row(
 def kl_descent(
     indptr: Array,
     indices: Array,
-    values: Array | None,
+    values: Some,
     G: Array,
     N: Array,
     F: Array,
-    allowed: Array | None,
+    allowed: Some,
     sweeps: int,
     with_loss: bool,
     n_threads: int,
@@ -750,33 +682,29 @@ def kl_descent(
                 chosen = moves & ((f > 0) | (_safe_ratio(x, g @ f) @ g > n))
             for k in np.flatnonzero(chosen if sweep % 2 == 0 else chosen & (f > 0)):
                 u = _safe_ratio(g[:, k], g @ f)
-                sums = float(x @ u), float(x @ u**2), float(u.max(initial=0.0))
-                f[k] = _kl_moved(float(f[k]), float(n[k]), *sums)
+                p, c, largest = x @ u, x @ u**2, u.max(initial=0.0)
+                if p > n[k]:
+                    f[k] += (p - n[k]) / c * (p / n[k])
+                else:
+                    gap = n[k] - p
+                    fall = min(gap / (c + largest * gap), 0.75 / largest) if largest > 0 else np.inf
+                    f[k] = max(0.0, f[k] - fall)
         F[i] = f
     if not with_loss:
         return 0.0
     return sparse_kl_loss(indptr, indices, values, F, G, n_threads)
 
 
-def _kl_moved(f: float, n: float, p: float, c: float, largest: float) -> float:
-    """Return where a step of :func:`kl_descent` takes an entry."""
-    if p > n:
-        return float(f + (p - n) / c * (p / n))
-    if largest <= 0:
-        return 0.0
-    return float(max(0.0, f - min((n - p) / (c + largest * (n - p)), 0.75 / largest)))
-
-
 def coordinate_descent(
     grams: Array,
-    scales: Array | None,
-    indptr: Array | None,
-    indices: Array | None,
-    weights: Array | None,
+    scales: Some,
+    indptr: Some,
+    indices: Some,
+    weights: Some,
     G: Array,
     P: Array,
     F: Array,
-    allowed: Array | None,
+    allowed: Some,
     sweeps: int,
     face_steps: int,
     n_threads: int,

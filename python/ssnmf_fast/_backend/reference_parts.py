@@ -15,12 +15,14 @@ rank
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import gammaln, psi
 
 from .._common.arrays import Array
+
+Some: TypeAlias = Array | None  # None stands for ones, or for what is not there
 
 
 def tiny(dtype: Any) -> float:
@@ -40,7 +42,7 @@ def power(z: Array, exponent: float) -> Array:
     return np.where(z > tiny(z.dtype), powers, 0.0).astype(z.dtype)
 
 
-def beta_terms(x: Array, z: Array, w: Array | None, beta: float, rest: bool) -> float:
+def beta_terms(x: Array, z: Array, w: Some, beta: float, rest: bool) -> float:
     """Sum of w d(x, z), or of w (d(x, z) - z^beta / beta) with `rest`, in float64.
 
     With L = log(x / z) the divergence is z^beta (expm1(beta L) / beta - expm1(L)) / (beta - 1), and
@@ -68,7 +70,7 @@ def beta_terms(x: Array, z: Array, w: Array | None, beta: float, rest: bool) -> 
     return float(np.sum(loss if w is None else w * loss))
 
 
-def _by_row(values: Array, groups: Array | None, n_rows: int) -> Array:
+def _by_row(values: Array, groups: Some, n_rows: int) -> Array:
     """Return the row of its group for every row."""
     return values[np.zeros(n_rows, dtype=np.int32) if groups is None else groups]
 
@@ -78,7 +80,7 @@ def gamma_update(
     P: Array,
     prior_shape: float,
     rates: Array,
-    groups: Array | None,
+    groups: Some,
     E: Array,
     rank: int,
     logs: bool,
@@ -99,7 +101,7 @@ def gamma_update(
 
 
 def gamma_bound(
-    E: Array, prior_shape: float, rates: Array, groups: Array | None, rank: int, n_threads: int
+    E: Array, prior_shape: float, rates: Array, groups: Some, rank: int, n_threads: int
 ) -> float:
     """Sum of (prior_shape - alpha) Lg - alpha log(rate) + alpha + log Gamma(alpha), alpha = E rate.
 
@@ -112,7 +114,7 @@ def gamma_bound(
     return float(np.sum(terms))
 
 
-def group_sums(E: Array, groups: Array | None, out: Array, n_threads: int) -> None:
+def group_sums(E: Array, groups: Some, out: Array, n_threads: int) -> None:
     """Sum the rows of every group into `out` (float64, groups x R)."""
     out[...] = 0
     np.add.at(out, np.zeros(len(E), dtype=np.int32) if groups is None else groups, E.astype(float))
@@ -130,14 +132,13 @@ def shrunk(z: Array, step: float, eps: float, q: float, proximal: bool, floor: f
     """
     weight = step * (z * z + z.dtype.type(eps)) ** (q / 2 - 1) if step else np.zeros_like(z)
     moved = z / (1 + weight) if proximal else z * (1 - weight)
-    result: Array = np.maximum(moved, floor).astype(z.dtype)
-    return result
+    return np.asarray(np.maximum(moved, floor).astype(z.dtype))
 
 
 def residual_step(
     indptr: Array,
     indices: Array,
-    values: Array | None,
+    values: Some,
     F: Array,
     G: Array,
     residuals: Array,
@@ -156,7 +157,7 @@ def residual_step(
 def mapped_residuals(
     indptr: Array,
     indices: Array,
-    values: Array | None,
+    values: Some,
     F: Array,
     G: Array,
     scale: float,
@@ -197,18 +198,11 @@ def _ridge_row(G: Array, weights: Array, targets: Array, ridge: Array) -> Array:
     if not b.any():
         return b
     H = np.diag(ridge) + columns.T @ (weights[:, None] * columns)
-    solution: Array = np.linalg.solve(H, b)
-    return solution
+    return np.asarray(np.linalg.solve(H, b))
 
 
 def ridge_rows(
-    indptr: Array,
-    indices: Array,
-    values: Array | None,
-    G: Array,
-    ridge: Array,
-    F: Array,
-    n_threads: int,
+    indptr: Array, indices: Array, values: Some, G: Array, ridge: Array, F: Array, n_threads: int
 ) -> None:
     """f_i = (diag(ridge) + sum_j g_j g_j^T)^-1 sum_j z_ij g_j, sums over the stored entries.
 
@@ -226,7 +220,7 @@ def ridge_rows(
 def structured_rows(
     indptr: Array,
     indices: Array,
-    values: Array | None,
+    values: Some,
     G: Array,
     ridge: Array,
     alpha: float,

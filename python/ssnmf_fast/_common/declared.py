@@ -16,7 +16,13 @@ def as_declared(value: object, kind: Any, name: str) -> Any:
     if origin is Annotated:
         return as_declared(value, parts[1], name)
     if origin in (Union, types.UnionType):
-        return _one_of(value, parts, name)
+        errors = []
+        for part in parts:
+            try:
+                return as_declared(value, part, name)
+            except ValueError as error:
+                errors.append(error)
+        raise errors[0]
     if is_dataclass(kind):
         return _dataclass(value, kind, name)
     if is_typeddict(kind):
@@ -36,16 +42,6 @@ def as_declared(value: object, kind: Any, name: str) -> Any:
         found = zip(value, kinds, range(len(value)), strict=True)
         return plain(as_declared(one, part, f"{name}[{k}]") for one, part, k in found)
     return value
-
-
-def _one_of(value: object, kinds: tuple[Any, ...], name: str) -> Any:
-    errors = []
-    for kind in kinds:
-        try:
-            return as_declared(value, kind, name)
-        except ValueError as error:
-            errors.append(error)
-    raise errors[0]
 
 
 def _dataclass(value: object, kind: Any, name: str) -> Any:

@@ -37,7 +37,7 @@ class Replacement:
 
     def path(self, name: Path) -> Path:
         """Return where to write a file; a device or a pipe is written to directly."""
-        if _is_device(name):
+        if os.path.abspath(name).startswith(_STREAMS) or (name.exists() and not name.is_file()):
             return name
         target = Path(os.path.realpath(name))
         try:
@@ -56,14 +56,13 @@ class Replacement:
 
     def _folder_near(self, target: Path) -> Path:
         """Return a folder on the file system of a file; only its owner may look into it."""
-        if target.parent not in self._hidden:
-            hidden = tempfile.mkdtemp(prefix=".unfinished-", dir=target.parent)
-            self._hidden[target.parent] = Path(hidden)
-        return self._hidden[target.parent]
+        if (place := target.parent) not in self._hidden:
+            self._hidden[place] = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=place))
+        return self._hidden[place]
 
     def _move(self) -> None:
         """Move old files aside and new ones into their places; an exception moves them back."""
-        aside, placed = [], []
+        aside, placed, tried = [], [], []
         for target, new in self._new.items():
             if new is not None:
                 placed.append((new, target))
@@ -73,7 +72,6 @@ class Replacement:
             if os.path.lexists(target) and (new is None or len(self._new) > 1):
                 place = Path(tempfile.mkdtemp(dir=self._folder_near(target)), target.name)
                 aside.append((target, place))
-        tried = []
         try:
             for source, place in aside + placed:
                 tried.append((source, place))
@@ -84,8 +82,3 @@ class Replacement:
                     with suppress(OSError):
                         os.replace(place, source)
             raise
-
-
-def _is_device(name: Path) -> bool:
-    stream = os.path.abspath(name).startswith(_STREAMS)
-    return stream or (name.exists() and not name.is_file())

@@ -19,13 +19,18 @@ from .declared import as_declared
 HEADER = "header"
 _ZIP = b"PK"  # how .npz files begin
 _OF_CONTENTS = (None, errno.EINVAL)  # such as an offset before the start of the file
-_readers = np.lib.format
-_READERS = {(1, 0): _readers.read_array_header_1_0, (2, 0): _readers.read_array_header_2_0}
+_format = np.lib.format
+_HEADERS = {(1, 0): _format.read_array_header_1_0, (2, 0): _format.read_array_header_2_0}
 
 
 def header_array(header: object) -> Array:
-    """Return a header as the array that a file has of it."""
     return np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+
+
+def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Read shape and dtype of an array in .npy format; ValueError or KeyError for another one."""
+    shape, _, dtype = _HEADERS[_format.read_magic(file)](file)
+    return shape, dtype
 
 
 class NpzReader:
@@ -55,11 +60,10 @@ class NpzReader:
         with _reading():
             place = self._archive.zip.getinfo(f"{name}.npy")
             with self._archive.zip.open(place) as stream:
-                shape, _, dtype = _READERS[_readers.read_magic(stream)](stream)
+                shape, dtype = npy_header(stream)
                 if stream.tell() + math.prod(shape) * dtype.itemsize != place.file_size:
                     raise ValueError(f"{name} has other than {shape} numbers")
-            found: Array = self._archive[name]
-            return found
+            return np.asarray(self._archive[name])
 
 
 @contextmanager
@@ -74,30 +78,16 @@ def _reading() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Saved:
-    """An attribute of a model that :func:`ssnmf_fast.save` keeps.
+    """An attribute of a model that :func:`ssnmf_fast.save` keeps."""
 
-    Attributes
-    ----------
-    axes : str or None
-        A letter for each axis of an array: equal letters must have equal sizes, "?" may have any.
-        Matrices are nonnegative unless `values` is "finite".  "" stands for a count or a flag, None
-        for anything else.
-    values : str
-        What holds besides: "finite", "positive" (and finite), "whole" (integers of any sign),
-        "times" (datetime64), or "text".
-    optional : bool
-        Whether a fitted model may lack it: after ``partial_fit``, or without a readout.
-    container : type or None
-        list or dict for one of such arrays.
-    kind : type or None
-        Annotation of what is made of text and numbers.
-    """
-
+    # A letter for each axis of an array: equal ones have equal sizes, "?" any; "": count or flag.
     axes: str | None = None
+    # What a matrix is besides: nonnegative (""), "finite", "positive" (and finite), "whole"
+    # (integers of any sign), "times" (datetime64) or "text".
     values: str = ""
-    optional: bool = False
-    container: type[list[Any] | dict[Any, Any]] | None = None
-    kind: Any = None
+    optional: bool = False  # whether a fitted model may lack it
+    container: type[list[Any] | dict[Any, Any]] | None = None  # of such arrays
+    kind: Any = None  # annotation of what is made of text and numbers
 
     @property
     def of_numbers(self) -> bool:
@@ -114,9 +104,8 @@ class Saved:
             if not isinstance(value, self.container):
                 kind = "mapping" if self.container is dict else "list"
                 raise ValueError(f"{name} is no {kind} of matrices")
-            one = replace(self, container=None)
             for part, array in value.items() if isinstance(value, dict) else enumerate(value):
-                one.check(f"{name}[{part!r}]", array, sizes)
+                replace(self, container=None).check(f"{name}[{part!r}]", array, sizes)
             return
         if self.axes == "":
             if not isinstance(value, int) or value < 0:
@@ -131,22 +120,11 @@ class Saved:
                 raise ValueError(f"{name} is no array of {len(self.axes)} dimensions")
             for axis, size in zip(self.axes, value.shape, strict=True):
                 if axis != "?" and sizes.setdefault(axis, size) != size:
-                    raise ValueError(
-                        f"{name} has shape {value.shape}, which other arrays contradict"
-                    )
-        self._check_entries(name, value)
-
-    def restored(self, value: object) -> Any:
-        """Return the attribute, of the value of a file that was checked."""
-        return value if self.kind is None or value is None else as_declared(value, self.kind, "")
-
-    def _check_entries(self, name: str, value: Any) -> None:
-        if self.values == "text" and value.dtype.kind != "U":
-            raise ValueError(f"{name} holds other than text")
-        if self.values == "whole" and value.dtype.kind != "i":
-            raise ValueError(f"{name} holds other than integers")
-        if self.values == "times" and (value.dtype.kind != "M" or np.isnat(value).any()):
-            raise ValueError(f"{name} holds other than times")
+                    raise ValueError(f"{name} of shape {value.shape} contradicts other arrays")
+        wanted = {"text": "U", "whole": "i", "times": "M"}.get(self.values)
+        if wanted and (value.dtype.kind != wanted or (wanted == "M" and np.isnat(value).any())):
+            what = {"whole": "integers"}.get(self.values, self.values)
+            raise ValueError(f"{name} holds other than {what}")
         if not self.of_numbers:
             return
         entries = np.asarray(value.data if sp.issparse(value) else value)
@@ -156,6 +134,10 @@ class Saved:
         low = {"finite": -math.inf, "positive": np.nextafter(0.0, 1.0)}.get(self.values, 0.0)
         if not (np.isfinite(entries).all() and np.all(entries >= low)):
             raise ValueError(f"{name} holds other than {self.values or 'nonnegative'} numbers")
+
+    def restored(self, value: object) -> Any:
+        """Return the attribute, of the value of a file that was checked."""
+        return value if self.kind is None or value is None else as_declared(value, self.kind, "")
 
 
 class SavedModels(Saved):

@@ -40,7 +40,6 @@ def _key(text: str) -> list[Any]:
 
 _SHOWN = 10
 _LONGEST = 100  # characters of a value
-
 _repr = Repr()
 _repr.maxstring = _repr.maxlong = _repr.maxother = _LONGEST
 _repr.maxdict = _repr.maxlist = _repr.maxtuple = _repr.maxset = _repr.maxfrozenset = _SHOWN

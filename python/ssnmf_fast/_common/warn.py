@@ -1,7 +1,6 @@
 """Warnings: where one points to, and those that a caller in the library answers for itself.
 
-The filters of the warnings module belong to the whole process: to set them in one thread, even for
-a moment, changes them in all.
+The filters of the warnings module belong to all threads of the process.
 """
 
 from __future__ import annotations
@@ -22,13 +21,11 @@ _PASSED_OVER = ("ssnmf_fast", "sklearn")
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the innermost call from outside of this package and scikit-learn."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and _package(frame.f_globals) in _PASSED_OVER:
+    while frame.f_back is not None:
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _PASSED_OVER:
+            break
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
-
-
-def _package(variables: dict[str, object]) -> str:
-    return str(variables.get("__name__", "")).partition(".")[0]
 
 
 def quietly(topic: str, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:

@@ -19,7 +19,7 @@ from .._backend.dispatch import kernels
 from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import short
 
-_MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
+MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
 _COMPRESSED = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}
 
 Parts = tuple[Array, Array, Array]  # values, rows and columns of entries
@@ -138,17 +138,12 @@ def refuse_annotated(X: Matrix, name: str) -> None:
     kind = type(X).__name__
     if not type(X).__module__.startswith("anndata") or isinstance(X, np.ndarray):
         return
+    way = f"on the AnnData, which reads files block by block, or give {name}.to_memory()."
     if kind == "AnnData":
-        way = (
-            "Use ssnmf_fast.anndata.nmf and its neighbors, or give one of its matrices, for "
-            f"example {name}.layers['counts'] or {name}.X."
-        )
-    else:
-        way = (
-            "Use ssnmf_fast.anndata.nmf on the AnnData, which reads files block by block, or "
-            f"give {name}.to_memory()."
-        )
-    raise TypeError(f"{name} is an object of anndata ({kind}), not a matrix. {way}")
+        way = f"and its neighbors, or one of its matrices, as {name}.layers['counts'] or {name}.X."
+    raise TypeError(
+        f"{name} is an object of anndata ({kind}), not a matrix. Use ssnmf_fast.anndata.nmf {way}"
+    )
 
 
 def unmask(X: Matrix, name: str, *, allow_nan: bool) -> Any:
@@ -207,45 +202,37 @@ def to_native(array: Array, target: npt.DTypeLike | None = None) -> Array:
     return np.array(array, dtype=dtype)
 
 
-def read_sparse(X: Matrix, name: str, n_threads: int = 1) -> Any:
-    """Return a sparse matrix as a csr, csc, bsr or coo array that SciPy can work with safely."""
-    return _inspect(X, name, n_threads)[0]
-
-
 def read_csr(X: Matrix, name: str) -> sp.csr_array:
     """Return a sparse matrix of any format as a CSR array that SciPy can work with safely."""
     return inspect_csr(X, name)[0]
 
 
 def inspect_csr(X: Matrix, name: str, n_threads: int = 1) -> tuple[sp.csr_array, int]:
-    """Return a sparse matrix as :func:`read_csr` does, and its :func:`inspect_structure`."""
-    matrix, state = _inspect(X, name, n_threads)
+    """Return a sparse matrix as :func:`read_csr` does, and the state of its rows."""
+    matrix, state = inspect_sparse(X, name, n_threads)
     if matrix.format == "csr":
         return matrix, state
     csr = matrix.tocsr()
-    return csr, inspect_structure(csr, n_threads)
+    return csr, kernels.inspect_csr(csr.indptr, csr.indices, csr.shape[1], n_threads)
 
 
-def _inspect(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
-    """Return the sparse matrix and, of a compressed one, the state of its lines."""
+def inspect_sparse(X: Any, name: str, n_threads: int = 1) -> tuple[Any, int]:
+    """Return a csr, csc, bsr or coo array that is safe, and the state of a compressed one."""
     if len(X.shape) != 2:
         raise ValueError(f"{name} must have two dimensions; got shape {X.shape}.")
-    if max(X.shape) > _MOST:
-        raise ValueError(f"{name} has shape {X.shape}; expected at most {_MOST} rows and columns.")
+    if max(X.shape) > MOST:
+        raise ValueError(f"{name} has shape {X.shape}; expected at most {MOST} rows and columns.")
     require_real(X.dtype, name)
     if X.format in _COMPRESSED:
         return _read_compressed(X, name, n_threads)
-    parts = {"lil": _read_lists, "dok": _read_pairs, "dia": _read_diagonals}
-    data, rows, columns = parts.get(X.format, _read_coordinates)(X, name)
-    if not len(data) == len(rows) == len(columns):
-        _refuse(
-            name,
-            f"it has {len(data)} values, {len(rows)} rows and {len(columns)} columns of entries",
-        )
-    for side, index in enumerate((rows, columns)):
+    data, *places = _read_lists(X, name) if X.format == "lil" else _read_coordinates(X, name)
+    if not len(data) == len(places[0]) == len(places[1]):
+        lengths = len(data), *map(len, places)
+        _refuse(name, "it has {} values, {} rows and {} columns of entries".format(*lengths))
+    for side, index in enumerate(places):
         if len(index) and (index.min() < 0 or index.max() >= X.shape[side]):
             _refuse(name, _outside(index, X.shape[side], f"coords[{side}]"))
-    return sp.coo_array((data, (rows, columns)), shape=X.shape, copy=False), UNSORTED
+    return sp.coo_array((data, tuple(places)), shape=X.shape, copy=False), UNSORTED
 
 
 def _read_compressed(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
@@ -265,21 +252,17 @@ def _read_compressed(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
         _refuse(name, f"it has {len(data)} values, but {len(indices)} indices")
     state = kernels.inspect_csr(indptr, indices, width, n_threads)
     if state == UNSOUND:
-        _refuse(name, _fault(indptr, indices, width))
+        falls = np.flatnonzero(indptr[1:] < indptr[:-1])
+        if indptr[0] != 0:
+            _refuse(name, f"indptr begins with {indptr[0]}; expected 0")
+        if len(falls):
+            _refuse(name, f"indptr falls from {indptr[falls[0]]} to {indptr[falls[0] + 1]}")
+        if indptr[-1] > len(indices):
+            _refuse(name, f"indptr ends at {indptr[-1]}, but there are {len(indices)} indices")
+        _refuse(name, _outside(indices, width, "indices"))
     used = int(indptr[-1])
     parts = (data[:used], indices[:used], indptr)
     return _COMPRESSED[X.format](parts, shape=X.shape, copy=False), state
-
-
-def _fault(indptr: Array, indices: Array, width: int) -> str:
-    if indptr[0] != 0:
-        return f"indptr begins with {indptr[0]}; expected 0"
-    falls = np.flatnonzero(indptr[1:] < indptr[:-1])
-    if len(falls):
-        return f"indptr falls from {indptr[falls[0]]} to {indptr[falls[0] + 1]}"
-    if indptr[-1] > len(indices):
-        return f"indptr ends at {indptr[-1]}, but there are {len(indices)} indices"
-    return _outside(indices, width, "indices")
 
 
 def _outside(index: Array, size: int, part: str) -> str:
@@ -288,6 +271,15 @@ def _outside(index: Array, size: int, part: str) -> str:
 
 
 def _read_coordinates(X: Any, name: str) -> Parts:
+    if X.format == "dia":
+        data, offsets = _numbers(X.data, name, 2), _integers(X.offsets, name, "offsets")
+        if len(data) != len(offsets) or len(np.unique(offsets)) < len(offsets):
+            _refuse(name, f"its {len(offsets)} offsets are not those of {len(data)} diagonals")
+    if X.format in ("dia", "dok"):
+        try:
+            X = X.tocoo()
+        except (TypeError, ValueError, LookupError, OverflowError) as error:
+            _refuse(name, str(error))
     coordinates = X.coords if hasattr(X, "coords") else (X.row, X.col)
     if len(coordinates) != 2:
         _refuse(name, f"it has {len(coordinates)} vectors of coordinates; expected 2")
@@ -305,38 +297,13 @@ def _read_lists(X: Any, name: str) -> Parts:
     lengths = [len(row) for row in X.rows]
     if lengths != [len(row) for row in X.data]:
         _refuse(name, "a row has not as many values as indices")
-    columns = _converted(list(chain.from_iterable(X.rows)), name, "rows", None)
-    data = _converted(list(chain.from_iterable(X.data)), name, "data", X.dtype)
+    try:
+        columns = np.array([*chain(*X.rows)], dtype=None if any(lengths) else np.int64)
+        data = np.array([*chain(*X.data)], dtype=X.dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        _refuse(name, f"rows or data are not numbers ({error})")
     rows = np.repeat(np.arange(n, dtype=np.int64), lengths)
     return _numbers(data, name, 1), rows, _integers(columns, name, "rows")
-
-
-def _read_pairs(X: Any, name: str) -> Parts:
-    """Of the format dok: a value for each pair of row and column."""
-    data = _numbers(_converted(list(X.values()), name, "values", X.dtype), name, 1)
-    places = _converted(list(X.keys()), name, "keys", None)
-    if places.size != 2 * len(data):
-        _refuse(name, "its keys are not pairs of row and column")
-    rows, columns = (_integers(index, name, "keys") for index in places.reshape(-1, 2).T)
-    return data, rows, columns
-
-
-def _read_diagonals(X: Any, name: str) -> Parts:
-    """Of the format dia: the values of each diagonal, by columns."""
-    data, offsets = _numbers(X.data, name, 2), _integers(X.offsets, name, "offsets")
-    if len(data) != len(offsets) or len(np.unique(offsets)) < len(offsets):
-        _refuse(name, f"its {len(offsets)} offsets are not those of {len(data)} diagonals")
-    columns = np.arange(data.shape[1], dtype=np.int64)
-    rows = columns - offsets.astype(np.int64)[:, None]
-    inside = (rows >= 0) & (rows < X.shape[0]) & (columns < X.shape[1]) & (data != 0)
-    return data[inside], rows[inside], np.nonzero(inside)[1].astype(np.int64)
-
-
-def _converted(values: list[Any], name: str, part: str, dtype: npt.DTypeLike | None) -> Array:
-    try:
-        return np.array(values, dtype=np.int64 if dtype is None and not values else dtype)
-    except (TypeError, ValueError, OverflowError) as error:
-        _refuse(name, f"{part} are not numbers ({error})")
 
 
 def _numbers(values: npt.ArrayLike, name: str, dimensions: int) -> Array:
@@ -364,13 +331,8 @@ def _refuse(name: str, why: str) -> NoReturn:
     )
 
 
+# States of the rows of a matrix: without duplicates in the first two, with indices out of range.
 SORTED, UNSORTED, DUPLICATES, UNSOUND = range(4)
-
-
-def inspect_structure(matrix: sp.csr_array, n_threads: int) -> int:
-    """Return SORTED, UNSORTED (no duplicates), DUPLICATES, or UNSOUND (indices out of range)."""
-    indptr, indices = matrix.indptr, matrix.indices
-    return kernels.inspect_csr(indptr, indices, matrix.shape[1], n_threads)
 
 
 def kernel_parts(matrix: sp.csr_array) -> tuple[Array, Array, Array]:
@@ -386,17 +348,6 @@ def transpose(matrix: sp.csr_array, n_threads: int) -> sp.csr_array:
     values = np.empty(matrix.nnz, dtype=matrix.dtype)
     kernels.transpose(*kernel_parts(matrix), indptr, indices, values, n_threads)
     return sp.csr_array((values, indices, indptr), shape=(n_columns, n_rows), copy=False)
-
-
-def transpose_panels(
-    csr: tuple[Array, Array, Array], n_columns: int, panel_rows: int, n_threads: int
-) -> tuple[Array, Array, Array]:
-    """Return the transpose cut into panels of rows: a line for each panel and column."""
-    n_panels = -(-(len(csr[0]) - 1) // panel_rows)
-    indptr = np.empty(n_panels * n_columns + 1, dtype=np.int64)
-    indices, values = np.empty_like(csr[1]), np.empty_like(csr[2])
-    kernels.transpose_panels(*csr, panel_rows, indptr, indices, values, n_threads)
-    return indptr, indices, values
 
 
 def with_values(Z: sp.csr_array, values: Array) -> sp.csr_array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -18,20 +17,8 @@ import scipy.sparse as sp
 from .._common.arrays import Array, Matrix, Seed
 from .._common.text import short
 from .._common.warn import warn_user
-from .arrays import (
-    DUPLICATES,
-    DataLike,
-    OnDisk,
-    as_array,
-    check_dtype,
-    float_dtype,
-    inspect_csr,
-    is_sparse_frame,
-    read_csr,
-    require_real,
-    to_native,
-    with_values,
-)
+from . import arrays
+from .arrays import DataLike, OnDisk, as_array, check_dtype, is_sparse_frame, require_real
 
 _FEW = 10  # components, the default of the estimators
 _NEVER_TOO_MUCH = 1 << 28  # bytes; the machine is not asked about less
@@ -40,7 +27,7 @@ _NEVER_TOO_MUCH = 1 << 28  # bytes; the machine is not asked about less
 def check_option(value: object, name: str, options: Sequence[str]) -> str:
     """Return `value` if it is one of the options, else raise ValueError that lists them."""
     if not isinstance(value, str) or value not in options:
-        listed = ", ".join(repr(option) for option in options)
+        listed = ", ".join(map(repr, options))
         raise ValueError(f"{name} must be one of {listed}; got {short(value)}.")
     return value
 
@@ -71,10 +58,8 @@ def check_random_state(random_state: Seed) -> np.random.Generator:
 
 def check_observers(callback: object, verbose: object) -> None:
     if callback is not None and not callable(callback):
-        raise TypeError(
-            f"callback must be a function of a state, or None; got {short(callback)} "
-            f"({type(callback).__name__})."
-        )
+        got = f"{short(callback)} ({type(callback).__name__})"
+        raise TypeError(f"callback must be a function of a state, or None; got {got}.")
     if not isinstance(verbose, (numbers.Integral, np.bool_)):
         raise TypeError(f"verbose must be 0 or 1; got {short(verbose)} ({type(verbose).__name__}).")
 
@@ -138,29 +123,28 @@ def check_support(
     of: str = "samples x components",
 ) -> Array:
     array = check_factor(support, name, shape, dtype, of)
-    if not np.all((array == 0) | (array == 1)):
-        value = array[(array != 0) & (array != 1)][0]
-        raise ValueError(
-            f"{name} holds {value:g}; expected 0 or 1, whether {name[0]} may be positive."
-        )
+    others = array[(array != 0) & (array != 1)]
+    if others.size:
+        expected = f"expected 0 or 1, whether {name[0]} may be positive"
+        raise ValueError(f"{name} holds {others[0]:g}; {expected}.")
     return array > 0
 
 
 def available_memory() -> int | None:
     """Return how many bytes this process may still use, or None where that is not known."""
-    found = []
+    free = []
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         kilobytes = dict(line.split(":", 1) for line in lines)["MemAvailable"]
-        found.append(int(kilobytes.split()[0]) * 1024)
+        free.append(int(kilobytes.split()[0]) * 1024)
     except (OSError, KeyError, ValueError):
         with suppress(AttributeError, OSError, ValueError):
-            found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+            free.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     with suppress(OSError, ValueError):  # a group without a limit has "max"
         group = Path("/sys/fs/cgroup")
         most = int((group / "memory.max").read_text())
-        found.append(most - int((group / "memory.current").read_text()))
-    return min(found) if found else None
+        free.append(most - int((group / "memory.current").read_text()))
+    return min(free, default=None)
 
 
 def require_memory(
@@ -218,16 +202,30 @@ def check_matrix(
 ) -> Any:
     """Return `X` as a float ndarray (2-D, any strides) or a CSR array with summed duplicates.
 
-    The rows of a CSR array need not be sorted.  Unless `limited`, any finite size will do; data to
-    fit are `ordinary`.  Errors about negative entries end with a `remedy`.
-
-    The result may share memory with `X` and must not be written to.
+    Rows of a CSR array need not be sorted.  Unless `limited`, any finite size will do; data to fit
+    are `ordinary`.  The result may share memory with `X` and must not be written to.
     """
     X = X.sparse.to_coo() if is_sparse_frame(X) else X
     if sp.issparse(X):
-        matrix, allow_nan = _check_sparse(X, name, dtype, n_threads), False
+        csr, state = arrays.inspect_csr(X, name, n_threads)
+        target = np.dtype(dtype) if dtype is not None else arrays.float_dtype(csr.dtype, name)
+        matrix: Any = arrays.with_values(csr, arrays.to_native(csr.data, target))
+        if state == arrays.DUPLICATES:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        allow_nan = False
     else:
-        matrix = _check_dense(as_array(X, name, allow_nan=allow_nan), name, dtype)
+        matrix = as_array(X, name, allow_nan=allow_nan)
+        target = arrays.float_dtype(matrix.dtype, name)
+        if matrix.ndim != 2:
+            raise ValueError(
+                f"{name} must have two dimensions (samples x features); got shape {matrix.shape}. "
+                f"Reshape one sample with {name}.reshape(1, -1), one feature with "
+                f"{name}.reshape(-1, 1)."
+            )
+        matrix = arrays.to_native(matrix, target if dtype is None else dtype)
+        if any(stride % matrix.itemsize for stride in matrix.strides):
+            matrix = np.ascontiguousarray(matrix)
     rules: dict[str, Any] = {"allow_nan": allow_nan, "allow_negative": allow_negative}
     check_entries(matrix, name, limited=limited, ordinary=ordinary, remedy=remedy, **rules)
     return matrix
@@ -243,30 +241,6 @@ def check_data(X: DataLike | CleanMatrix, n_threads: int, dtype: Any = None) -> 
         return clean.as_type(dtype)
     X = X if clean is None else clean
     return check_matrix(X, "X", dtype=dtype, ordinary=True, n_threads=n_threads)
-
-
-def _check_sparse(X: Matrix, name: str, dtype: npt.DTypeLike, n_threads: int) -> sp.csr_array:
-    csr, state = inspect_csr(X, name, n_threads)
-    target = np.dtype(dtype) if dtype is not None else float_dtype(csr.dtype, name)
-    result = with_values(csr, to_native(csr.data, target))
-    if state == DUPLICATES:
-        result = result.copy()
-        result.sum_duplicates()
-    return result
-
-
-def _check_dense(array: Array, name: str, dtype: npt.DTypeLike) -> Array:
-    target = float_dtype(array.dtype, name)
-    if array.ndim != 2:
-        raise ValueError(
-            f"{name} must have two dimensions (samples x features); got shape {array.shape}. "
-            f"Reshape one sample with {name}.reshape(1, -1), one feature with "
-            f"{name}.reshape(-1, 1)."
-        )
-    array = to_native(array, target if dtype is None else dtype)
-    if any(stride % array.itemsize for stride in array.strides):
-        array = np.ascontiguousarray(array)
-    return array
 
 
 def check_entries(
@@ -342,7 +316,7 @@ def readable(X: Any, name: str, allow_nan: bool = False, *, allow_sparse: bool =
     array = as_array(X, name, allow_nan=allow_nan)
     if array.dtype.kind in "SU":  # which scikit-learn would read as numbers
         require_real(array.dtype, name)
-    array = to_native(array) if array.dtype.kind in "biuf" else array
+    array = arrays.to_native(array) if array.dtype.kind in "biuf" else array
     if array.ndim == 2 and type(X).__module__.split(".")[0] == "pandas":
         import pandas
 
@@ -351,35 +325,30 @@ def readable(X: Any, name: str, allow_nan: bool = False, *, allow_sparse: bool =
 
 
 def read_pattern(pattern: Any, name: str) -> sp.csr_array:
-    """Return the pattern of weights, sparse or dense, as :func:`read_csr` does."""
+    """Return the pattern of weights, sparse or dense, as a CSR array."""
     if sp.issparse(pattern):
-        return read_csr(pattern, name)
+        return arrays.read_csr(pattern, name)
     dense = as_array(pattern, name)
     require_real(dense.dtype, name)
     if dense.ndim != 2:
         raise ValueError(f"{name} must have two dimensions; got shape {dense.shape}.")
-    return sp.csr_array(to_native(dense))
+    return sp.csr_array(arrays.to_native(dense))
 
 
 def require_finite(results: Mapping[str, Any], hint: str = HINT) -> None:
     """Raise ValueError for the first of numbers, arrays, lists or mappings that is not finite."""
     for name, value in results.items():
-        if isinstance(value, Mapping):
-            require_finite({f"{name}[{key!r}]": one for key, one in value.items()}, hint)
-        elif isinstance(value, list):
-            require_finite({f"{name}[{k}]": one for k, one in enumerate(value)}, hint)
-        elif not _is_finite(value):
+        parts = dict(enumerate(value)) if isinstance(value, list) else value
+        if isinstance(parts, Mapping):
+            require_finite({f"{name}[{key!r}]": part for key, part in parts.items()}, hint)
+            continue
+        entries = value.data if sp.issparse(value) else value
+        array = isinstance(entries, np.ndarray) and entries.dtype.kind == "f" and entries.size
+        if not (array or isinstance(entries, float)):
+            continue
+        if not (np.isfinite(np.min(entries)) and np.isfinite(np.max(entries))):  # no array of bools
             kind = f"{value.dtype}" if hasattr(value, "dtype") else "float64"
             raise ValueError(
                 f"{name} would hold NaN or infinity: numbers are outside of the range of {kind}. "
                 f"{hint}"
             )
-
-
-def _is_finite(value: Any) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    entries = value.data if sp.issparse(value) else value
-    if not isinstance(entries, np.ndarray) or entries.dtype.kind != "f" or not entries.size:
-        return True
-    return bool(np.isfinite(entries.min()) and np.isfinite(entries.max()))  # no array of bools

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,13 +37,13 @@ def check_count_scale(value: object) -> float | None:
 
 # ask(plus, task, *numbers) calls a task with X, or with each block, whose answers are added.
 Ask: TypeAlias = Callable[..., Any]
+_MERGES: tuple[Callable[..., Any], ...] = (operator.add, min, max, operator.and_, math.gcd)
 
 
 def find_count_scale(X: Matrix) -> float:
     """Return the factor c that makes counts of clean data; for any a > 0, that of a X is c / a.
 
-    Where all entries are multiples of a common step, as counts are, times a constant or not, the
-    step counts as 1.  Elsewhere the median of the entries above 0 counts as `TYPICAL_COUNT`.
+    A common step of all entries counts as 1, else their median above 0 as `TYPICAL_COUNT`.
     """
     step = common_step(lambda plus, task, *arguments: task(X, *arguments), X.dtype)
     if step is None:
@@ -54,10 +54,8 @@ def find_count_scale(X: Matrix) -> float:
 def scale_of_step(step: float) -> float:
     scale = 1 / step if step > 0 else np.inf
     if not np.isfinite(scale):
-        raise ValueError(
-            "X holds values too small to be brought to the scale of counts; multiply it, for "
-            "example, by 1e100."
-        )
+        why = "X holds values too small to be brought to the scale of counts; multiply it by 1e100."
+        raise ValueError(why)
     return scale
 
 
@@ -69,7 +67,7 @@ def scaled(X: Matrix, scale: float) -> Matrix:
 
 
 class Summary(NamedTuple):
-    """Number and range of the values above 0, and the greatest common divisor of integers."""
+    """The values above 0; `divisor` is the greatest common one of integers."""
 
     size: int
     smallest: float
@@ -78,13 +76,7 @@ class Summary(NamedTuple):
     divisor: int
 
     def plus(self, other: Summary) -> Summary:
-        return Summary(
-            self.size + other.size,
-            min(self.smallest, other.smallest),
-            max(self.largest, other.largest),
-            self.integers and other.integers,
-            math.gcd(self.divisor, other.divisor),
-        )
+        return Summary(*(merge(a, b) for merge, a, b in zip(_MERGES, self, other, strict=True)))
 
 
 def positive_values(X: Matrix) -> Array:
@@ -96,10 +88,10 @@ def summarize(X: Matrix) -> Summary:
     values = positive_values(X)
     if not len(values):
         return Summary(0, np.inf, 0.0, True, 0)
-    smallest, largest, divisor = float(values.min()), float(values.max()), 0
-    integers = all(np.array_equal(part, np.rint(part)) for part in _parts(values))
-    if integers and largest < LARGEST_INTEGER:
-        divisor = int(np.gcd.reduce(values.astype(np.int64)))
+    smallest, largest = float(values.min()), float(values.max())
+    integers = _are_multiples(values, 1.0, 0.0)
+    whole = integers and largest < LARGEST_INTEGER
+    divisor = int(np.gcd.reduce(values.astype(np.int64))) if whole else 0
     return Summary(len(values), smallest, largest, integers, divisor)
 
 
@@ -113,21 +105,20 @@ def count_multiples(X: Matrix, step: float, largest: float) -> Array:
     """Count the entries from 0 to `largest`, and whether some are no multiples of a step."""
     values = positive_values(X)
     values = values[values <= largest]
-    agree = all(not len(_off(part / step, _NEARER)) for part in _parts(values))
-    return np.array([len(values), not agree])
+    return np.array([len(values), not _are_multiples(values, step, _NEARER)])
 
 
-def _parts(values: Array) -> Iterator[Array]:
-    for begin in range(0, len(values), AT_ONCE):
-        yield values[begin : begin + AT_ONCE].astype(np.float64)
+def _are_multiples(values: Array, step: float, tolerance: float) -> bool:
+    begins = range(0, len(values), AT_ONCE)
+    parts = (values[begin : begin + AT_ONCE].astype(np.float64) for begin in begins)
+    return all(not len(_off(part / step, tolerance)) for part in parts)
 
 
 def common_step(ask: Ask, dtype: np.dtype[Any]) -> float | None:
     """Return the largest number of which all of the values are multiples, if there is one.
 
-    Integers have their greatest common divisor, and no values at all the step 1.  Elsewhere it is
-    found up to rounding, by Euclid's algorithm on the smaller values, and must be no small part of
-    the smallest.
+    Of integers it is the greatest common divisor (1 without values).  Elsewhere it comes from
+    Euclid's algorithm on the smaller values, up to rounding, and is no small part of the smallest.
     """
     summary: Summary = ask(Summary.plus, summarize)
     if summary.integers:

@@ -1,4 +1,4 @@
-"""One-dimensional arrays in .npy or plain files, or inside of archives, read piece by piece."""
+"""Sparse matrices in files: arrays in .npy or plain files or archives, read piece by piece."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,14 +19,11 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
+from .._common.saved import npy_header
 from .arrays import SORTED, OnDisk, check_dtype, float_dtype, inspect_csr, kernel_parts
 from .border import check_entries, check_integer, require_ordinary
 
 _READ_AT_ONCE = 1 << 16  # entries that are converted
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
 
 State = tuple[int, int]  # size of a file, and when it was last written to
 
@@ -88,18 +86,12 @@ def stored_array(path: Path, offset: int) -> StoredArray:
     with path.open("rb") as file:
         file.seek(offset)
         try:
-            shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+            shape, dtype = npy_header(file)
         except (ValueError, KeyError) as error:
             raise ValueError(f"{path} does not hold an array in .npy format.") from error
         if len(shape) != 1 or dtype.hasobject:
             raise ValueError(f"{path} holds an array of shape {shape}; expected one dimension.")
         return StoredArray(path, file.tell(), dtype, shape[0], _state(file))
-
-
-def plain_array(path: Path, dtype: np.dtype[Any]) -> StoredArray:
-    with path.open("rb") as file:
-        state = _state(file)
-    return StoredArray(path, 0, dtype, state[0] // dtype.itemsize, state)
 
 
 _INDEX = np.dtype(np.int32)
@@ -138,10 +130,10 @@ class RowCollector:
         """Return all rows; of those on disk, a block takes a limited number of bytes in memory."""
         indptr = np.concatenate(self._ends)
         if self._spilled:
-            files = [
-                plain_array(path, array.dtype)
-                for path, array in zip(self._paths, self._arrays, strict=True)
-            ]
+            files = []
+            for path, array in zip(self._paths, self._arrays, strict=True):
+                with path.open("rb") as file:
+                    files.append(StoredArray(path, 0, array.dtype, int(indptr[-1]), _state(file)))
             return CsrFile(indptr, files[0], files[1], self._n_columns, block_memory)
         indices, data = (array[: indptr[-1]] for array in self._arrays)
         if len(data) <= np.iinfo(_INDEX).max:  # SciPy would make the indices long, too
@@ -185,11 +177,8 @@ class CsrFile(OnDisk):
     ) -> None:
         self.shape = (len(indptr) - 1, n_columns)
         self.dtype = float_dtype(data.dtype, "data") if dtype is None else np.dtype(dtype)
-        self.nnz = int(indptr[-1])
-        self.memory = memory
-        self._indptr = indptr
-        self._indices = indices
-        self._data = data
+        self.nnz, self.memory = int(indptr[-1]), memory
+        self._indptr, self._indices, self._data = indptr, indices, data
         per_entry = _INDEX.itemsize + self.dtype.itemsize
         # Two blocks at a time: one is worked on while the next is read.
         self._slices = equal_blocks(indptr, max(1, memory // (2 * per_entry)))
@@ -208,14 +197,14 @@ class CsrFile(OnDisk):
         try:
             block, state = inspect_csr(block, "X")
             check_entries(block, "X")
+            if state != SORTED:
+                raise ValueError(
+                    "the column indices of a row are not sorted, or repeat. Use X.sum_duplicates() "
+                    "before saving."
+                )
         except ValueError as error:
             message = f"{self._data.path}, counting rows from {rows.start}: {error}"
             raise ValueError(message) from error
-        if state != SORTED:
-            raise ValueError(
-                f"{self._indices.path}: the column indices of a row between {rows.start} and "
-                f"{rows.stop} are not sorted, or repeat. Use X.sum_duplicates() before saving."
-            )
         return block
 
     def as_type(self, dtype: npt.DTypeLike) -> CsrFile:
@@ -230,10 +219,9 @@ class CsrFile(OnDisk):
             return
         with ThreadPoolExecutor(1) as reader:
             pending = reader.submit(copy_context().run, self.rows, self._slices[0])
-            for position, rows in enumerate(self._slices):
+            for rows, following in zip_longest(self._slices, self._slices[1:]):
                 block = pending.result()
-                if position + 1 < len(self._slices):
-                    following = self._slices[position + 1]
+                if following is not None:
                     pending = reader.submit(copy_context().run, self.rows, following)
                 yield rows, block
         if len(self._slices) == 1:
@@ -288,9 +276,8 @@ def open_csr(
 ) -> CsrFile:
     """Open a sparse matrix in a file, to fit it without loading it into memory as a whole.
 
-    The result can be passed to :func:`factorize`, :func:`represent` and the estimators in place of
-    X.  They read it once in every iteration, block by block, and check what they read: a file that
-    changes meanwhile stops them with a ValueError.
+    :func:`factorize`, :func:`represent` and the estimators take it in place of X.  They read it
+    once in every iteration, block by block; a file that changes meanwhile raises ValueError.
 
     Parameters
     ----------
@@ -312,8 +299,8 @@ def open_csr(
     Raises
     ------
     ValueError, TypeError
-        If it is not such a matrix, is compressed, is not sorted, or has entries that are negative,
-        infinite or NaN.  The whole file is read once to check this.
+        If it is no such matrix, compressed, not sorted, or has entries that are negative, infinite
+        or NaN.  The whole file is read once to check this.
     FileNotFoundError
         If a file is missing.
 
@@ -344,20 +331,11 @@ def open_csr(
         shape = arrays["shape"].read(0, arrays["shape"].length)
         if len(shape) != 2 or shape.dtype.kind not in "iu":
             raise ValueError(f"{path} has the shape {shape.tolist()}; expected two integers.")
-        n_rows, n_columns = (int(size) for size in shape)
+        n_rows, n_columns = map(int, shape)
     elif n_features is not None:
         n_rows, n_columns = len(indptr) - 1, check_integer(n_features, "n_features", 1)
     else:
         raise ValueError(f"{path} has no shape.npy: give n_features, the number of columns.")
-    _check_structure(path, arrays, indptr, n_rows)
-    if 0 in (n_rows, n_columns):
-        raise ValueError(f"{path} has shape {(n_rows, n_columns)}; expected at least one entry.")
-    return CsrFile(indptr, arrays["indices"], arrays["data"], n_columns, memory, dtype)
-
-
-def _check_structure(
-    path: Path, arrays: dict[str, StoredArray], indptr: Array, n_rows: int
-) -> None:
     indices, data = arrays["indices"], arrays["data"]
     if indptr.dtype.kind != "i" or indices.dtype not in (np.int32, np.int64):
         raise TypeError(
@@ -373,6 +351,9 @@ def _check_structure(
             f"{path}: indptr ends at {indptr[-1]}, but there are {indices.length} indices and "
             f"{data.length} values."
         )
+    if 0 in (n_rows, n_columns):
+        raise ValueError(f"{path} has shape {(n_rows, n_columns)}; expected at least one entry.")
+    return CsrFile(indptr, indices, data, n_columns, memory, dtype)
 
 
 def _archive(path: Path) -> dict[str, StoredArray]:

@@ -11,18 +11,19 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .arrays import column_ranges, entry_rows, kernel_parts, transpose, transpose_panels
+from .arrays import column_ranges, entry_rows, kernel_parts, transpose
 from .csr_file import CsrFile
 from .tensors import Rows
 
 Csr = tuple[Array, Array, Array]
+Parameter: TypeAlias = float | Array | None  # of a sum, before its factors
 
 _ROWS_PER_CALL = 4096
 _ENTRIES_PER_BLOCK = 1 << 15  # of a dense array whose weighted copy is made part by part
@@ -77,6 +78,7 @@ class Entries(ABC):
     streamed = False  # whether every pass reads a file
     sparse = False  # whether only stored entries are listed
     by_factors = False  # whether G is given as the factors whose rows are multiplied
+    mask = False  # whether entries are ones where they are not NaN
 
     @abstractmethod
     def transposed(self) -> Entries: ...
@@ -98,9 +100,16 @@ class Entries(ABC):
         """Give all rows, in the blocks in which they are read."""
         raise NotImplementedError
 
-    @abstractmethod
+    @property
+    def values(self) -> Array:
+        """The entries in the order of their weights."""
+        raise NotImplementedError
+
     def total(self) -> float:
         """Sum of all entries."""
+        if self.mask:
+            return float(np.count_nonzero(~np.isnan(self.values)))
+        return float(np.nansum(self.values, dtype=np.float64))
 
     @abstractmethod
     def csr_rows(self, rows: slice) -> Csr:
@@ -117,55 +126,43 @@ class Entries(ABC):
         shape = rows.stop - rows.start, n_columns
         return np.asarray(sp.csr_array((values, indices, indptr), shape=shape).toarray())
 
-    @property
-    def values(self) -> Array:
-        """The entries in the order of their weights."""
-        raise NotImplementedError
-
     def weighted(self, w: Any, G: Rows) -> Iterator[tuple[slice, Csr, Array, Array]]:
         """Give all rows by blocks: their nonzero entries, the weights `w` of these, and G."""
         raise NotImplementedError
 
-    def squared_residuals(self, F: Array, G: Rows, weights: Array | None) -> float:
-        """Return sum w (x - z)^2 over the entries."""
-        raise NotImplementedError
+    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
+        """Return sum w (x - z)^2 over the entries; weights of dense arrays are not listed."""
+        return self.sum("frobenius_loss", F, G, *([weights] if self.sparse else []))
 
     @abstractmethod
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         """(Z .* (F G^T)^exponent) G; an exponent of 0 needs no F."""
 
     @abstractmethod
-    def sum(self, name: str, F: Array, G: Array, *parameters: float) -> float:
+    def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
         """Return the sum `name` of the kernels over the entries."""
 
 
-Asking = TypeVar("Asking", "SparseEntries", "PanelEntries")
-
-
-def _asking(entries: Asking, support: Array | None) -> Asking:
-    """Return the same entries, with the bits that their passes are asked for."""
-    if support is None:
-        return entries
-    found = copy(entries)
-    found._asked = support
-    return found
-
-
 class SparseEntries(Entries):
-    """Stored entries of a CSR matrix."""
+    """Stored entries of a CSR matrix; with `bounds` of columns there is no transposed copy."""
 
     sparse = True
 
-    def __init__(self, matrix: sp.csr_array, threads: int = 1) -> None:
-        self.matrix = matrix
-        self.threads = threads
+    def __init__(self, matrix: sp.csr_array, threads: int = 1, bounds: Array | None = None) -> None:
+        self.matrix, self.threads, self._bounds = matrix, threads, bounds
         self.csr: Csr = kernel_parts(matrix)
         self._asked: Array | None = None
 
     def asked(self, support: Array | None) -> SparseEntries:
-        return _asking(self, support)
+        if support is None:
+            return self
+        entries = copy(self)
+        entries._asked = support
+        return entries
 
     def transposed(self) -> Entries:
+        if self._bounds is not None:
+            return ScatteredEntries(self, self._bounds, streamed=False)
         if panels_pay(self.matrix.shape, self.matrix.nnz):
             return PanelEntries(self)
         return self.turned()
@@ -178,71 +175,60 @@ class SparseEntries(Entries):
         shape = len(indptr) - 1, self.matrix.shape[1]
         return SparseEntries(sp.csr_array((data, indices, indptr), shape, copy=False), self.threads)
 
-    def total(self) -> float:
-        return float(self.matrix.data.sum(dtype=np.float64))
+    def blocks(self) -> Iterator[tuple[slice, SparseEntries]]:
+        yield slice(0, self.matrix.shape[0]), self
+
+    @property
+    def values(self) -> Array:
+        return np.asarray(self.matrix.data)
 
     def csr_rows(self, rows: slice) -> Csr:
         first, last = self.matrix.indptr[rows.start], self.matrix.indptr[rows.stop]
         indptr = self.matrix.indptr[rows.start : rows.stop + 1] - first
         return indptr, self.matrix.indices[first:last], self.matrix.data[first:last]
 
-    def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
-        kernels.sparse_pass(exponent, *self.csr, F, G, *to, self.threads, self._asked)
-
-    @property
-    def values(self) -> Array:
-        return np.asarray(self.matrix.data)
-
     def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
         yield slice(None), self.csr, w, G
 
-    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
-        return float(kernels.sparse_frobenius_loss(*self.csr, weights, F, G, self.threads))
+    def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
+        kernels.sparse_pass(exponent, *self.csr, F, G, *to, self.threads, self._asked)
 
-    def sum(self, name: str, F: Array, G: Array, *parameters: float) -> float:
+    def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
         kernel = getattr(kernels, f"sparse_{name}")
         return float(kernel(*self.csr, *parameters, F, G, self.threads))
 
 
-class PanelEntries(Entries):
+class PanelEntries(SparseEntries):
     """The transpose of a sparse matrix Z in panels of its rows: long factors stay in the cache."""
 
+    sparse = False
+
     def __init__(self, entries: SparseEntries) -> None:
-        self.threads = entries.threads
-        self._untransposed = entries
-        self._turned: SparseEntries | None = None
-        self._asked: Array | None = None
+        self.threads, self._untransposed, self._asked = entries.threads, entries, None
         n_columns = entries.matrix.shape[1]
         counts = np.bincount(entries.csr[1], minlength=n_columns)
-        self._bounds = column_ranges(counts, _PANEL_RANGES)
-        self._csr = transpose_panels(entries.csr, n_columns, _PANEL_ROWS, self.threads)
+        self._ranges = column_ranges(counts, _PANEL_RANGES)
+        n_panels = -(-entries.matrix.shape[0] // _PANEL_ROWS)
+        indptr = np.empty(n_panels * n_columns + 1, dtype=np.int64)
+        self._panels: Csr = indptr, np.empty_like(entries.csr[1]), np.empty_like(entries.csr[2])
+        kernels.transpose_panels(*entries.csr, _PANEL_ROWS, *self._panels, self.threads)
 
-    def asked(self, support: Array | None) -> PanelEntries:
-        return _asking(self, support)
+    @cached_property
+    def matrix(self) -> sp.csr_array:
+        """The transpose, not cut into panels."""
+        return self._untransposed.turned().matrix
 
     def transposed(self) -> SparseEntries:
         return self._untransposed
 
-    def turned(self) -> SparseEntries:
-        """Return a copy that is not cut into panels."""
-        if self._turned is None:
-            self._turned = self._untransposed.turned()
-        return self._turned
-
-    def part(self, rows: slice) -> SparseEntries:
-        return self.turned().part(rows)
-
     def total(self) -> float:
         return self._untransposed.total()
 
-    def csr_rows(self, rows: slice) -> Csr:
-        return self.turned().csr_rows(rows)
-
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
-        arguments = *self._csr, F, G, self._bounds, *to, self.threads, self._asked
+        arguments = *self._panels, F, G, self._ranges, *to, self.threads, self._asked
         kernels.panel_pass(exponent, *arguments)
 
-    def sum(self, name: str, F: Array, G: Array, *parameters: float) -> float:
+    def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
         return self._untransposed.sum(name, G, F, *parameters)
 
 
@@ -254,36 +240,52 @@ def positive(block: Array, weights: Array) -> tuple[Csr, Array]:
 
 @dataclass(frozen=True)
 class DenseEntries(Entries):
-    """A dense array whose NaN entries count nothing.  With `mask`, its other entries are ones."""
+    """A dense array whose NaN entries count nothing, times weights of rows and columns.
+
+    With `mask`, its other entries are ones.  None stands for weights of ones; there is no array of
+    products of the whole size.
+    """
 
     array: Array
     threads: int = 1
     mask: bool = False
-
-    def transposed(self) -> DenseEntries:
-        return replace(self, array=self.array.T)
-
-    def part(self, rows: slice) -> DenseEntries:
-        return replace(self, array=self.array[rows])
-
-    def total(self) -> float:
-        if self.mask:
-            return float(np.count_nonzero(~np.isnan(self.array)))
-        return float(np.nansum(self.array, dtype=np.float64))
-
-    def csr_rows(self, rows: slice) -> Csr:
-        block = self.array[rows]
-        if self.mask:
-            block = (~np.isnan(block)).astype(block.dtype)
-        csr = sp.csr_array(np.nan_to_num(block, nan=0.0))
-        return csr.indptr, csr.indices, csr.data
-
-    def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
-        kernels.dense_pass(exponent, self.array, self.mask, F, G, *to, self.threads)
+    rows: Array | None = None
+    columns: Array | None = None
 
     @property
     def values(self) -> Array:
         return self.array
+
+    def transposed(self) -> DenseEntries:
+        return replace(self, array=self.array.T, rows=self.columns, columns=self.rows)
+
+    def part(self, rows: slice) -> DenseEntries:
+        weights = None if self.rows is None else self.rows[rows]
+        return replace(self, array=self.array[rows], rows=weights)
+
+    def _block(self, rows: slice) -> Array:
+        """Return some rows, as ones with `mask`, times their weights."""
+        block = self.array[rows]
+        if self.mask:
+            block = (~np.isnan(block)).astype(block.dtype)
+        if self.columns is not None:
+            block = block * self.columns
+        return block if self.rows is None else block * self.rows[rows, None]
+
+    def _blocks(self) -> Iterator[tuple[slice, DenseEntries]]:
+        """Give all rows by blocks without weights, or all at once if there are none."""
+        if self.rows is None and self.columns is None:
+            yield slice(None), self
+            return
+        for rows in block_slices(self.array.shape):
+            yield rows, DenseEntries(self._block(rows), self.threads)
+
+    def total(self) -> float:
+        return sum(super(DenseEntries, block).total() for _, block in self._blocks())
+
+    def csr_rows(self, rows: slice) -> Csr:
+        csr = sp.csr_array(np.nan_to_num(self._block(rows), nan=0.0))
+        return csr.indptr, csr.indices, csr.data
 
     def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
         for rows in block_slices(self.array.shape):
@@ -291,13 +293,24 @@ class DenseEntries(Entries):
             weights = w[rows] if dense else w.present(rows, self.array.shape, Z.dtype)
             yield rows, *positive(Z, weights), G
 
-    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
-        del weights  # those of dense arrays are not listed
-        return float(kernels.dense_frobenius_loss(self.array, F, G, self.threads))
+    def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
+        if self.rows is None and self.columns is None:
+            kernels.dense_pass(exponent, self.array, self.mask, F, G, *to, self.threads)
+        elif exponent and self.columns is not None and F is not None:
+            for rows, block in self._blocks():
+                block.power(exponent, F[rows], G, to.rows(rows))
+        else:
+            far = G if self.columns is None else self.columns[:, None] * G
+            plain = DenseEntries(self.array, self.threads, self.mask)
+            to.weighted(self.rows, lambda part: plain.power(exponent, F, far, part))
 
-    def sum(self, name: str, F: Array, G: Array, *parameters: float) -> float:
+    def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
         kernel = getattr(kernels, f"dense_{name}")
-        return float(kernel(self.array, *parameters, F, G, self.threads))
+        parts = (
+            float(kernel(block.array, *parameters, F[rows], G, self.threads))
+            for rows, block in self._blocks()
+        )
+        return sum(parts)
 
 
 @dataclass(frozen=True)
@@ -310,12 +323,12 @@ class StreamedEntries(Entries):
     def _bounds(self) -> Array:
         return column_ranges(self.file.column_counts, self.threads)
 
-    def blocks(self) -> Iterator[tuple[slice, BlockEntries]]:
+    def blocks(self) -> Iterator[tuple[slice, SparseEntries]]:
         for rows, block in self.file.blocks():
-            yield rows, BlockEntries(block, self.threads, self._bounds)
+            yield rows, SparseEntries(block, self.threads, self._bounds)
 
-    def part(self, rows: slice) -> BlockEntries:
-        return BlockEntries(self.file.rows(rows), self.threads, self._bounds)
+    def part(self, rows: slice) -> SparseEntries:
+        return SparseEntries(self.file.rows(rows), self.threads, self._bounds)
 
     def transposed(self) -> ScatteredEntries:
         return ScatteredEntries(self, self._bounds)
@@ -331,27 +344,15 @@ class StreamedEntries(Entries):
         for rows, block in self.blocks():
             block.power(exponent, None if F is None else F[rows], G, to.rows(rows))
 
-    def sum(self, name: str, F: Array, G: Array, *parameters: float) -> float:
+    def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
         return sum(block.sum(name, F[rows], G, *parameters) for rows, block in self.blocks())
-
-
-class BlockEntries(SparseEntries):
-    def __init__(self, matrix: sp.csr_array, threads: int, bounds: Array) -> None:
-        super().__init__(matrix, threads)
-        self._bounds = bounds
-
-    def blocks(self) -> Iterator[tuple[slice, BlockEntries]]:
-        yield slice(0, self.matrix.shape[0]), self
-
-    def transposed(self) -> Entries:
-        return ScatteredEntries(self, self._bounds, streamed=False)
 
 
 @dataclass(frozen=True)
 class ScatteredEntries(Entries):
     """Rows seen from their columns.  There is no transposed copy: rows are scattered."""
 
-    by_rows: StreamedEntries | BlockEntries
+    by_rows: StreamedEntries | SparseEntries
     bounds: Array
     streamed: bool = True
 
@@ -380,57 +381,5 @@ class ScatteredEntries(Entries):
             model = F, G[rows], self.bounds
             kernels.scatter_pass(exponent, *block.csr, *model, to.out, to.scale, self.threads)
 
-    def sum(self, name: str, F: Array, G: Array, *parameters: float) -> float:
+    def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
         return self.by_rows.sum(name, G, F, *parameters)
-
-
-@dataclass(frozen=True)
-class WeightedEntries(Entries):
-    """``rows columns^T .* Z`` for a dense Z, without an array of its size; None stands for ones."""
-
-    entries: DenseEntries
-    rows: Array | None
-    columns: Array | None
-
-    @property
-    def threads(self) -> int:  # type: ignore[override]
-        return self.entries.threads
-
-    def transposed(self) -> WeightedEntries:
-        return WeightedEntries(self.entries.transposed(), self.columns, self.rows)
-
-    def part(self, rows: slice) -> WeightedEntries:
-        weights = None if self.rows is None else self.rows[rows]
-        return WeightedEntries(self.entries.part(rows), weights, self.columns)
-
-    def block(self, rows: slice) -> DenseEntries:
-        array = self.entries.array[rows]
-        if self.entries.mask:
-            array = np.where(np.isnan(array), array.dtype.type(0), array.dtype.type(1))
-        if self.columns is not None:
-            array = array * self.columns
-        if self.rows is not None:
-            array = array * self.rows[rows, None]
-        return DenseEntries(array, self.threads)
-
-    def _blocks(self) -> Iterator[tuple[slice, DenseEntries]]:
-        for rows in block_slices(self.entries.array.shape):
-            yield rows, self.block(rows)
-
-    def total(self) -> float:
-        return sum(block.total() for _, block in self._blocks())
-
-    def csr_rows(self, rows: slice) -> Csr:
-        return self.block(rows).csr_rows(slice(0, rows.stop - rows.start))
-
-    def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
-        if exponent and self.columns is not None and F is not None:
-            for rows, block in self._blocks():
-                block.power(exponent, F[rows], G, to.rows(rows))
-            return
-        if self.columns is not None:
-            G = self.columns[:, None] * G
-        to.weighted(self.rows, lambda part: self.entries.power(exponent, F, G, part))
-
-    def sum(self, name: str, F: Array, G: Array, *parameters: float) -> float:
-        return sum(block.sum(name, F[rows], G, *parameters) for rows, block in self._blocks())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from hashlib import sha256
 from math import prod
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._backend.mixed_bits import fingerprint_of
-from .._common.arrays import Array, Matrix
+from .._common.arrays import Matrix
 from .arrays import kernel_parts
 from .border import check_matrix
 from .csr_file import CsrFile
@@ -31,14 +31,17 @@ def data_fingerprint(Z: Matrix, threads: int = 1) -> str:
         sums = Z.fingerprint
     elif isinstance(Z, SparseTensor):
         rows, *others = Z.at.places
-        sums = fingerprint_of(rows, _counted(others, Z.shape[1:]), Z.values)
+        columns = np.zeros(len(rows), dtype=np.int64)  # places in the other modes, counted through
+        for indices, length in zip(others, Z.shape[1:], strict=True):
+            columns = columns * length + indices
+        sums = fingerprint_of(rows, columns, Z.values)
     elif sp.issparse(Z):
         sums = kernels.sparse_fingerprint(*kernel_parts(Z), 0, threads)
     else:
         matrix = Z.reshape(len(Z), prod(Z.shape[1:]))
         odd = not matrix.flags.aligned or any(step % Z.itemsize for step in matrix.strides)
         sums = kernels.dense_fingerprint(matrix.copy() if odd else matrix, 0, threads)
-    return _text(Z.shape, sums)
+    return "{}:{:016x}{:016x}".format("x".join(map(str, Z.shape)), *sums)
 
 
 def input_fingerprint(given: Any) -> str:
@@ -75,16 +78,3 @@ def digest(text: str) -> str:
 def _joined(kind: str, parts: Mapping[Any, Any]) -> str:
     listed = [f"{name}={input_fingerprint(part)}" for name, part in parts.items()]
     return digest("\n".join([kind, *sorted(listed)]))
-
-
-def _counted(places: Sequence[Array], shape: Sequence[int]) -> Array:
-    """Return the places within some modes, counted through them."""
-    found = np.zeros(len(places[0]), dtype=np.int64)
-    for indices, length in zip(places, shape, strict=True):
-        found = found * length + indices
-    return found
-
-
-def _text(shape: Sequence[int], sums: tuple[int, int]) -> str:
-    first, second = sums
-    return f"{'x'.join(map(str, shape))}:{first:016x}{second:016x}"

@@ -6,58 +6,53 @@ element, of a row of each other factor.  G is never made as a whole.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .entries import Csr, Entries, Target, positive, row_slices
-from .tensors import RowProducts, Rows, SparseTensor
+from .tensors import RowProducts, SparseTensor
 
 _ROWS_OF_G = 8192  # made at a time for dense tensors
 _LISTED = 1 << 16  # entries whose rows of G are made at a time, where rows are solved one by one
 _IN_ONE_PASS = (0, 1, -1)  # exponents of a pass over entries without their rows of G
 _SHORT_LINES = 32  # shorter lines of a dense tensor are copied together
 
+View = TypeVar("View", bound="TensorEntries")
 
+
+@dataclass(frozen=True, eq=False)
 class TensorEntries(Entries):
     """A tensor unfolded by a mode."""
 
+    tensor: Any
+    threads: int = 1
+    mode: int = 0
+    mask: bool = False
     by_factors = True
-    mode: int
 
-    @abstractmethod
-    def view(self, position: int) -> TensorEntries:
-        """Return it unfolded by another mode."""
+    def view(self: View, position: int) -> View:
+        return replace(self, mode=position)
 
     def transposed(self) -> TensorEntries:
         return self.view(1)
 
-    def part(self, rows: slice) -> Entries:
+    def part(self, rows: slice) -> NoReturn:
         raise NotImplementedError("a tensor is not cut into blocks")
 
 
-@dataclass(frozen=True, eq=False)
 class SparseTensorEntries(TensorEntries):
     tensor: SparseTensor
-    threads: int = 1
-    mode: int = 0
     sparse = True
-
-    def view(self, position: int) -> SparseTensorEntries:
-        return replace(self, mode=position)
 
     @property
     def values(self) -> Array:
         return self.tensor.values
-
-    def total(self) -> float:
-        return float(self.tensor.values.sum(dtype=np.float64))
 
     def parts(self) -> Csr:
         """Return pointers, indices in the other modes and values."""
@@ -70,18 +65,13 @@ class SparseTensorEntries(TensorEntries):
         entries = np.arange(last - first, dtype=np.int32)
         return indptr[rows.start : rows.stop + 1] - first, entries, values[first:last]
 
-    def rows_of_G(self, rows: slice, G: RowProducts) -> Array:
-        """Return the rows of G that :meth:`csr_rows` names."""
-        indptr, others, _ = self.parts()
-        return G.at(others[:, indptr[rows.start] : indptr[rows.stop]])
-
     def listed(self, n_rows: int, G: RowProducts) -> Iterator[tuple[slice, Csr, Array]]:
-        indptr = self.parts()[0]
+        indptr, others, _ = self.parts()
         begin = 0
         while begin < n_rows:
             end = int(np.searchsorted(indptr, indptr[begin] + _LISTED, side="right")) - 1
             rows = slice(begin, min(max(end, begin + 1), n_rows))
-            yield rows, self.csr_rows(rows), self.rows_of_G(rows, G)
+            yield rows, self.csr_rows(rows), G.at(others[:, indptr[begin] : indptr[rows.stop]])
             begin = rows.stop
 
     def dense(self, rows: slice, n_columns: int) -> Array:
@@ -115,49 +105,34 @@ class SparseTensorEntries(TensorEntries):
         values = (kernel(*csr, *parameters, F[rows], g, self.threads) for rows, csr, g in blocks)
         return float(sum(values))
 
-    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
-        return self.sum("frobenius_loss", F, G, weights)
 
-
-@dataclass(frozen=True, eq=False)
 class DenseTensorEntries(TensorEntries):
     """A dense tensor whose NaN entries count nothing.  With `mask`, its other entries are ones."""
 
-    array: Array
-    threads: int = 1
-    mode: int = 0
-    mask: bool = False
-
-    def view(self, position: int) -> DenseTensorEntries:
-        return replace(self, mode=position)
+    tensor: Array
 
     @property
     def values(self) -> Array:
-        return self.array
-
-    def total(self) -> float:
-        if self.mask:
-            return float(np.count_nonzero(~np.isnan(self.array)))
-        return float(np.nansum(self.array, dtype=np.float64))
+        return self.tensor
 
     def csr_rows(self, rows: slice) -> Csr:
-        matrix = np.moveaxis(self.array, self.mode, 0)[rows].reshape(rows.stop - rows.start, -1)
+        matrix = np.moveaxis(self.tensor, self.mode, 0)[rows].reshape(rows.stop - rows.start, -1)
         present = ~np.isnan(matrix)
         indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
         values = np.ones(indptr[-1], dtype=matrix.dtype) if self.mask else matrix[present]
         return indptr, np.nonzero(present)[1].astype(np.int32), values
 
     def dense(self, rows: slice, n_columns: int) -> Array:
-        matrix = np.moveaxis(self.array, self.mode, 0)[rows].reshape(-1, n_columns)
+        matrix = np.moveaxis(self.tensor, self.mode, 0)[rows].reshape(-1, n_columns)
         return (~np.isnan(matrix)).astype(matrix.dtype) if self.mask else np.nan_to_num(matrix)
 
     def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
-        others = replace(self, array=w)
+        others = replace(self, tensor=w)
         for (Z, rows), (weights, _) in zip(self._blocks(G), others._blocks(G), strict=True):
             yield slice(None), *positive(Z, weights), rows
 
     def listed(self, n_rows: int, G: RowProducts) -> Iterator[tuple[slice, Csr, Array]]:
-        n_columns = self.array.size // self.array.shape[self.mode]
+        n_columns = self.tensor.size // self.tensor.shape[self.mode]
         for rows in row_slices(n_rows, max(1, _LISTED // n_columns)):
             indptr, indices, values = self.csr_rows(rows)
             present, columns = np.unique(indices, return_inverse=True)
@@ -176,14 +151,13 @@ class DenseTensorEntries(TensorEntries):
         parts = (kernel(Z, *parameters, F, rows, self.threads) for Z, rows in self._blocks(G))
         return float(sum(parts))
 
-    def squared_residuals(self, F: Array, G: Rows, weights: Array | None) -> float:
-        del weights  # those of dense tensors are not listed
-        return self.sum("frobenius_loss", F, G)
-
     def _blocks(self, G: RowProducts) -> Iterator[tuple[Array, Array]]:
         """Cut the unfolding into blocks of columns, with their rows of G."""
-        before, after = prod(self.array.shape[: self.mode]), prod(self.array.shape[self.mode + 1 :])
-        array = self.array.reshape(before, self.array.shape[self.mode], after)
+        before, after = (
+            prod(self.tensor.shape[: self.mode]),
+            prod(self.tensor.shape[self.mode + 1 :]),
+        )
+        array = self.tensor.reshape(before, self.tensor.shape[self.mode], after)
         if self.mode == 0 or after >= _SHORT_LINES:
             outer = RowProducts(G.factors[: self.mode])
             inner = RowProducts(G.factors[self.mode :])

@@ -14,10 +14,8 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import short
-from .arrays import as_array, check_dtype, float_dtype, read_sparse, to_native, unmask
+from .arrays import MOST, as_array, check_dtype, float_dtype, inspect_sparse, to_native, unmask
 from .border import check_entries, check_integer
-
-_MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
 
 
 def check_tensor(
@@ -30,7 +28,7 @@ def check_tensor(
         X = X.at.places, X.values, X.shape
     parts = coordinate_parts(X, name)
     if parts is not None:
-        return _check_sparse(*parts, name, dtype, ordinary)
+        return _check_sparse(parts, name, dtype, ordinary)
     array = as_array(unmask(X, name, allow_nan=True), name)
     if array.ndim < 2:
         raise ValueError(f"{name} must have two modes or more; got shape {array.shape}.")
@@ -46,13 +44,11 @@ def coordinate_parts(X: Matrix, name: str) -> tuple[Any, Any, Any] | None:
     if isinstance(X, (tuple, list)):
         depths = [depth(part) for part in X] if len(X) in (2, 3) else []
         if depths == [2, 1]:
-            raise ValueError(
-                f"{name} is a pair of coordinates and values without a shape; give "
-                "(coords, values, shape)."
-            )
+            what = "a pair of coordinates and values without a shape"
+            raise ValueError(f"{name} is {what}; give (coords, values, shape).")
         return (X[0], X[1], X[2]) if depths == [2, 1, 1] else None
     if sp.issparse(X) and len(X.shape) == 2:
-        X = read_sparse(X, name).tocoo()  # SciPy would follow wrong indices
+        X = inspect_sparse(X, name)[0].tocoo()  # SciPy would follow wrong indices
         return (X.row, X.col), X.data, X.shape
     if hasattr(X, "dims") and hasattr(X, "coords"):  # of xarray: its coords name the entries
         X = X.data
@@ -69,13 +65,9 @@ def coordinate_parts(X: Matrix, name: str) -> tuple[Any, Any, Any] | None:
 
 
 def _check_sparse(
-    coords: npt.ArrayLike,
-    values: npt.ArrayLike,
-    shape: object,
-    name: str,
-    dtype: npt.DTypeLike,
-    ordinary: bool,
+    parts: tuple[Any, Any, Any], name: str, dtype: npt.DTypeLike, ordinary: bool
 ) -> SparseTensor:
+    coords, values, shape = parts
     lengths = tuple(np.asarray(shape).tolist())
     if len(lengths) < 2 or not all(isinstance(n, int) for n in lengths):
         raise ValueError(f"{name} must have a shape of two or more integers; got {short(shape)}.")
@@ -99,17 +91,9 @@ def _check_sparse(
         if outside.any():
             entry = int(np.flatnonzero(outside)[0])
             raise ValueError(
-                f"entry {entry} of {name} has the coordinates {_listed(places[:, entry])}; mode "
+                f"entry {entry} of {name} has the coordinates {places[:, entry].tolist()}; mode "
                 f"{mode} has indices from 0 to {length - 1}."
             )
-    _check_values(values, places, name, ordinary)
-    if not values.all():  # stored zeros are as those that are not
-        places, values = places[:, values > 0], values[values > 0]
-    return in_order(places.astype(np.int32), np.ascontiguousarray(values), lengths)
-
-
-def _check_values(values: Array, places: Array, name: str, ordinary: bool) -> None:
-    """Raise ValueError for entries that are negative, infinite or NaN; name the first."""
     for wrong, what, mend in (
         (np.isnan(values), "NaN", "leave the entry out, or name it in weights.missing(...)"),
         (np.isinf(values), "infinity", "replace it by a finite number"),
@@ -118,9 +102,12 @@ def _check_values(values: Array, places: Array, name: str, ordinary: bool) -> No
         if wrong.any():
             entry = int(np.flatnonzero(wrong)[0])
             raise ValueError(
-                f"{name} has {what} at {_listed(places[:, entry])}: {values[entry]:g}; {mend}."
+                f"{name} has {what} at {places[:, entry].tolist()}: {values[entry]:g}; {mend}."
             )
     check_entries(values[None], name, ordinary=ordinary)  # what is too large or small
+    if not values.all():  # stored zeros are as those that are not
+        places, values = places[:, values > 0], values[values > 0]
+    return in_order(places.astype(np.int32), np.ascontiguousarray(values), lengths)
 
 
 def depth(part: object) -> int:
@@ -133,14 +120,8 @@ def depth(part: object) -> int:
 
 
 def _check_lengths(shape: tuple[int, ...], name: str) -> None:
-    if min(shape) < 1 or max(shape) > _MOST:
-        raise ValueError(
-            f"{name} has shape {shape}; expected lengths from 1 to {_MOST} in every mode."
-        )
-
-
-def _listed(place: Array) -> str:
-    return f"[{', '.join(str(int(index)) for index in place)}]"
+    if min(shape) < 1 or max(shape) > MOST:
+        raise ValueError(f"{name} has shape {shape}; expected lengths from 1 to {MOST}.")
 
 
 def check_mode(mode: object, name: str, n_modes: int) -> int:
@@ -164,16 +145,14 @@ class Coordinates:
     def unfolded(self, mode: int) -> tuple[Array, Array, Array | None]:
         """Return the entries by their index in a mode: pointers, other indices, order."""
         if mode not in self._unfolded:
-            order = None
+            order, others = None, np.delete(self.places, mode, axis=0)
             if mode:  # the stable order of small integers, by counting
                 entries = np.arange(self.places.shape[1])
                 ones, shape = np.ones(len(entries), np.int8), (self.shape[mode], len(entries))
                 order = sp.csr_array((ones, (self.places[mode], entries)), shape).indices
+                others = _in_order(others, order)
             counts = np.bincount(self.places[mode], minlength=self.shape[mode])
             indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-            others = np.delete(self.places, mode, axis=0)
-            if order is not None:
-                others = _in_order(others, order)
             self._unfolded[mode] = indptr, np.ascontiguousarray(others), order
         return self._unfolded[mode]
 
@@ -260,8 +239,8 @@ def _keys(places: Array, shape: tuple[int, ...]) -> Array:
     """Return one number for each place, in lexicographic order of the places."""
     if prod(map(int, shape)) > _KEYS:
         raise ValueError(
-            f"a tensor of shape {shape} has more places than an integer can count, which weights "
-            "of entries need; leave out indices that do not occur."
+            f"a tensor of shape {shape} has more places than an integer can count, for weights of "
+            "entries; leave out indices that do not occur."
         )
     key = np.zeros(places.shape[1], dtype=np.int64)
     for indices, length in zip(places, shape, strict=True):
@@ -312,25 +291,15 @@ class RowProducts:
     factors: tuple[Array, ...]
 
     @property
-    def columns(self) -> int:
-        return int(self.factors[0].shape[1])
-
-    @property
-    def n_rows(self) -> int:
-        return prod(len(F) for F in self.factors)
-
-    @property
     def shape(self) -> tuple[int, int]:
-        return self.n_rows, self.columns
+        return prod(map(len, self.factors)), self.factors[0].shape[1]
 
     @property
     def dtype(self) -> Any:
         return self.factors[0].dtype
 
     def rows(self, first: int, last: int) -> Array:
-        lengths = tuple(len(F) for F in self.factors)
-        places = np.unravel_index(np.arange(first, last), lengths)
-        return self.at(places)
+        return self.at(np.unravel_index(np.arange(first, last), tuple(map(len, self.factors))))
 
     def at(self, places: Sequence[Array] | Array) -> Array:
         """Return the rows of G for indices in each mode."""
@@ -356,9 +325,7 @@ def whole(G: Rows) -> Array:
 
 def used_columns(G: Rows) -> Array:
     """Return which components are not zero in all rows."""
-    if isinstance(G, RowProducts):
-        return np.asarray(np.logical_and.reduce([F.any(axis=0) for F in G.factors]))
-    return np.asarray(G.any(axis=0))
+    return np.asarray(np.logical_and.reduce([F.any(axis=0) for F in factors_of(G)]))
 
 
 def mean_sum(G: Rows) -> float:
@@ -370,6 +337,4 @@ def mean_sum(G: Rows) -> float:
 
 def full_columns(G: Rows) -> Array:
     """Return which components are positive in every row of a factor, or of all factors."""
-    if isinstance(G, RowProducts):
-        return np.asarray(np.logical_and.reduce([full_columns(F) for F in G.factors]))
-    return np.asarray((G > 0).all(axis=0))
+    return np.asarray(np.logical_and.reduce([(F > 0).all(axis=0) for F in factors_of(G)]))

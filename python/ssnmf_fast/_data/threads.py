@@ -25,10 +25,8 @@ _MOST = 2**31 - 1  # what a C int holds; kernels start no more threads than they
 
 _forked = False
 
-
 # Held by the thread that limits a kind of libraries, for the whole process.
 _locks = {kind: threading.Lock() for kind in ("blas", "openmp")}
-
 
 _limit = _MOST  # of threadpoolctl, for the whole process
 
@@ -59,10 +57,8 @@ register(_KernelThreads)
 def _libraries() -> ThreadpoolController:
     """Return all other libraries of the process: to look for them takes some milliseconds."""
     found = ThreadpoolController()
-    others = {library.internal_api for library in found.lib_controllers} - {
-        _KernelThreads.internal_api
-    }
-    return found.select(internal_api=sorted(others))
+    kinds = {library.internal_api for library in found.lib_controllers}
+    return found.select(internal_api=sorted(kinds - {_KernelThreads.internal_api}))
 
 
 def look_for_libraries() -> None:
@@ -111,31 +107,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_mark_forked)
 
 
-def _cgroup_quota() -> float | None:
-    """Return the number of cores that the control group grants, or None."""
+def _cores() -> int:
+    """Return the number of cores that this process may use: affinity and cgroup quota."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     group = Path("/sys/fs/cgroup")
     old = (group / "cpu/cpu.cfs_quota_us", group / "cpu/cpu.cfs_period_us")
     for files in ((group / "cpu.max",), old):
         with suppress(OSError, ValueError):  # a quota of "max", or -1, is none
             quota, period = map(float, " ".join(file.read_text() for file in files).split())
-            return quota / period if quota > 0 else None
-    return None
-
-
-def _environment_threads() -> int | None:
-    """Return the number of threads of OMP_NUM_THREADS (of a list, the first), or None."""
-    with suppress(ValueError):
-        count = int(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])
-        return min(count, _MOST) if count > 0 else None
-    return None
-
-
-def _cores() -> int:
-    """Return the number of cores that this process may use: affinity and cgroup quota."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    quota = _cgroup_quota()
-    return cores if quota is None else min(cores, max(1, round(quota)))
+            return min(cores, max(1, round(quota / period))) if quota > 0 else cores
+    return cores
 
 
 def resolve_threads(n_threads: int | None = None) -> int:
@@ -148,7 +130,10 @@ def resolve_threads(n_threads: int | None = None) -> int:
         return int(n_threads)
     if dispatch.level_in_use() == "reference":
         return 1
-    return min(_environment_threads() or _cores(), _limit)
+    count = 0
+    with suppress(ValueError):
+        count = int(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])  # of a list, the first
+    return min(count if count > 0 else _cores(), _limit)
 
 
 Result = TypeVar("Result")
@@ -167,10 +152,9 @@ def resolve_jobs(n_jobs: int | None, n_threads: int | None, n_tasks: int) -> tup
 def run_side_by_side(tasks: Iterable[Task[Result]], jobs: int, threads: int) -> Iterator[Result]:
     """Run tasks, `jobs` of them at a time, and give their results in their order.
 
-    A task is called with its number of threads, and with a callback for its fits, which ends them
-    when the others are stopped: after an error of one of the tasks, after Ctrl-C, or where nobody
-    asks for further results.  It must not depend on when others run.  Tasks are taken from the
-    iterable as they are begun, so that it may make them when they are needed.
+    A task gets its number of threads, and a callback that ends its fits when the others are stopped
+    (by an error, Ctrl-C, or where no further results are asked for).  It must not depend on when
+    others run.  Tasks are taken from the iterable as they are begun.
     """
     with one_blas_thread():
         if jobs == 1:

@@ -78,34 +78,25 @@ class Times(NamedTuple):
 
 
 class Length(NamedTuple):
-    """Length of slices: a multiple of a unit; slices begin `shift` units before 1970."""
+    """Slices of `size` units, counted from `shift` units before 1970.
+
+    `whole` units lie between the beginnings that slices may have; 0: one alone, of the calendar.
+    """
 
     unit: str
-    units: int
+    size: int
     shift: int
-    times: int = 1
+    whole: int
 
     @classmethod
     def of(cls, freq: object) -> Length | None:
         """Return the length that a text names, such as "week" or "6 hours"; None for others."""
         parts = _MULTIPLE.fullmatch(freq) if isinstance(freq, str) else None
-        return parts and cls(*_LENGTHS[parts[2]], int(parts[1] or 1))
-
-    @property
-    def size(self) -> int:
-        return self.times * self.units
-
-    def number(self, times: Array, after: np.datetime64 | None) -> tuple[Array, int]:
-        """Return the numbers of the slices of times, and how many units before 1970 they begin."""
-        counts = times.astype(f"datetime64[{self.unit}]").astype(np.int64)
-        shift = self.shift
-        if not (self.times == 1 or self.unit == "Y" or _WHOLE[self.unit] % self.size == 0):
-            if after is not None:
-                shift = -int(after.astype(f"datetime64[{self.unit}]").astype(np.int64))
-            else:
-                whole, first = 24 if self.unit == "h" else self.units, int(counts.min())
-                shift = (first + shift) % whole - first
-        return (counts + shift) // self.size, shift
+        if parts is None:
+            return None
+        (unit, units, shift), times = _LENGTHS[parts[2]], int(parts[1] or 1)
+        calendar = times == 1 or unit == "Y" or _WHOLE[unit] % (times * units) == 0
+        return cls(unit, times * units, shift, 0 if calendar else 24 if unit == "h" else units)
 
 
 def period_of(freq: str | int) -> int | None:
@@ -131,13 +122,18 @@ def cut(
     """Cut the time of documents into slices of one length, which continue those of `after`."""
     length = Length.of(freq)
     if length is not None:
-        number, shift = length.number(times, after)
+        counts = times.astype(f"datetime64[{length.unit}]").astype(np.int64)
+        shift = length.shift
+        if length.whole and after is not None:
+            shift = -int(after.astype(f"datetime64[{length.unit}]").astype(np.int64))
+        elif length.whole:
+            shift = (int(counts.min()) + shift) % length.whole - int(counts.min())
+        number = (counts + shift) // length.size
         first, last = int(number.min()), int(number.max())
         if last - first >= _MOST_SLICES:
-            early, late = int(times.argmin()), int(times.argmax())
-            span = f"{name}[{early}] is {times[early]}, {name}[{late}] is {times[late]}"
+            ends = ", ".join(f"{name}[{k}] is {times[k]}" for k in (times.argmin(), times.argmax()))
             raise ValueError(
-                f"{name} span {last - first + 1} slices ({span}); at most {_MOST_SLICES} are "
+                f"{name} span {last - first + 1} slices ({ends}); at most {_MOST_SLICES} are "
                 "allowed. Is a year wrong? Else choose a longer freq."
             )
         starts = np.arange(first, last + 1) * length.size - shift
@@ -180,8 +176,8 @@ def read_times(
         raise TypeError(f"{name} must be a sequence of times, one per document; got {times!r:.80}.")
     given: Any = unmask(times, name, allow_nan=False)
     # A list of dates and texts would become an array of texts.
-    kind = None if hasattr(given, "__array__") else object
-    values = np.asarray(given if kind is None else list(given), dtype=kind)
+    is_array = hasattr(given, "__array__")
+    values = np.asarray(given) if is_array else np.asarray(list(given), dtype=object)
     if values.ndim != 1:
         raise ValueError(f"{name} has shape {values.shape}; expected one for each document, (n,).")
     if values.dtype.kind == "M":
@@ -191,9 +187,7 @@ def read_times(
         known: dict[str, Any] = {text: _read_iso(text) for text in set(texts)}
         others = [text for text in dict.fromkeys(texts) if text and known[text] is None]
         if others:
-            which = (
-                f"{name}[{texts.index(others[0])}] is {short(others[0])}, which is not an ISO date"
-            )
+            which = f"{name}[{texts.index(others[0])}] is {short(others[0])}, which is no ISO date"
             with require_package(f"{which} such as 2004-12-26; pandas, for others,", TABLES_HINT):
                 import pandas  # noqa: F401
             dates, first = _decide(others, name, first)

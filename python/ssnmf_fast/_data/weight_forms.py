@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,8 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array, Matrix
-from .arrays import entry_rows
-from .entries import DenseEntries, Entries, PanelEntries, SparseEntries, Target
+from .arrays import with_values
+from .entries import Csr, DenseEntries, Entries, SparseEntries, Target
 from .tensor_entries import SparseTensorEntries
 from .tensors import Coordinates, RowProducts, Rows, SparseTensor, factors_of, some_rows
 
@@ -187,11 +187,13 @@ class Separable(WeightForm):
     def dense(self, rows: slice, G: Rows) -> Array:
         return self.present(rows, (rows.stop, *map(len, factors_of(G))), np.float64)
 
-    def present(self, rows: Matrix, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-        """Return the weights of some rows, one by one."""
+    def present(
+        self, rows: Matrix, shape: tuple[int, ...], dtype: npt.DTypeLike, columns: Any = (0, None)
+    ) -> Array:
+        """Return the weights of some rows, from one column to another, one by one."""
         some = np.ones(shape[0], dtype=dtype)[rows] if self.rows is None else self.rows[rows]
-        columns = self._columns(shape[1:], dtype)
-        return np.outer(some, columns.rows(0, columns.n_rows)[:, 0])
+        products, (first, last) = self._columns(shape[1:], dtype), columns
+        return np.outer(some, products.rows(first, last or products.shape[0])[:, 0])
 
 
 @dataclass(frozen=True)
@@ -210,7 +212,7 @@ class Listed(WeightForm):
 
     @property
     def lists_few(self) -> bool:  # type: ignore[override]
-        return isinstance(self.entries, (SparseEntries, PanelEntries))
+        return isinstance(self.entries, SparseEntries)
 
     def view(self, position: int) -> Listed:
         return Listed(self.entries.view(position))
@@ -236,166 +238,132 @@ class Listed(WeightForm):
 _PRESENT_ENTRIES = 1 << 22  # weights written out at once, where they are summed one by one
 
 
-class Complement(WeightForm):
-    """The weights `whole` but on missing entries, which hold these weights.
+@dataclass(frozen=True)
+class MissingEntries(WeightForm):
+    """The weights `whole` (of a tensor: ones) but on missing entries, which hold these weights.
 
     A component may have next to all of its weight where a row is missing.  The difference of both
     sums would be rounding noise there, and a step divided by it would leave all bounds: rows where
     the sums would cancel add up their present entries one by one.
     """
 
-    missing: Any
+    missing: SparseEntries | SparseTensorEntries
     whole: Separable
-    # A difference below this share of the minuend is not trusted.
-    _cancels: ClassVar[dict[Any, float]]
+
+    @property
+    def curved(self) -> bool:  # type: ignore[override]
+        return not self.missing.by_factors
 
     @property
     def threads(self) -> int:  # type: ignore[override]
-        return int(self.missing.threads)
+        return self.missing.threads
+
+    def view(self, position: int) -> MissingEntries:
+        if isinstance(self.missing, SparseTensorEntries):
+            return replace(self, missing=self.missing.view(position))
+        if position == 0:
+            return self
+        return MissingEntries(self.missing.turned(), self.whole.view(position))
+
+    def part(self, rows: slice) -> MissingEntries:
+        return MissingEntries(self.missing.part(rows), self.whole.part(rows))
 
     def total(self, shape: tuple[int, ...]) -> float:
         return float(self.whole.total(shape) - self.missing.total())
 
+    def dense(self, rows: slice, G: Rows) -> Array:
+        return self._present(np.arange(rows.start, rows.stop), G)
+
+    def quadratic(self, G: Rows) -> Quadratic:
+        part, (indptr, others, values) = self.whole.quadratic(G), self._parts()
+        there = np.empty((len(indptr) - 1, G.shape[1]), dtype=G.dtype)
+        squares = tuple(map(np.square, factors_of(G)))
+        far = RowProducts(squares) if isinstance(G, RowProducts) else squares[0]
+        doubtful = self._difference(0, None, far, there)
+        if not doubtful.any():
+            return Quadratic(part.gram, part.rows, self._negative)
+        # Rows whose difference would cancel list what is present instead.
+        lengths = tuple(map(len, factors_of(G)))
+        row = np.repeat(np.arange(len(there)), np.diff(indptr))
+        sure = ~doubtful[row]
+        places, signed = [np.vstack([row, others])[:, sure]], [-values[sure]]
+        for rows in self._portions(np.flatnonzero(doubtful), prod(lengths)):
+            present = self._present(rows, G)
+            line, column = np.nonzero(present)
+            places.append(np.vstack([rows[line], *np.unravel_index(column, lengths)]))
+            signed.append(present[line, column])
+        order = np.argsort(np.concatenate([place[0] for place in places]), kind="stable")
+        every = np.concatenate(places, axis=1)[:, order].astype(np.int32)
+        tensor = SparseTensor(
+            Coordinates(every, (len(there), *lengths)), np.concatenate(signed)[order]
+        )
+        scale = np.where(doubtful, 0, 1 if part.rows is None else part.rows).astype(G.dtype)
+        entries: Entries = SparseTensorEntries(tensor, self.threads)
+        if not self.missing.by_factors:
+            csr = tensor.values, every[1], tensor.unfolded(0)[0]
+            entries = SparseEntries(sp.csr_array(csr, (len(there), *lengths)), self.threads)
+        return Quadratic(part.gram, scale, entries)
+
     def power(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
         rest = np.empty_like(to.out)
-        doubtful = self._difference(exponent, F, G, rest)
-        self._sum_present(exponent, F, G, np.flatnonzero(doubtful), rest)
+        doubtful = np.flatnonzero(self._difference(exponent, F, G, rest))
+        empty = np.diff(self._parts()[0]) == G.shape[0]
+        rest[empty] = 0
+        by_rows = isinstance(G, RowProducts)  # a row of a tensor may have too many places
+        step = _AT_ONCE if by_rows else G.shape[0]
+        for rows in self._portions(doubtful[~empty[doubtful]], G.shape[0], by_rows):
+            block = np.zeros((len(rows), rest.shape[1]), dtype=rest.dtype)
+            for first in range(0, G.shape[0], step):
+                last = min(first + step, G.shape[0])
+                present = DenseEntries(self._present(rows, G, first, last), self.threads)
+                part = Target(block, 1.0, accumulate=True)
+                present.power(exponent, F[rows], some_rows(G, first, last), part)
+            rest[rows] = block
         rest *= rest.dtype.type(to.scale)
         if to.accumulate:
             to.out[...] += rest
         else:
             to.out[...] = rest
 
+    def _parts(self) -> Csr:
+        """Return pointers, indices in the other modes and values of the missing entries."""
+        if isinstance(self.missing, SparseTensorEntries):
+            return self.missing.parts()
+        matrix = self.missing.matrix
+        return matrix.indptr, matrix.indices[None], matrix.data
+
+    @cached_property
+    def _negative(self) -> Entries:
+        if isinstance(self.missing, SparseTensorEntries):
+            tensor = self.missing.tensor
+            return replace(self.missing, tensor=tensor.with_values(-tensor.values))
+        return SparseEntries(with_values(self.missing.matrix, -self.missing.values))
+
     def _difference(self, exponent: float, F: Array | None, G: Rows, rest: Array) -> Array:
         """Set `rest` to whole - missing; return for which rows that cancels."""
         # The whole has no use for F where the exponent is 0.
         self.whole.power(exponent, rest if F is None else F, G, Target(rest))
-        least = self._cancels[rest.dtype] * rest
-        self.missing.power(exponent, F, G, Target(rest, -1.0, accumulate=True))
+        # A difference below this share of the minuend is not trusted.
+        double_tensor = self.missing.by_factors and rest.dtype == np.float64
+        least = (1e-6 if double_tensor else 1e-2) * rest
+        self.missing.power(exponent, F, cast(Any, G), Target(rest, -1.0, accumulate=True))
         return np.asarray((rest < least).any(axis=1))
 
-    @abstractmethod
-    def _sum_present(
-        self, exponent: float, F: Array, G: Rows, doubtful: Array, rest: Array
-    ) -> None:
-        """Sum over the present entries of some rows, into these rows of `rest`."""
-
-
-@dataclass(frozen=True)
-class MissingEntries(Complement):
-    """Of a matrix."""
-
-    missing: SparseEntries
-    whole: Separable
-    _cancels: ClassVar = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-2}
-
-    def view(self, position: int) -> MissingEntries:
-        if position == 0:
-            return self
-        return MissingEntries(self.missing.turned(), self.whole.view(position))
-
-    def dense(self, rows: slice, G: Rows) -> Array:
-        return self._present(np.arange(rows.start, rows.stop)).array
-
-    def part(self, rows: slice) -> MissingEntries:
-        return MissingEntries(self.missing.part(rows), self.whole.part(rows))
-
-    def quadratic(self, G: Any) -> Quadratic:
-        part = self.whole.quadratic(G)
-        there = np.empty((self.missing.matrix.shape[0], G.shape[1]), dtype=G.dtype)
-        doubtful = np.flatnonzero(self._difference(0, None, np.square(G), there))
-        if len(doubtful) == 0:
-            return Quadratic(part.gram, part.rows, self._negative)
-        # Rows whose difference would cancel list what is present instead.
-        scale = np.ones(len(there), dtype=G.dtype) if part.rows is None else part.rows.copy()
-        scale[doubtful] = 0
-        sure = np.delete(np.arange(len(there)), doubtful)
-        present = [sp.csr_array(self._present(rows).array) for rows in self._portions(doubtful)]
-        entries = sp.vstack([self._negative.matrix[sure], *present], format="csr")
-        place = np.argsort(np.concatenate([sure, doubtful]))
-        return Quadratic(part.gram, scale, SparseEntries(sp.csr_array(entries[place])))
-
-    @cached_property
-    def _negative(self) -> SparseEntries:
-        missing = self.missing.matrix
-        return SparseEntries(
-            sp.csr_array((-missing.data, missing.indices, missing.indptr), missing.shape)
-        )
-
-    def _sum_present(self, exponent: float, F: Array, G: Any, doubtful: Array, rest: Array) -> None:
-        empty = np.diff(self.missing.matrix.indptr) == self.missing.matrix.shape[1]
-        rest[empty] = 0
-        for rows in self._portions(doubtful[~empty[doubtful]]):
-            block = np.empty((len(rows), rest.shape[1]), dtype=rest.dtype)
-            self._present(rows).power(exponent, F[rows], G, Target(block))
-            rest[rows] = block
-
-    def _portions(self, rows: Array) -> list[Array]:
+    def _portions(self, rows: Array, n_columns: int, single: bool = False) -> list[Array]:
         """Cut a list of rows so that their weights, written out, fit in memory."""
-        at_once = max(1, _PRESENT_ENTRIES // self.missing.matrix.shape[1])
+        at_once = 1 if single else max(1, _PRESENT_ENTRIES // n_columns)
         return [rows[begin : begin + at_once] for begin in range(0, len(rows), at_once)]
 
-    def _present(self, rows: Array) -> DenseEntries:
-        """The weights of some rows, one by one."""
-        missing = self.missing.matrix[rows]
-        present = self.whole.present(rows, self.missing.matrix.shape, missing.dtype)
-        present[entry_rows(missing.indptr), missing.indices] = 0
-        return DenseEntries(present, self.threads)
-
-
-@dataclass(frozen=True)
-class MissingPlaces(Complement):
-    """Of a tensor; the whole are ones."""
-
-    missing: SparseTensorEntries
-    whole: Separable
-    curved = False
-    _cancels: ClassVar = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
-
-    def view(self, position: int) -> MissingPlaces:
-        return replace(self, missing=self.missing.view(position))
-
-    def dense(self, rows: slice, G: Any) -> Array:
-        return np.asarray(1 - self.missing.dense(rows, G.n_rows))
-
-    def part(self, rows: slice) -> WeightForm:
-        raise NotImplementedError("a tensor is not cut into blocks")
-
-    def quadratic(self, G: Any) -> Quadratic:
-        """Whole - missing; rows for which that would cancel list what is present instead."""
-        indptr, others, values = self.missing.parts()
-        squares = RowProducts(tuple(np.square(factor) for factor in G.factors))
-        there = np.empty((len(indptr) - 1, G.columns), dtype=G.dtype)
-        doubtful = self._difference(0, None, squares, there)
-        sure = ~doubtful[rows := np.repeat(np.arange(len(there)), np.diff(indptr))]
-        lengths = tuple(len(factor) for factor in G.factors)
-        places = [np.vstack([rows, others])[:, sure]]
-        for row in np.flatnonzero(doubtful):
-            absent = np.ravel_multi_index(tuple(others[:, indptr[row] : indptr[row + 1]]), lengths)
-            present = np.setdiff1d(np.arange(prod(lengths)), absent, assume_unique=True)
-            tuples = np.unravel_index(present, lengths)
-            places.append(np.vstack([np.full(len(present), row), *tuples]))
-        every = np.concatenate(places, axis=1).astype(np.int32)
-        every = every[:, np.argsort(every[0], kind="stable")]
-        signs = np.where(doubtful[every[0]], 1, -1).astype(values.dtype)
-        listed = SparseTensor(Coordinates(every, (len(there), *lengths)), signs)
-        scale = np.where(doubtful, 0, 1).astype(G.dtype) if doubtful.any() else None
-        entries = SparseTensorEntries(listed, self.threads)
-        return Quadratic(self.whole.gram(G), scale, entries)
-
-    def _sum_present(self, exponent: float, F: Array, G: Any, doubtful: Array, rest: Array) -> None:
-        indptr, others, _ = self.missing.parts()
-        lengths = tuple(len(factor) for factor in G.factors)
-        for row in doubtful:
-            here = others[:, indptr[row] : indptr[row + 1]]
-            absent = np.sort(np.ravel_multi_index(tuple(here), lengths))
-            total = np.zeros((1, G.columns), dtype=F.dtype)
-            for first in range(0, prod(lengths), _AT_ONCE):
-                last = min(first + _AT_ONCE, prod(lengths))
-                weights = np.ones((1, last - first), dtype=F.dtype)
-                low, high = np.searchsorted(absent, [first, last])
-                weights[0, absent[low:high] - first] = 0
-                part = Target(total, 1.0, accumulate=True)
-                entries = DenseEntries(weights, self.threads)
-                entries.power(exponent, F[row : row + 1], G.rows(first, last), part)
-            rest[row] = total[0]
+    def _present(self, rows: Array, G: Rows, first: int = 0, last: int | None = None) -> Array:
+        """Return the weights of some rows, from one column to another, one by one."""
+        indptr, others, values = self._parts()
+        lengths = tuple(map(len, factors_of(G)))
+        shape = len(indptr) - 1, *lengths
+        weights = self.whole.present(rows, shape, values.dtype, (first, last))
+        counts = indptr[rows + 1] - indptr[rows]
+        begins = np.repeat(indptr[rows] - np.cumsum(counts) + counts, counts)
+        absent = others[:, begins + np.arange(len(begins))]
+        columns = np.ravel_multi_index(tuple(absent), lengths) - first
+        inside = (columns >= 0) & (columns < weights.shape[1])
+        weights[np.repeat(np.arange(len(rows)), counts)[inside], columns[inside]] = 0
+        return weights

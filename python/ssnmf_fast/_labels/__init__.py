@@ -16,8 +16,6 @@ from ._classes import ClassLabels as ClassLabels
 from ._classes import Targets as Targets
 from ._classes import label_vector as label_vector
 from ._classes import missing_words as missing_words
-from ._classes import plain_labels as plain_labels
-from ._classes import unlabeled_samples as unlabeled_samples
 from ._classes import unmask_labels as unmask_labels
 from ._several import Indicators as Indicators
 from ._several import LabelLists as LabelLists

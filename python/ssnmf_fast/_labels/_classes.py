@@ -1,11 +1,9 @@
 """One class label for each sample, and what counts as no label.
 
-Always missing are None, NaN, NaT, pandas.NA and what is masked.  So is what the caller names as
-`unlabeled`.  Where
-that is "auto" it is -1, as in scikit-learn's semi-supervised estimators, with one exception: labels
-that are exactly -1 and 1 are two classes, as scikit-learn's checks of classifiers have them; since
-this may not be meant, a warning explains how to choose.  Another warns of labels such as "NA" or
-the text "-1": they are classes, but look like the absence of one.
+Always missing are None, NaN, NaT, pandas.NA and what is masked, and what the caller names as
+`unlabeled`.  Where that is "auto" it is -1, as in scikit-learn's semi-supervised estimators, but
+labels that are exactly -1 and 1 are two classes, as scikit-learn's checks of classifiers have them,
+with a warning.  Another warns of classes such as "NA" or the text "-1".
 
 Labels that are equal in the form NFC of Unicode are one class, which has the name given first.
 """
@@ -31,6 +29,11 @@ _MEAN_MISSING = frozenset(
     {"", "-", "--", "?", "<na>", "#n/a", "#na", "n/a", "na", "nan", "-nan", "nat", "none", "null"}
     | {"missing", "unknown", "unlabeled", "unlabelled"}  # codespell:ignore unlabelled
 )
+_KINDS: tuple[tuple[str, Any], ...] = (
+    ("text", str),
+    ("bool", (bool, np.bool_)),
+    ("number", numbers.Real),
+)
 _MINUS_ONE = re.compile(r"[-\u2212]1(\.0*)?")  # what NumPy makes of -1 next to text
 
 
@@ -42,10 +45,7 @@ class Targets:
     def check_fit(self) -> None:
         """Raise ValueError unless there is a labeled sample."""
         if not self.labeled.any():
-            raise ValueError(
-                "y has no labeled sample: all of it is marked as unlabeled. Label some samples, or "
-                "use NMF to fit without targets."
-            )
+            raise ValueError("y has no labeled sample. Label some, or use NMF, which needs none.")
 
     def matrix(self, dtype: npt.DTypeLike) -> Any:
         """Return Y, (n, k), with rows of zeros where unlabeled."""
@@ -56,8 +56,7 @@ class ClassLabels(Targets):
     """One class label for each sample.
 
     `known` holds the labels of the labeled samples, and `classes` the different ones, sorted, or
-    `known_classes` (of a fitted model) if they are given.  `y` is (n,) or (n, 1); `marker` is the
-    `unlabeled` of :func:`unlabeled_samples`.
+    `known_classes` of a fitted model.  `y` is (n,) or (n, 1), `marker` is `unlabeled`.
     """
 
     def __init__(
@@ -65,7 +64,13 @@ class ClassLabels(Targets):
     ) -> None:
         vector = label_vector(y, name, column=True)
         self.labeled = ~unlabeled_samples(vector, name, marker, known_classes)
-        self.known = _first_given(plain_labels(vector[self.labeled], name), known_classes)
+        self.known = plain_labels(vector[self.labeled], name)
+        texts = self.known.tolist()
+        earlier = [] if known_classes is None else known_classes.tolist()
+        if self.known.dtype.kind in "UO" and not all(map(_is_ascii, (*texts, *earlier))):
+            spelling = as_first_given(texts, earlier)  # in the form NFC
+            kind = object if self.known.dtype.kind == "O" else None
+            self.known = np.array([spelling[text] for text in texts], dtype=kind)
         if self.known.dtype.kind == "S":
             raise TypeError(
                 f"{name} holds bytes; expected text or integers. Give {name}.astype(str)."
@@ -82,9 +87,6 @@ class ClassLabels(Targets):
                 f"y has one class only, {short(self.classes.tolist()[0])}; expected labeled "
                 "samples of at least two classes. Label some of another class, or use NMF."
             )
-
-    def prior(self) -> Array:
-        return np.bincount(self.codes, minlength=len(self.classes)) / len(self.known)
 
     @cached_property
     def codes(self) -> Array:
@@ -164,7 +166,8 @@ def unmask_labels(labels: object) -> Any:
 def plain_labels(known: Array, name: str) -> Array:
     """Return labels as an array of text, whole numbers or bool; raise TypeError for all else."""
     if known.dtype.kind in "OT":
-        kinds = {_kind(one) for one in set(map(type, known.tolist()))}
+        types = set(map(type, known.tolist()))
+        kinds = {next((kind for kind, of in _KINDS if issubclass(t, of)), None) for t in types}
         if len(kinds) > 1 or None in kinds:
             raise TypeError(
                 f"{name} must hold labels of one kind, all text or all numbers; convert them, for "
@@ -187,26 +190,8 @@ def plain_labels(known: Array, name: str) -> Array:
     return known
 
 
-def _first_given(labels: Array, classes: Array | None) -> Array:
-    """Return labels of text with the first spelling of each that is the same in Unicode's NFC."""
-    texts, known = labels.tolist(), [] if classes is None else classes.tolist()
-    if labels.dtype.kind not in "UO" or all(_is_ascii(text) for text in (*texts, *known)):
-        return labels
-    spelling = as_first_given(texts, known)
-    found = [spelling[text] for text in texts]
-    return np.array(found, dtype=object if labels.dtype.kind == "O" else None)
-
-
 def _is_ascii(label: object) -> bool:
     return not isinstance(label, str) or label.isascii()
-
-
-def _kind(of: type) -> str | None:
-    if issubclass(of, str):
-        return "text"
-    if issubclass(of, (bool, np.bool_)):
-        return "bool"
-    return "number" if issubclass(of, numbers.Real) else None
 
 
 def is_text(labels: Array) -> bool:
@@ -238,11 +223,7 @@ def missing_words(labels: Iterable[Any]) -> list[Any]:
 def unlabeled_samples(
     labels: Array, name: str, unlabeled: Any, known_classes: Array | None = None
 ) -> Array:
-    """Return which samples have no label, (n,).
-
-    `unlabeled` ("auto", None or a label) marks them, besides what is always missing.  With "auto",
-    -1 is a class if it is one of the `known_classes` of a fitted model.  Messages use the `name`.
-    """
+    """Return which samples have no label, (n,): what is missing, or marked by `unlabeled`."""
     absent = np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind == "f":
         absent = np.isnan(labels)
@@ -257,36 +238,32 @@ def unlabeled_samples(
         return absent
     automatic = isinstance(unlabeled, str) and unlabeled == "auto"
     marked = _equal(labels, -1 if automatic else unlabeled) & ~absent
-    if automatic and marked.any() and _is_class(labels[~marked & ~absent], name, known_classes):
-        return absent
-    return absent | marked
-
-
-def _is_class(rest: Array, name: str, known_classes: Array | None) -> bool:
-    """Return whether -1 is a class, where `rest` are the other labels."""
+    if not automatic or not marked.any():
+        return absent | marked
+    others = labels[~marked & ~absent]
     if known_classes is not None:
-        return bool(_equal(known_classes, -1).any())
-    if not len(rest) or not _equal(rest, 1).all():
-        return False
+        return absent if _equal(known_classes, -1).any() else absent | marked
+    if not len(others) or not _equal(others, 1).all():
+        return absent | marked
     warn_user(
         f"The only labels in {name} are -1 and 1, and both are taken as classes. If -1 marks "
         "unlabeled samples, pass unlabeled=-1; if it is a class, unlabeled=None.",
         UserWarning,
     )
-    return True
+    return absent
 
 
 def _equal(labels: Array, marker: object) -> Array:
     """Entrywise ``labels == marker``; what cannot be compared differs, and so do True and 1."""
     if labels.dtype.kind == "O" or not _is_ascii(marker):
-        same = (_is_same(label, marker) for label in labels.tolist())
+        bools = isinstance(marker, bool)
+        same = (
+            not is_missing(label)
+            and isinstance(label, (bool, np.bool_)) == bools
+            and bool(nfc(label) == nfc(marker))
+            for label in labels.tolist()
+        )
         return np.fromiter(same, dtype=bool, count=len(labels))
     if (labels.dtype.kind in "UST") != isinstance(marker, str) or labels.dtype.kind == "b":
         return np.zeros(len(labels), dtype=bool)
     return np.asarray(labels == marker)
-
-
-def _is_same(label: object, marker: object) -> bool:
-    if is_missing(label) or isinstance(label, (bool, np.bool_)) != isinstance(marker, bool):
-        return False
-    return bool(nfc(label) == nfc(marker))

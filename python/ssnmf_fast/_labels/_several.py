@@ -28,10 +28,20 @@ class Indicators(Targets):
             raise ValueError(f"y has shape {matrix.shape}; expected {wanted}.")
         if sp.issparse(matrix):
             matrix.sum_duplicates()
-            _check_indicator(matrix.data)
-        else:
-            _check_indicator(matrix[~np.isnan(matrix)])
-        self.labeled = ~_whole_rows(matrix == -1)
+        values = matrix.data if sp.issparse(matrix) else matrix[~np.isnan(matrix)]
+        if not (usual := np.isin(values, (0, 1, -1))).all():
+            raise ValueError(
+                f"y has several columns, and holds {values[~usual][0]:g}; an indicator matrix has "
+                "0 and 1, and a row of NaN (dense) or of -1 for an unlabeled sample. Continuous "
+                "targets are for SSNMFRegressor."
+            )
+        counts = np.asarray((matrix == -1).sum(axis=1)).ravel()
+        if (partly := (counts > 0) & (counts < matrix.shape[1])).any():
+            raise ValueError(
+                f"y[{int(partly.argmax())}] holds -1 in some columns only; expected a whole row of "
+                "-1 for an unlabeled sample. Mark single missing entries of a dense y by NaN."
+            )
+        self.labeled = np.asarray(counts != matrix.shape[1])
         if sp.issparse(matrix):
             matrix.data[matrix.data == -1] = 0
             matrix.eliminate_zeros()
@@ -51,14 +61,6 @@ class Indicators(Targets):
         rows = self._matrix[self.complete]
         known: Array = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
         return known.astype(np.int64)
-
-    def prior(self) -> Array:
-        """Return the share of the labeled samples that have each label."""
-        rows = self._matrix[self.labeled]
-        if sp.issparse(rows):
-            return np.asarray(np.asarray(rows.sum(axis=0)).ravel() / rows.shape[0])
-        seen = (~np.isnan(rows)).sum(axis=0)
-        return np.asarray(np.nansum(rows, axis=0) / np.maximum(seen, 1))
 
     def matrix(self, dtype: npt.DTypeLike) -> Any:
         """Return Y, sparse unless entries are missing; unlabeled rows are zeros."""
@@ -99,8 +101,7 @@ class LabelLists:
     """Topics that documents may have, from a label or a list of labels each, or from indicators.
 
     `names` holds the named topics, `members` the pairs (document, topic) as a boolean sparse
-    matrix, and `labeled` marks the documents with any topic.  `multilabel` tells whether they were
-    given as lists or as a matrix, so that a document may have several.
+    matrix; `labeled` marks the documents with any topic, `multilabel` that one may have several.
     """
 
     def __init__(self, y: object, names: Any = None, marker: object = "auto") -> None:
@@ -111,27 +112,24 @@ class LabelLists:
         if sp.issparse(y) or (len(shape) == 2 and shape[1] > 1):
             self._read_matrix(y, given)
         elif getattr(y, "ndim", 1) == 1 and any(map(_is_list, y)):
-            self._read_lists(list(y), given, marker)
+            self._name([_read_list(i, entry) for i, entry in enumerate(y)], given)
+            if given is None:
+                warn_of_missing_words(self.names.tolist(), marker)
         else:
             self.multilabel = False
             labels = ClassLabels(y, marker, given)
-            lists = [[name] for name in labels.known.tolist()]
-            self._name(lists, np.flatnonzero(labels.labeled), len(labels.labeled), given)
+            known = iter(labels.known.tolist())
+            self._name([[next(known)] if has else [] for has in labels.labeled], given)
         self.labeled = self.members.sum(axis=1) > 0
         if not self.labeled.any():
-            raise ValueError(
-                "y names no topic for any document. Name the topics of some, or use NMF to fit "
-                "without them."
-            )
+            raise ValueError("y names no topic for any document. Name some, or use NMF.")
 
     def _read_matrix(self, y: object, given: Array | None) -> None:
         indicators = Indicators(y)
         k = len(indicators.classes)
         if given is not None and len(given) != k:
-            raise ValueError(
-                f"topic_names holds {len(given)} names; expected one for each of the {k} columns "
-                "of y."
-            )
+            expected = f"one for each of the {k} columns of y"
+            raise ValueError(f"topic_names holds {len(given)} names; expected {expected}.")
         self.names = _check_names(indicators.classes.tolist()) if given is None else given
         matrix = indicators.matrix(np.float64)
         if not sp.issparse(matrix):
@@ -142,30 +140,18 @@ class LabelLists:
             )
         self.members = sp.csr_array(matrix != 0)
 
-    def _read_lists(self, y: list[Any], given: Array | None, marker: object) -> None:
-        rows, lists = [], []
-        for i, entry in enumerate(y):
-            if _is_list(entry):
-                rows.append(i)
-                known = (v for v in entry if not is_missing(v))
-                lists.append([v.item() if isinstance(v, np.generic) else v for v in known])
-            elif not is_missing(entry):
-                raise ValueError(
-                    f"y[{i}] is {short(entry)}, and other entries are lists of topics; "
-                    "expected a list of topics, or an empty one or None for an unlabeled document."
-                )
-        self._name(lists, np.array(rows, dtype=np.int64), len(y), given)
-        if given is None:
-            warn_of_missing_words(self.names.tolist(), marker)
-
-    def _name(
-        self, lists: Sequence[Sequence[Any]], rows: Array, n_documents: int, given: Array | None
-    ) -> None:
+    def _name(self, lists: Sequence[Sequence[Any]], given: Array | None) -> None:
         """Give every topic its column."""
         known = () if given is None else given.tolist()
         spelling = as_first_given((name for names in lists for name in names), known)
         found = set(spelling.values())
-        self.names = _check_names(_sort_names(found)) if given is None else given
+        try:
+            self.names = _check_names(sorted(found)) if given is None else given
+        except TypeError as error:
+            raise ValueError(
+                "y names topics by text and by numbers, which have no order; use one kind, or give "
+                "topic_names."
+            ) from error
         place = {name: k for k, name in enumerate(self.names.tolist())}
         unknown = [name for name in found if name not in place]
         if unknown:
@@ -174,7 +160,7 @@ class LabelLists:
                 f"{listed(self.names.tolist())}."
             )
         lists = [[spelling[name] for name in names] for names in lists]
-        self.members = indicator_matrix(lists, place, rows, n_documents) != 0
+        self.members = indicator_matrix(lists, place, np.arange(len(lists)), len(lists)) != 0
 
     def part(self, rows: Matrix) -> LabelLists:
         part = copy.copy(self)
@@ -203,6 +189,19 @@ class LabelLists:
 
 def _is_list(entry: object) -> bool:
     return isinstance(entry, _LISTS) and entry is not np.ma.masked
+
+
+def _read_list(i: int, entry: Any) -> list[Any]:
+    """Return the topics of document i, without missing ones."""
+    if _is_list(entry):
+        known = (v for v in entry if not is_missing(v))
+        return [v.item() if isinstance(v, np.generic) else v for v in known]
+    if not is_missing(entry):
+        raise ValueError(
+            f"y[{i}] is {short(entry)}, and other entries are lists of topics; expected a list of "
+            "topics, or an empty one or None for an unlabeled document."
+        )
+    return []
 
 
 def indicator_matrix(
@@ -242,28 +241,6 @@ def _numbers(y: Any) -> Array:
         raise ValueError(f"y must hold numbers; got dtype {array.dtype}.") from error
 
 
-def _check_indicator(values: Array) -> None:
-    wrong = values[~np.isin(values, (0, 1, -1))]
-    if wrong.size:
-        raise ValueError(
-            f"y has several columns, and holds {wrong[0]:g}; an indicator matrix holds 0 and 1, "
-            "and a row of NaN (dense) or of -1 for an unlabeled sample. Continuous targets are for "
-            "SSNMFRegressor."
-        )
-
-
-def _whole_rows(marked: Any) -> Array:
-    """Return which rows are marked; raise ValueError for those that are in some columns only."""
-    counts = np.asarray(marked.sum(axis=1)).ravel()
-    partly = (counts > 0) & (counts < marked.shape[1])
-    if partly.any():
-        raise ValueError(
-            f"y[{int(partly.argmax())}] holds -1 in some columns only; expected a whole row of -1 "
-            "for an unlabeled sample. Mark single missing entries of a dense y by NaN."
-        )
-    return np.asarray(counts == marked.shape[1])
-
-
 def names_array(names: Any) -> Array:
     names = list(names)
     array = np.array(names)
@@ -280,13 +257,3 @@ def _check_names(names: list[Any]) -> Array:
         repeated = next(name for name in forms if forms.count(name) > 1)
         raise ValueError(f"topic_names holds {short(repeated)} twice.")
     return names_array(names)
-
-
-def _sort_names(names: set[Any]) -> list[Any]:
-    try:
-        return sorted(names)
-    except TypeError as error:
-        raise ValueError(
-            "y names topics by text and by numbers, which have no order; use one kind, or give "
-            "topic_names."
-        ) from error

@@ -1,8 +1,7 @@
 """Products of thin matrices, and linear operators that are used through such products alone.
 
-The kernels give the same bits for any number of threads; BLAS would share small products out among
-threads of its own, and wait for those longer than they take.  Thin matrices are stored with padded
-columns, see :mod:`ssnmf_fast._backend.dispatch`.
+The kernels give the same bits for any number of threads, without the threads of BLAS.  Thin
+matrices are stored with padded columns, see :mod:`ssnmf_fast._backend.dispatch`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import aligned_zeros, is_padded, kernels, padded
 from .._common.arrays import Array, Matrix
-from .._data.arrays import column_ranges
+from .._data.arrays import column_ranges, kernel_parts
 from .._data.border import check_matrix, check_shape
 from .._data.entries import DenseEntries, Entries, SparseEntries, Target
 from .._data.threads import resolve_threads
@@ -112,16 +111,8 @@ class Pattern:
     @classmethod
     def of(cls, matrix: sp.csr_array, n_threads: int) -> Pattern:
         counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
-        return cls.from_counts(matrix.shape, matrix.indptr, matrix.indices, counts, n_threads)
-
-    @classmethod
-    def from_counts(
-        cls, shape: tuple[int, int], indptr: Array, indices: Array, counts: Array, n_threads: int
-    ) -> Pattern:
-        """A pattern whose number of entries in every column is known."""
-        pointers = indptr.astype(np.int64, copy=False)
-        columns = indices.astype(np.int32, copy=False)
-        return cls(shape, pointers, columns, column_ranges(counts, n_threads))
+        indptr, indices, _ = kernel_parts(matrix)
+        return cls(matrix.shape, indptr, indices, column_ranges(counts, n_threads))
 
 
 class SparseOperator(Operator):
@@ -215,13 +206,13 @@ class LowRankPlusSparse(SparsePlusLowRank):
 
     def times(self, V: Array) -> Array:
         """Return X V, (n, k), for a dense V (m, k)."""
-        given = self._checked(V, "V", self.shape[1], "as many rows as X has columns")
-        return super().times(given)[:, : np.shape(V)[1]]
+        dense = self._checked(V, "V", self.shape[1], "as many rows as X has columns")
+        return super().times(dense)[:, : np.shape(V)[1]]
 
     def transposed_times(self, U: Array) -> Array:
         """Return X^T U, (m, k), for a dense U (n, k)."""
-        given = self._checked(U, "U", self.shape[0], "as many rows as X")
-        return super().transposed_times(given)[:, : np.shape(U)[1]]
+        dense = self._checked(U, "U", self.shape[0], "as many rows as X")
+        return super().transposed_times(dense)[:, : np.shape(U)[1]]
 
     def _checked(self, V: Array, name: str, n_rows: int, of: str) -> Array:
         """Return a thin matrix as the kernels want it."""
@@ -241,17 +232,15 @@ def unit_rows(X: Matrix) -> Any:
         if matrix.nnz <= np.iinfo(np.int32).max:  # liblinear takes no other indices
             matrix.indices = matrix.indices.astype(np.int32, copy=False)
             matrix.indptr = matrix.indptr.astype(np.int32, copy=False)
-        largest = np.asarray(abs(matrix).max(axis=1).todense()).ravel()
-        _divide_rows(matrix, largest)
-        _divide_rows(matrix, np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()))
+        for step in ("largest", "length"):  # squares of the first could overflow
+            if step == "largest":
+                lengths = np.asarray(abs(matrix).max(axis=1).todense()).ravel()
+            else:
+                lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+            matrix.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(matrix.indptr))
         return matrix
     array = np.array(X, dtype=np.float64)
     for norm in (np.abs(array).max(axis=1, initial=0.0), None):
         length = np.linalg.norm(array, axis=1) if norm is None else norm
         array /= np.where(length > 0, length, 1)[:, None]
     return array
-
-
-def _divide_rows(matrix: Any, lengths: Array) -> None:
-    lengths = np.where(lengths > 0, lengths, 1)
-    matrix.data /= np.repeat(lengths, np.diff(matrix.indptr))

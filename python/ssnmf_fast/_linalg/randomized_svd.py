@@ -61,8 +61,7 @@ def randomized_svd(
 ) -> tuple[Array, Array, Array]:
     """Leading singular triplets by a randomized range finder with power steps [1]_.
 
-    Every step is made stable by a QR decomposition.  The result does not depend on the number of
-    threads.
+    A QR decomposition makes every step stable.  The number of threads changes no result.
 
     Parameters
     ----------
@@ -73,8 +72,7 @@ def randomized_svd(
     n_oversamples : int
         Columns of the sketch beyond r, at least 0.
     n_power : int
-        Number of steps with X^T X, at least 0; more steps improve the accuracy if singular values
-        decay slowly.
+        Number of steps with X^T X, at least 0; more are more accurate where values decay slowly.
     random_state : None, int, Generator or RandomState
         Seed of the sketch.
     n_threads : int, optional
@@ -113,9 +111,8 @@ def randomized_svd(
     if isinstance(X, SparsePlusLowRank):
         operator = X
     else:
-        operator = MatrixOperator(
-            check_matrix(X, "X", allow_negative=True, n_threads=threads), threads
-        )
+        matrix = check_matrix(X, "X", allow_negative=True, n_threads=threads)
+        operator = MatrixOperator(matrix, threads)
     rank = check_integer(rank, "rank", 1)
     least = min(operator.shape)
     if rank > least:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from math import prod
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -14,143 +13,122 @@ from .._backend.dispatch import padded
 from .._common.arrays import Array, Matrix, MatrixLike, Seed
 from .._data.border import check_factor, check_integer, check_real, require_memory, warn_of_rank
 from .._data.fingerprint import data_fingerprint
-from .._data.tensors import Tensor, check_mode
 from .._solver.build import (
     check_weight,
     factorization,
     features_term,
     pad_factors,
-    relation_of_features,
     relations,
-    require_weight,
     tensor_relations,
     terms,
     view_factors,
 )
-from .._solver.known import Known, check_penalties, penalties_of_factor
+from .._solver.known import Known, check_penalties
 from .._solver.loop import Current, FitLoop, Optimality, Run
 from .._solver.losses import loss_named
 from .._solver.penalties import Penalties, PenaltiesLike, require_scale
-from .._solver.problem import problem_of
+from .._solver.problem import problem_kind
 from .._solver.relations import Relation
 from .._solver.result import Factorization, TensorFactorization, fingerprints, normalized
 from .._solver.starts import start, start_B, start_of_labels, start_tensor, zeros_that_stay
-from .._solver.terms import Term
 from .._solver.weights import WeightsLike
-from .receipts import WEIGHTS, parts_of_result, receipt_of
+from .receipts import INPUTS, KNOWN, TENSOR_INPUTS, with_receipt
 
 Result = TypeVar("Result", Factorization, TensorFactorization)
 
 
+@dataclass(eq=False)
 class Fits(Generic[Result]):
-    """Fits of the same clean data with the same settings, which may run at the same time."""
+    """Fits of the same clean data with the same settings, which may run at the same time.
 
-    known = Known()
-    penalties: Mapping[str, Penalties]
+    The parameters are those of `factorize` and of `factorize_tensor`, checked here but for X.
+    """
+
+    X: Matrix
+    y: Any = None
+    _: KW_ONLY
+    n_components: int
+    threads: int
+    loss: str | float = "frobenius"
+    supervision_loss: str | float = "frobenius"
+    supervision_weight: Any = 1.0
+    X_weights: WeightsLike = None
+    init: Any = "auto"
+    penalties: PenaltiesLike = None
+
     starts: ClassVar[tuple[str, ...]]  # those that differ by their seeds
-    _refuses_zeros = False  # whether zeros of a start may not stay where the data are positive
-    _start: Callable[[np.random.Generator], dict[str, Array]]  # factors as the kernels hold them
-    _relations: Callable[[dict[str, Array]], list[Relation]]  # "balanced" depends on the start
-    _views: Callable[[dict[str, Array]], Current]  # which gives the factors as a user knows them
-    _result: Callable[[Run, Current, list[Relation]], Result]  # without a receipt
+    _settings: ClassVar[tuple[str, ...]] = ("loss", "supervision_loss", "init")  # of the receipt
+    _inputs: ClassVar[tuple[str, ...]] = INPUTS
+    _refuses_zeros: ClassVar = False  # of a start, which stay, where the data are positive
+    _prepare: ClassVar[Callable[..., None]]
+    # Returns factors as the kernels hold them, their relations, and the factors of the user.
+    _begin: ClassVar[Callable[..., tuple[dict[str, Array], list[Relation], Current]]]
+    _result: ClassVar[Callable[..., Any]]
 
-    def __init__(
-        self,
-        X: Matrix,
-        n_components: int,
-        init: object,
-        threads: int,
-        settings: dict[str, Any],
-        inputs: dict[str, Any],
-    ) -> None:
-        self.X, self.init, self.threads = X, init, threads
-        self.rank = check_integer(n_components, "n_components", 1)
-        self.settings = {"n_components": self.rank, **settings}
-        self.fingerprint = data_fingerprint(X, threads)
-        self.inputs = fingerprints(inputs)
+    def __post_init__(self) -> None:
+        self.rank = check_integer(self.n_components, "n_components", 1)
+        self.known, self.penalized = Known(), dict[str, Penalties]()
+        self._prepare()
+        self.settings = {name: getattr(self, name) for name in self._settings}
+        self.fingerprint = data_fingerprint(self.X, self.threads)
+        self.prints = fingerprints({name: getattr(self, name) for name in self._inputs})
 
     def fit(self, rng: np.random.Generator, loop: FitLoop, seed: Seed) -> Result:
         """Fit from a start that is drawn, or is given; the receipt has the seed of `rng`."""
-        factors = self._start(rng)
+        factors, related, current = self._begin(rng)
         stay = {} if isinstance(self.init, str) else zeros_that_stay(factors, self.rank)
         moves = self.known.moves(factors)
         support = stay | {name: T & stay.get(name, T) for name, T in moves.items()}
-        related = self._relations(factors)
-        problem = problem_of(factors, related, support, penalties=self.penalties)
-        unreached = problem.unreached()
-        if self._refuses_zeros and stay and unreached > 0:
+        problem = problem_kind(related)(factors, related, support, penalties=self.penalized)
+        if self._refuses_zeros and stay and problem.unreached() > 0:
             raise ValueError(
                 "init has zeros, which stay, where X or labels are positive: the Kullback-Leibler "
                 "divergence is infinite there. Add a small constant to its factors."
             )
-        steps, current = loop.steps(problem), self._views(factors)
-        optimality = Optimality(problem, moves, stay)
-        run = loop.run(steps, current, unreached=unreached, optimality=optimality)
-        result = self._result(run, current, related)
-        settings = self.settings | {
-            "solver": loop.solver,
-            "max_iter": loop.max_iter,
-            "tol": loop.tol,
-            "random_state": seed,
-            "zeros_stay": ",".join(sorted(stay)),
-        }
-        settings |= {name: getattr(result, name) for name in WEIGHTS if hasattr(result, name)}
-        receipt = receipt_of(
-            run,
-            parts_of_result(result),
-            self.threads,
-            data=self.fingerprint,
-            inputs=self.inputs,
-            settings=settings,
-            dtype=self.X.dtype,
-        )
-        return replace(result, receipt=receipt)
+        run = loop.run(problem, current, optimality=Optimality(problem, moves, stay))
+        result: Result = self._result(run, current, related)
+        settings = {"n_components": self.rank, **self.settings, **loop.settings}
+        settings |= {"random_state": seed, "zeros_stay": ",".join(sorted(stay))}
+        fingerprint = self.fingerprint, self.prints
+        return with_receipt(result, run, self.threads, *fingerprint, settings)
 
 
+@dataclass(eq=False)
 class MatrixFits(Fits[Factorization]):
-    """Fits of a matrix; the arguments are those of `factorize`, checked here but for X."""
+    """Fits of a matrix."""
+
+    y_weights: WeightsLike = None
+    S_support: npt.ArrayLike | None = None
+    A_support: npt.ArrayLike | None = None
+    covariates: npt.ArrayLike | None = None
+    fixed_components: npt.ArrayLike | None = None
+    feature_labels: MatrixLike | None = None
+    feature_weight: Any = 1.0
 
     starts = ("auto", "random", "least-squares", "random-acol")
 
-    def __init__(
-        self,
-        X: Matrix,
-        y: MatrixLike | None = None,
-        *,
-        n_components: int,
-        threads: int,
-        loss: str | float = "frobenius",
-        supervision_loss: str | float = "frobenius",
-        supervision_weight: Any = 1.0,
-        X_weights: WeightsLike = None,
-        y_weights: WeightsLike = None,
-        init: object = "auto",
-        S_support: npt.ArrayLike | None = None,
-        A_support: npt.ArrayLike | None = None,
-        covariates: npt.ArrayLike | None = None,
-        fixed_components: npt.ArrayLike | None = None,
-        feature_labels: MatrixLike | None = None,
-        feature_weight: Any = 1.0,
-        penalties: PenaltiesLike = None,
-    ) -> None:
-        rank = check_integer(n_components, "n_components", 1)
-        self.data, self.labels = terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
-        self.weight = check_weight(supervision_weight)
-        self.of_features = check_weight(feature_weight, "feature_weight")
-        require_weight(self.weight, X.dtype, "supervision_weight")
-        require_weight(self.of_features, X.dtype, "feature_weight")
-        given = {
-            "S_support": S_support,
-            "A_support": A_support,
-            "covariates": covariates,
-            "fixed_components": fixed_components,
-        }
-        self.known, self.X_weights = Known.of(X.shape, rank, X.dtype, **given), X_weights
-        self.features = features_term(feature_labels, X, supervision_loss, threads)
+    def _prepare(self) -> None:
+        X, rank, init = self.X, self.rank, self.init
+        losses, weights = (self.loss, self.supervision_loss), (self.X_weights, self.y_weights)
+        self.data, self.labels = terms(X, self.y, *losses, *weights, self.threads)
+        self.weight = check_weight(self.supervision_weight, dtype=X.dtype)
+        self.of_features = check_weight(self.feature_weight, "feature_weight", X.dtype)
+        self.known = Known.of(
+            X.shape, rank, X.dtype, **{name: getattr(self, name) for name in KNOWN}
+        )
+        self.features = features_term(self.feature_labels, X, self.supervision_loss, self.threads)
         plain = self.labels is None and self.features is None and not self.known
         if plain and isinstance(init, str):
             warn_of_rank(rank, min(X.shape), "min(n, m)")
-        init, self.C = _without_C(init, self.features, rank, X.dtype)
+        self.C: Array | None = None
+        if isinstance(init, (tuple, list)) and len(init) == 4:
+            if self.features is None:
+                raise ValueError(
+                    "init has a C, the fourth of its factors, and there are no feature_labels."
+                )
+            wanted = (rank, self.features.shape[1]), X.dtype, "components x labels"
+            self.C = check_factor(init[3], "init[3] (C)", *wanted)
+            self.init = tuple(init[: 2 if init[2] is None else 3])
         lengths, pairs = dict(zip("SA", X.shape, strict=True)), [("S", "A")]
         for near, far, term, weight in (
             ("S", "B", self.labels, self.weight),
@@ -159,105 +137,58 @@ class MatrixFits(Fits[Factorization]):
             if term is not None:
                 lengths[far] = term.shape[1]
                 pairs += [] if weight == 0 else [(near, far)]
-        self.penalties = check_penalties(penalties, lengths, X.shape, rank)
+        self.penalized = check_penalties(self.penalties, lengths, X.shape, rank)
         if self.known.n_given < rank:
-            require_scale(self.penalties, pairs)
-        settings = {"loss": loss, "supervision_loss": supervision_loss, "init": init}
-        inputs = {"y": y, "X_weights": X_weights, "y_weights": y_weights, **given}
-        inputs |= {"feature_labels": feature_labels, "penalties": penalties}
-        super().__init__(X, rank, init, threads, settings, inputs)
+            require_scale(self.penalized, pairs)
 
-    def _start(self, rng: np.random.Generator) -> dict[str, Array]:
-        X, rank, C = self.X, self.rank, self.C
-        S, A, B = start(self.init, X, self.data, self.labels, rank, rng, self.known, self.X_weights)
+    def _begin(self, rng: np.random.Generator) -> tuple[dict[str, Array], list[Relation], Current]:
+        terms, C = (self.data, self.labels), self.C
+        S, A, B = start(self.init, self.X, *terms, self.rank, rng, self.known, self.X_weights)
         if self.features is not None and C is None:
-            C = start_B(A.T, self.features, rng).astype(X.dtype)
-        return pad_factors(S, A, B, C)
-
-    def _relations(self, factors: dict[str, Array]) -> list[Relation]:
-        related = relations(self.data, self.labels, self.weight, factors)
-        if self.features is not None:
-            of_features = related[0], self.features, self.of_features, factors
-            related.append(relation_of_features(*of_features))
-        return related
-
-    def _views(self, factors: dict[str, Array]) -> Current:
-        return view_factors(factors, self.rank)
+            C = start_B(A.T, self.features, rng).astype(self.X.dtype)
+        factors = pad_factors(S, A, B, C)
+        related = relations(*terms, self.weight, factors, self.features, self.of_features)
+        return factors, related, view_factors(factors, self.rank)
 
     def _result(self, run: Run, current: Current, related: list[Relation]) -> Factorization:
         weights = {r.names[1]: float(r.coefficient) for r in related}
         return factorization(run, current, weights.get("B"), weights.get("C"))
 
 
-def _without_C(
-    init: object, features: Term | None, rank: int, dtype: npt.DTypeLike
-) -> tuple[Any, Array | None]:
-    """Return a start of S, A and B, and the C that was given with them."""
-    if not isinstance(init, (tuple, list)) or len(init) != 4:
-        return init, None
-    *others, C = init
-    others = others[:2] if others[2] is None else others
-    if features is None:
-        raise ValueError(
-            "init has a C, the fourth of its factors, and there are no feature_labels."
-        )
-    shape = rank, features.shape[1]
-    return tuple(others), check_factor(C, "init[3] (C)", shape, dtype, "components x labels")
-
-
+@dataclass(eq=False)
 class TensorFits(Fits[TensorFactorization]):
-    """Fits of a tensor; the arguments are those of `factorize_tensor`, checked here but for X."""
+    """Fits of a tensor."""
 
     starts = ("auto", "random", "least-squares")
+    _settings = ("loss", "supervision_loss", "supervision_weight", "init")
+    _inputs = TENSOR_INPUTS
     _refuses_zeros = True
 
-    def __init__(
-        self,
-        X: Tensor,
-        *,
-        n_components: int,
-        threads: int,
-        loss: str | float,
-        X_weights: WeightsLike,
-        y: Mapping[int, Any] | None,
-        supervision_loss: str | float,
-        supervision_weight: float,
-        init: object,
-        penalties: PenaltiesLike,
-    ) -> None:
-        rank = check_integer(n_components, "n_components", 1)
-        losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
-        weight = check_real(supervision_weight, "supervision_weight")
-        require_weight(weight, X.dtype, "supervision_weight")
-        self.related, self.labels = tensor_relations(X, X_weights, y, losses, weight, threads)
-        self.X_weights = X_weights
-        require_memory(rank, X.shape, X.dtype)
+    def _prepare(self) -> None:
+        X = self.X
+        losses = (
+            loss_named(self.loss, "loss"),
+            loss_named(self.supervision_loss, "supervision_loss"),
+        )
+        weight = check_real(self.supervision_weight, "supervision_weight")
+        check_weight(weight, dtype=X.dtype)
+        given = X, self.X_weights, self.y, losses, weight, self.threads
+        self.related, self.labels = tensor_relations(*given)
+        require_memory(self.rank, X.shape, X.dtype)
         modes = dict(zip(self.related[0].names, range(len(X.shape)), strict=True))
-        self.penalties = _penalties(penalties, X.shape, modes, self.labels, rank)
-        require_scale(self.penalties, [r.names for r in self.related if r.coefficient > 0], modes)
-        settings = {
-            "loss": loss,
-            "supervision_loss": supervision_loss,
-            "supervision_weight": supervision_weight,
-            "init": init,
-        }
-        inputs = {"X_weights": X_weights, "y": y, "penalties": penalties}
-        super().__init__(X, rank, init, threads, settings, inputs)
+        rows = dict(zip(modes, X.shape, strict=True))
+        rows |= {f"B{k}": Y.shape[1] for k, Y in self.labels.items()}
+        self.penalized = check_penalties(self.penalties, rows, X.shape, self.rank)
+        require_scale(self.penalized, [r.names for r in self.related if r.coefficient > 0], modes)
 
-    def _start(self, rng: np.random.Generator) -> dict[str, Array]:
+    def _begin(self, rng: np.random.Generator) -> tuple[dict[str, Array], list[Relation], Current]:
         first, dtype = self.related[0], self.X.dtype
         start = start_tensor(self.init, self.X, self.X_weights, first.term, self.rank, rng)
         factors = {name: padded(F, dtype) for name, F in zip(first.names, start, strict=True)}
         for k, Y in self.labels.items():
             B = start_of_labels(self.init, k, start[k], Y, rng)
             factors[f"B{k}"] = padded(B.T, dtype)
-        return factors
-
-    def _relations(self, factors: dict[str, Array]) -> list[Relation]:
-        return self.related
-
-    def _views(self, factors: dict[str, Array]) -> Current:
-        return lambda: {name: F[:, : self.rank] for name, F in factors.items()}
+        return factors, self.related, lambda: {n: F[:, : self.rank] for n, F in factors.items()}
 
     def _result(self, run: Run, current: Current, related: list[Relation]) -> TensorFactorization:
         views: Any = current()
@@ -268,27 +199,3 @@ class TensorFits(Fits[TensorFactorization]):
         }
         outcome = run.objective, run.n_iter, run.converged
         return TensorFactorization(columns, weights, components, *outcome)
-
-
-def _penalties(
-    given: object,
-    shape: tuple[int, ...],
-    modes: Mapping[str, int],
-    labels: Mapping[int, Term],
-    rank: int,
-) -> dict[str, Penalties]:
-    """Return the penalties of the factors by name, each times the entries that its rows meet."""
-    size = prod(shape)
-    of_modes = {k: (name, shape[k], size // max(shape[k], 1)) for name, k in modes.items()}
-    of_labels = {f"B{k}": (f"B{k}", Y.shape[1], shape[k]) for k, Y in labels.items()}
-    known, found = of_modes | of_labels, {}
-    given = {} if given is None else given
-    by_key = given if isinstance(given, Mapping) else dict.fromkeys(known, given)
-    for key, each in by_key.items():
-        mode = key if key in of_labels else check_mode(key, "a mode of penalties", len(shape))
-        name, n_rows, meets = known[mode]
-        title = name if key in of_labels else f"mode {mode}"
-        listed = penalties_of_factor(each, title, n_rows, meets)
-        if listed:
-            found[name] = Penalties(listed, rank)
-    return found

@@ -13,7 +13,6 @@ from .._common.arrays import Matrix, MatrixLike, Seed
 from .._data.border import (
     check_data,
     check_integer,
-    check_matrix,
     check_option,
     check_random_state,
     warn_of_rank,
@@ -23,6 +22,7 @@ from .._data.threads import resolve_threads
 from .._solver.build import (
     balance_weight,
     build_term,
+    check_rows,
     check_weight,
     factorization,
     pad_factors,
@@ -39,9 +39,8 @@ from .receipts import (
     Check,
     Recomputed,
     factorization_check,
-    parts_of_result,
-    receipt_of,
     recomputed,
+    with_receipt,
 )
 
 
@@ -82,25 +81,16 @@ def factorize_preserving(
     if isinstance(init, str):
         warn_of_rank(rank, min(X.shape), "min(n, m)")
     factors = pad_factors(*start(init, X, data.term, None, rank, rng, X_weights=X_weights))
-    related = balance_weight([data, preserved], weight, factors)
+    related = [data, balance_weight(data, preserved, weight, factors)]
     problem, current = Problem(factors, related), view_factors(factors, rank)
-    steps = loop.steps(problem)
-    seen = Optimality(problem)
-    run = loop.run(steps, current, unreached=problem.unreached(), optimality=seen)
+    run = loop.run(problem, current, optimality=Optimality(problem))
     result, weight = factorization(run, current), related[1].coefficient
-    settings = {"loss": loss, "n_components": n_components, "supervision_weight": weight}
-    settings |= {"init": init, "random_state": random_state, "zeros_stay": ""}
-    settings |= {name: loop_parameters[name] for name in ("solver", "max_iter", "tol")}
-    receipt = receipt_of(
-        run,
-        parts_of_result(result),
-        threads,
-        data=data_fingerprint(X, threads),
-        inputs=fingerprints({"X_weights": X_weights, "alpha": alpha}),
-        settings=settings,
-        dtype=X.dtype,
-    )
-    return replace(result, receipt=receipt), weight
+    settings = {"loss": loss, "n_components": n_components, "init": init, **loop.settings}
+    settings |= {"random_state": random_state, "zeros_stay": ""}
+    inputs = fingerprints({"X_weights": X_weights, "alpha": alpha})
+    result = replace(result, supervision_weight=weight)
+    result = with_receipt(result, run, threads, data_fingerprint(X, threads), inputs, settings)
+    return result, weight
 
 
 def preserving_check(
@@ -117,7 +107,8 @@ def preserving_check(
         if (len(S), A.shape[1]) != Z.shape:
             raise ValueError(f"X has shape {Z.shape}, and S A has {(len(S), A.shape[1])}.")
         factors = pad_factors(S, A)
-        problem = Problem(factors, balance_weight([data, preserved], weight, factors))
+        related = [data, balance_weight(data, preserved, weight, factors)]
+        problem = Problem(factors, related)
         return recomputed(problem, Optimality(problem))
 
     return replace(factorization_check(result, X, inputs, threads), recompute=recompute)
@@ -128,12 +119,7 @@ def _relations(
 ) -> tuple[Relation, Relation]:
     """Return the relations of clean data X and of alpha^T X."""
     data, _ = terms(X, None, loss, loss, X_weights, None, threads)
-    checked = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
-    if checked.shape[0] != X.shape[0] or checked.shape[1] == 0:
-        raise ValueError(
-            f"alpha has shape {checked.shape} and X has shape {X.shape}; expected one row of "
-            "alpha for each sample of X, and at least one column."
-        )
+    checked = check_rows(alpha, "alpha", X.dtype, X.shape[0], "sample of X", allow_nan=False)
     mixing = sp.csr_array(checked.T)
     preserved = build_term(mixing @ X, None, data.loss, "X", threads)
     names = "S", "A"

@@ -13,18 +13,12 @@ from .._backend.dispatch import kernels, padded, padded_zeros
 from .._common.arrays import Array, Matrix, MatrixLike, Seed, mask_of
 from .._common.text import short
 from .._data.arrays import refuse_on_disk
-from .._data.border import (
-    check_data,
-    check_integer,
-    check_random_state,
-    check_real,
-    warn_of_rank,
-)
+from .._data.border import check_data, check_integer, check_random_state, check_real, warn_of_rank
 from .._data.entries import Target
 from .._data.tensors import RowProducts, Tensor
 from .._data.threads import resolve_threads
 from .._data.weight_forms import Quadratic, Separable
-from .._solver.build import build_tensor_term, check_weight, relations, terms
+from .._solver.build import build_term, check_weight, relations, terms
 from .._solver.descent import Part, descend, multiply
 from .._solver.known import Known
 from .._solver.losses import FROBENIUS, loss_named
@@ -74,15 +68,12 @@ class BatchStatistics:
 
     def plus(self, new: BatchStatistics, keep: float) -> BatchStatistics:
         """Return what is left of these statistics, and the new ones."""
-
-        def total(before: Any, now: Any) -> Any:
-            if before is None:
-                return now
-            left = before.dtype.type(keep) * before
-            return left if now is None else left + now
-
-        pairs = ((self.b, new.b), (self.a, new.a), (self.K, new.K))
-        return BatchStatistics(*(total(before, now) for before, now in pairs))
+        sums: dict[str, Any] = {**vars(new)}
+        for name, before in vars(self).items():
+            if before is not None:
+                left, now = before.dtype.type(keep) * before, sums[name]
+                sums[name] = left if now is None else left + now
+        return BatchStatistics(**sums)
 
 
 @dataclass
@@ -117,11 +108,6 @@ class Online:
         """Return a copy of A or B as (r x m) or (r x k)."""
         return np.ascontiguousarray(self.factors[name][:, : self.rank].T)
 
-    def copy(self) -> Online:
-        """Return one whose steps leave this one as it is."""
-        factors = {name: F.copy() for name, F in self.factors.items()}
-        return replace(self, factors=factors, settings=dict(self.settings))
-
     def lift(self, by: Array) -> None:
         """Go on with targets that all are larger by a number each (k,)."""
         if not by.any() or "B" not in self._statistics:
@@ -137,14 +123,20 @@ class Online:
         self, data: Term, labels: Term | None, keep: float, n: float, counted: Array | None = None
     ) -> float:
         """Learn from a batch of `n` samples, keeping a share of the past; return the mean loss."""
-        factors = {"S": _flat(data, self.factors["A"], n), **self.factors}
+        # Equal entries in every used column of S, scaled to the mean of the data.
+        A = self.factors["A"]
+        size = float(A.sum(axis=1, dtype=np.float64).mean())
+        mean = data.entries.total() / (n * data.shape[1]) if n else 0.0
+        level = mean / size if mean > 0 and size > 0 else 1.0
+        S = np.tile(np.where(A.any(axis=0), level, 0.0), (data.shape[0], 1))
+        factors = {"S": padded(S, A.dtype), **self.factors}
         related = relations(data, labels, self.weight, factors)
         if labels is not None:
             self.weight = related[1].coefficient
         problem = Problem(factors, related)
         # Squares whose weights are those of columns have one curvature for all rows of a factor.
-        curvature = {name: problem.views(name)[0].term for name in self.factors}
-        asked = {name: t.gram and t.form.equal_rows for name, t in curvature.items()}
+        seen = {name: problem.views(name)[0].term for name in self.factors}
+        asked = {name: term.gram and term.form.equal_rows for name, term in seen.items()}
         sums: dict[str, BatchStatistics] = {}
         for _ in range(_ROUNDS):
             for _ in range(_UPDATES_OF_S):
@@ -156,8 +148,8 @@ class Online:
                 past = self._statistics.get(name)
                 sums[name] = new if past is None else past.plus(new, keep)
                 ((term, far, *_),) = problem.views(name)
-                support = self.support.get(name)
-                follow(self.factors[name], sums[name], term, problem.factors[far[0]], support)
+                G, support = problem.factors[far[0]], self.support.get(name)
+                follow(self.factors[name], sums[name], term, G, support)
             problem.forget()
         self._statistics = sums
         if counted is not None:
@@ -205,14 +197,6 @@ def _times(x: Array, F: Array, exponent: float) -> Array:
         return np.asarray(np.minimum(x * np.minimum(power, most), most))
 
 
-def _flat(data: Term, A: Array, n: float) -> Array:
-    """Equal entries in every used column of S, scaled to the mean of the data."""
-    size = float(A.sum(axis=1, dtype=np.float64).mean())
-    mean = data.entries.total() / (n * data.shape[1]) if n else 0.0
-    level = mean / size if mean > 0 and size > 0 else 1.0
-    return padded(np.tile(np.where(A.any(axis=0), level, 0.0), (data.shape[0], 1)), A.dtype)
-
-
 def learn_batch(
     online: Online | None,
     X: Matrix,
@@ -242,7 +226,8 @@ def learn_batch(
     threads = resolve_threads(n_threads)
     weight = check_weight(supervision_weight)
     if online is not None:
-        online = online.copy()
+        factors = {name: F.copy() for name, F in online.factors.items()}
+        online = replace(online, factors=factors, settings=dict(online.settings))
         X = X.astype(online.factors["A"].dtype, copy=False)
     X = check_data(X, threads)
     data, labels = terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
@@ -297,9 +282,8 @@ class Stream:
         threads: int,
     ) -> Stream:
         """Set out from a fit with the loss `total`, by its optimality conditions: P = N."""
-        weights = np.power(keep, np.arange(len(rows))[::-1], dtype=rows.dtype)
-        rank, dtype = rows.shape[1], rows.dtype
-        divergence = loss_named(loss, "loss")
+        rank, dtype, divergence = rows.shape[1], rows.dtype, loss_named(loss, "loss")
+        weights = np.power(keep, np.arange(len(rows))[::-1], dtype=dtype)
         stored = [padded(F, dtype) for F in (*factors, rows)]
         sums = []
         for k, F in enumerate(stored[:-1]):
@@ -320,8 +304,7 @@ class Stream:
         """Return the statistics of slices, as arrays by name."""
         arrays = {"counts": np.array([[self.n_slices, self.seen, self.mean_loss]])}
         for k, one in enumerate(self.sums):
-            parts = {"b": one.b, "a": one.a, "K": one.K}
-            arrays |= {f"{name}{k}": part for name, part in parts.items() if part is not None}
+            arrays |= {f"{name}{k}": part for name, part in vars(one).items() if part is not None}
         return arrays
 
     @classmethod
@@ -347,7 +330,7 @@ class Stream:
         self, X: Tensor, *, loss: str | float, keep: float, threads: int
     ) -> tuple[Stream, Array]:
         """Learn from slices, the first mode of X, and return their rows; `keep` is per slice."""
-        term = build_tensor_term(X, None, loss_named(loss, "loss"), threads)
+        term = build_term(X, None, loss_named(loss, "loss"), "X", threads, tensor=True)
         rank, dtype = self.factors[0].shape[1], self.factors[0].dtype
         names = mode_names(len(X.shape))
         rows = padded_zeros(X.shape[0], rank, dtype)
@@ -364,7 +347,11 @@ class Stream:
         n_slices = self.n_slices + X.shape[0]
         curved = term.gram and term.form.equal_rows
         left = min(keep ** X.shape[0], self.n_slices / n_slices)
-        past = [_padded(one) for one in self.sums]
+        past, more = [], stored[0].shape[1] - rank
+        for one in self.sums:
+            a = None if one.a is None else np.pad(one.a, ((0, 0), (0, more)))
+            K = None if one.K is None else np.pad(one.K, (0, more))
+            past.append(BatchStatistics(np.pad(one.b, ((0, 0), (0, more))), a, K))
         if not curved:  # multiplicative steps would hardly ever bring small entries back
             for F in stored[1:]:
                 np.maximum(F, _AWAKE * F.mean(axis=0), out=F)
@@ -402,11 +389,3 @@ class Stream:
             K = None if one.K is None else one.K[:rank, :rank] * np.outer(size, size)
             scaled.append(BatchStatistics(one.b[:, :rank] * size ** (q + 1), a, K))
         return Stream(tuple(factors), tuple(scaled), *counts), rows * scale
-
-
-def _padded(one: BatchStatistics) -> BatchStatistics:
-    """Return statistics for padded factors."""
-    b = padded(one.b, one.b.dtype)
-    more = 0, b.shape[1] - one.b.shape[1]
-    a = None if one.a is None else np.pad(one.a, ((0, 0), more))
-    return BatchStatistics(b, a, None if one.K is None else np.pad(one.K, more))

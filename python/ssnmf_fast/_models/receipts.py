@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array, Matrix
@@ -16,7 +15,7 @@ from .._data.border import check_data
 from .._data.fingerprint import data_fingerprint
 from .._data.tensors import check_tensor
 from .._solver.build import tensor_relations
-from .._solver.loop import Optimality
+from .._solver.loop import Optimality, Run
 from .._solver.losses import loss_named
 from .._solver.problem import Problem
 from .._solver.result import Factorization, Receipt, TensorFactorization, fingerprints, parts_of
@@ -24,12 +23,13 @@ from .represent import problem_at
 
 WEIGHTS = ("supervision_weight", "feature_weight")
 _LOSSES = ("loss", "supervision_loss")
-_OF_DATA = ("y", "X_weights", "y_weights", "feature_labels", "penalties")
-_KNOWN = ("S_support", "A_support", "covariates", "fixed_components")
+KNOWN = ("S_support", "A_support", "covariates", "fixed_components")
+INPUTS = ("y", "X_weights", "y_weights", *KNOWN, "feature_labels", "penalties")
+TENSOR_INPUTS = ("X_weights", "y", "penalties")
 _SHAKEN = 4  # units in the last place
 _LOST = 1e-15  # of the largest pull
 
-INPUTS = (*_OF_DATA, *_KNOWN)
+Result = TypeVar("Result", Factorization, TensorFactorization)
 
 
 @dataclass(frozen=True)
@@ -69,60 +69,49 @@ def parts_of_result(result: Factorization | TensorFactorization) -> dict[str, Ar
     return {"weights": result.weights[None], **found}
 
 
-def factorization_check(
-    result: Factorization,
-    X: Matrix,
+def _check(
+    result: Factorization | TensorFactorization,
+    X: Any,
     inputs: Mapping[str, Any],
     threads: int,
-    constant: float = 0.0,
+    recompute: Callable[[], Recomputed],
+) -> Check:
+    assert result.receipt is not None
+    names = ("objective", "n_iter", "converged", *WEIGHTS)
+    own = {name: getattr(result, name) for name in names if hasattr(result, name)}
+    parts = parts_of(parts_of_result(result), result.objective, threads)
+    seen = data_fingerprint(X, threads), fingerprints(inputs)
+    return Check(result.receipt, parts, own | {"dtype": str(X.dtype)}, *seen, recompute)
+
+
+def factorization_check(
+    result: Factorization, X: Matrix, inputs: Mapping[str, Any], threads: int, constant: float = 0.0
 ) -> Check:
     """Return the check of a factorization that has a receipt; `inputs` are those of the fit.
 
     A constant may have been added to the objective of :func:`factorize`.
     """
-    receipt = result.receipt
-    assert receipt is not None
-    clean = check_data(X, threads, result.A.dtype)
-    names = ("objective", "n_iter", "converged", *WEIGHTS)
-    own = {name: getattr(result, name) for name in names} | {"dtype": str(result.A.dtype)}
-    return Check(
-        receipt=receipt,
-        parts=parts_of(parts_of_result(result), result.objective, threads),
-        attributes=own,
-        data=data_fingerprint(clean, threads),
-        inputs=fingerprints(inputs),
-        recompute=lambda: _at_factors(result, clean, inputs, threads, constant),
-    )
+    receipt, clean = result.receipt, check_data(X, threads, result.A.dtype)
 
+    def recompute() -> Recomputed:
+        assert receipt is not None
+        given = {name: receipt.settings[name] for name in _LOSSES}
+        given |= {name: receipt.settings[name] or 0.0 for name in WEIGHTS}
+        given |= {name: inputs.get(name) for name in INPUTS}
+        problem, moves = problem_at(clean, parts_of_result(result), threads=threads, **given)
+        found = recomputed(problem, Optimality(problem, moves, zeros_stay(receipt)))
+        return replace(found, objective=found.objective + constant)
 
-def _at_factors(
-    result: Factorization, X: Matrix, inputs: Mapping[str, Any], threads: int, constant: float
-) -> Recomputed:
-    receipt = result.receipt
-    assert receipt is not None
-    settings = receipt.settings
-    given = {name: settings[name] for name in _LOSSES}
-    given |= {name: settings[name] or 0.0 for name in WEIGHTS}
-    given |= {name: inputs.get(name) for name in INPUTS}
-    problem, moves = problem_at(X, parts_of_result(result), threads=threads, **given)
-    found = recomputed(problem, Optimality(problem, moves, zeros_stay(receipt)))
-    return replace(found, objective=found.objective + constant)
+    return _check(result, clean, inputs, threads, recompute)
 
 
 def recomputed(problem: Problem, seen: Optimality) -> Recomputed:
     """Return the objective and the residuals of a problem."""
     measured, objective = seen.measured(), problem.objective()
-    pull = max(each.pull for each in measured.values())  # of all losses that a factor meets
-    residuals = {name: each.residual for name, each in measured.items()}
-    lost = frozenset(name for name, each in measured.items() if each.pull <= _LOST * pull)
-    _shake(problem)
-    moved = max(abs(r - residuals[name]) for name, r in seen.residuals().items())
-    shaken = abs(problem.objective() - objective), moved
-    return Recomputed(objective, residuals, pull, shaken, lost)
-
-
-def _shake(problem: Problem) -> None:
-    """Round all factors differently, in place: in exact arithmetic their residuals would stay."""
+    most = max(pull for _, pull in measured.values())  # of all losses that a factor meets
+    residuals = {name: residual for name, (residual, _) in measured.items()}
+    lost = frozenset(name for name, (_, pull) in measured.items() if pull <= _LOST * most)
+    # All factors are rounded differently: in exact arithmetic their residuals would stay.
     rng = np.random.default_rng(0)
     (first, second, *_), *rest = (relation.names for relation in problem.relations)
     powers = {} if any(problem.penalties.values()) else {first: 1, second: -1}
@@ -133,6 +122,9 @@ def _shake(problem: Problem) -> None:
         moved = 1 + _SHAKEN * np.finfo(F.dtype).eps * rng.choice([-1, 1], F.shape)
         F *= (moved * scales ** powers.get(name, 0)).astype(F.dtype)
     problem.forget()
+    apart = max(abs(r - residuals[name]) for name, r in seen.residuals().items())
+    shaken = abs(problem.objective() - objective), apart
+    return Recomputed(objective, residuals, most, shaken, lost)
 
 
 def zeros_stay(receipt: Receipt) -> list[str]:
@@ -140,28 +132,29 @@ def zeros_stay(receipt: Receipt) -> list[str]:
     return [name for name in receipt.settings["zeros_stay"].split(",") if name]
 
 
-def receipt_of(
-    run: Any,
-    factors: Mapping[str, Array | None],
+def with_receipt(
+    result: Result,
+    run: Run,
     threads: int,
-    *,
     data: str,
     inputs: dict[str, str],
     settings: Mapping[str, Any],
-    dtype: npt.DTypeLike,
-) -> Receipt:
-    """Return the receipt of a run that gave these factors; `data` is the fingerprint of X."""
-    return Receipt(
+) -> Result:
+    """Return the result of a run with its receipt; `data` is the fingerprint of X."""
+    parts = parts_of_result(result)
+    weights = {name: getattr(result, name) for name in WEIGHTS if hasattr(result, name)}
+    receipt = Receipt(
         data=data,
         inputs=inputs,
-        settings={name: plain(one) for name, one in settings.items()},
-        parts=parts_of(factors, run.objective, threads),
-        dtype=str(dtype),
+        settings={name: plain(value) for name, value in {**settings, **weights}.items()},
+        parts=parts_of(parts, run.objective, threads),
+        dtype=str(next(F.dtype for F in parts.values() if F is not None)),
         objective=run.objective[-1][1],
         n_iter=run.n_iter,
         converged=run.converged,
         residuals=run.residuals,
     ).sealed()
+    return replace(result, receipt=receipt)
 
 
 def plain(one: object) -> Any:
@@ -173,59 +166,37 @@ def plain(one: object) -> Any:
     return float(one) if isinstance(one, Real) else "given"
 
 
-TENSOR_INPUTS = ("X_weights", "y", "penalties")
-
-
 def tensor_check(
     result: TensorFactorization, X: Matrix, inputs: Mapping[str, Any], threads: int
 ) -> Check:
     """Return the check of a decomposition that has a receipt; `inputs` are those of the fit."""
-    receipt = result.receipt
+    receipt, clean = result.receipt, check_tensor(X, "X", result.weights.dtype)
     assert receipt is not None
     if "penalties" in receipt.inputs:
         raise TypeError(
             "a decomposition with penalties cannot be verified: they depend on the sizes of the "
             "columns in each factor, and a result has columns of size 1."
         )
-    clean = check_tensor(X, "X", result.weights.dtype)
-    names = ("objective", "n_iter", "converged")
-    return Check(
-        receipt=receipt,
-        parts=parts_of(parts_of_result(result), result.objective, threads),
-        attributes={name: getattr(result, name) for name in names}
-        | {"dtype": str(result.weights.dtype)},
-        data=data_fingerprint(clean, threads),
-        inputs=fingerprints(inputs),
-        recompute=lambda: _at_tensor_factors(result, clean, inputs, threads),
-    )
 
+    def recompute() -> Recomputed:
+        of_X, of_Y = (loss_named(receipt.settings[name], name) for name in _LOSSES)
+        given = inputs.get("X_weights"), inputs.get("y")
+        weight = receipt.settings["supervision_weight"]
+        related, labeled = tensor_relations(clean, *given, (of_X, of_Y), weight, threads)
+        lengths = tuple(len(F) for F in result.factors)
+        if lengths != tuple(clean.shape):
+            raise ValueError(f"X has shape {clean.shape}, and the factors have {lengths} rows.")
+        # Sizes of the columns of the factors: the weight, where labels are smallest.
+        weights, labels = result.weights, result.label_components
+        none = np.zeros(len(weights))
+        largest = [labels[k].max(axis=1) if k in labels else none for k in range(len(lengths))]
+        takes = np.argmin(largest, axis=0) == np.arange(len(lengths))[:, None]
+        least = np.finfo(weights.dtype).tiny  # in place of 0, by which labels cannot be divided
+        sizes = np.where(takes, np.maximum(weights, least), 1)
+        by_mode = zip(related[0].names, result.factors, sizes, strict=True)
+        factors = {name: padded(F * size, clean.dtype) for name, F, size in by_mode}
+        factors |= {f"B{k}": padded(labels[k].T / sizes[k], clean.dtype) for k in labeled}
+        problem = Problem(factors, related)
+        return recomputed(problem, Optimality(problem, stay=zeros_stay(receipt)))
 
-def _at_tensor_factors(
-    result: TensorFactorization, X: Matrix, inputs: Mapping[str, Any], threads: int
-) -> Recomputed:
-    receipt = result.receipt
-    assert receipt is not None
-    settings = receipt.settings
-    of_X, of_Y = (loss_named(settings[name], name) for name in ("loss", "supervision_loss"))
-    given = inputs.get("X_weights"), inputs.get("y")
-    weight = settings["supervision_weight"]
-    related, labeled = tensor_relations(X, *given, (of_X, of_Y), weight, threads)
-    lengths = tuple(len(F) for F in result.factors)
-    if lengths != tuple(X.shape):
-        raise ValueError(f"X has shape {X.shape}, and the factors have {lengths} rows.")
-    sizes, labels = _sizes(result), result.label_components
-    by_mode = zip(related[0].names, result.factors, sizes, strict=True)
-    factors = {name: padded(F * size, X.dtype) for name, F, size in by_mode}
-    factors |= {f"B{k}": padded(labels[k].T / sizes[k], X.dtype) for k in labeled}
-    problem = Problem(factors, related)
-    return recomputed(problem, Optimality(problem, stay=zeros_stay(receipt)))
-
-
-def _sizes(result: TensorFactorization) -> Array:
-    """Return sizes of the columns of the factors: the weight, where labels are smallest."""
-    weights, labels = result.weights, result.label_components
-    none = np.zeros(len(weights))
-    of_labels = [labels[k].max(axis=1) if k in labels else none for k in range(len(result.factors))]
-    takes = np.argmin(of_labels, axis=0) == np.arange(len(of_labels))[:, None]
-    least = np.finfo(weights.dtype).tiny  # in place of 0, by which labels cannot be divided
-    return np.where(takes, np.maximum(weights, least), 1)
+    return _check(result, clean, inputs, threads, recompute)

@@ -32,7 +32,6 @@ from .variational_problem import (
     GammaPrior,
     LabelPrior,
     Posterior,
-    VariationalProblem,
     VariationalSteps,
     check_prior,
 )
@@ -141,7 +140,7 @@ def _fit_once(
     of_A = Posterior(padded(A.T, A.dtype), rank, threads)
     means = (float(F.mean(dtype=np.float64)) for F in (S, A))
     priors = checked.priors(scale, sizes, *means)
-    problem = VariationalProblem(data, of_S, of_A, priors, checked.burn_in)
+    problem = VariationalSteps(of_S, of_A, priors, checked.burn_in, data)
     run = checked.loop.run(problem, lambda: problem.show(scale), checked.burn_in)
     S = np.ascontiguousarray(of_S.E[:, :rank])
     S_groups = np.zeros(len(S), dtype=np.int32) if groups is None else groups

@@ -78,12 +78,7 @@ class Posterior(PosteriorSums):
     E: Array
 
     def __init__(
-        self,
-        start: Array,
-        rank: int,
-        threads: int,
-        n_groups: int = 1,
-        groups: Array | None = None,
+        self, start: Array, rank: int, threads: int, n_groups: int = 1, groups: Array | None = None
     ) -> None:
         super().__init__(len(start), rank, n_groups, start.shape[1])
         self.F, self.E = start, start.copy()
@@ -147,15 +142,12 @@ class GammaPrior:
         if not mean > 0:
             return
         if self.learns_shape:
-            self.shape = best_shape(self._slope(mean, log_mean))
+            prior = mean if self.learns_mean else self.mean
+            below = np.log(prior) + mean / prior - 1 - log_mean
+            # The derivative of the bound in the shape, for one entry; the mean follows if learned.
+            self.shape = best_shape(lambda a: float(np.log(a) - psi(a) - below))
         if self.learns_mean:
             self.mean = mean
-
-    def _slope(self, mean: float, log_mean: float) -> Callable[[float], float]:
-        """Derivative of the bound in the shape, for one entry; the mean follows if learned."""
-        prior = mean if self.learns_mean else self.mean
-        below = np.log(prior) + mean / prior - 1 - log_mean
-        return lambda a: float(np.log(a) - psi(a) - below)
 
 
 class LabelPrior:
@@ -195,7 +187,6 @@ class LabelPrior:
 
     def learn(self, posterior: PosteriorSums) -> None:
         """Set the mean of the prior of lambda, if it is learned, to where the bound is largest."""
-        del posterior
         if self.learns_mean:
             self.prior_mean = float(self.expectations.mean())
 
@@ -235,11 +226,12 @@ class Counts:
 
 
 class VariationalSteps:
-    """Posteriors of S and A, their priors, and exact coordinate ascent on one of them at a time."""
+    """Posteriors of S and A, their priors, and exact coordinate ascent on one of them at a time.
 
-    P_of_A: Callable[[], Array]  # of the counts
-    update_S: Callable[[float, Array, bool], None]  # from prior shape, rates, whether logs count
-    bound_of_counts: Callable[[], float]  # what they add to the bound, but for the sum of S A
+    The counts are `data` in memory, or are known to a derived class.
+    """
+
+    S: Posterior
 
     def __init__(
         self,
@@ -247,15 +239,27 @@ class VariationalSteps:
         A: Posterior,
         priors: dict[str, GammaPrior | LabelPrior],
         burn_in: int,
+        data: Term | None = None,
     ) -> None:
-        self.S, self.A, self.priors = S, A, priors
-        self._burn_in = burn_in
+        self.posteriors: dict[str, PosteriorSums] = {"S": S, "A": A}
+        self.A, self.priors, self._burn_in = A, priors, burn_in
+        if data is not None:
+            assert isinstance(S, Posterior)
+            self.S, self._counts = S, Counts(data)
+            self._constant = self._counts.constant()
+            S.add_up()
         for name in ("A", "S"):  # from now on every posterior has the form that the bound is for
             self._update(name, learning=burn_in == 0)
 
-    @property
-    def posteriors(self) -> dict[str, PosteriorSums]:
-        return {"S": self.S, "A": self.A}
+    def P_of_A(self) -> Array:
+        return self._counts.P("A", self.A.F, self.S.F)
+
+    def update_S(self, prior_shape: float, rates: Array, logs: bool) -> None:
+        self.S.update(self._counts.P("S", self.S.F, self.A.F), prior_shape, rates, logs)
+
+    def bound_of_counts(self) -> float:
+        """Return what they add to the bound, but for the sum of S A."""
+        return self._constant - self._counts.loss(self.S.F, self.A.F)
 
     def iterate(self, iteration: int) -> None:
         """Update the posteriors of A, S and lambda, and the hyperparameters."""
@@ -289,31 +293,3 @@ class VariationalSteps:
             prior = self.priors[name]
             bound += posterior.bound(prior.shape) + prior.bound(posterior)
         return -bound
-
-
-class VariationalProblem(VariationalSteps):
-    """The steps for counts in memory."""
-
-    S: Posterior
-
-    def __init__(
-        self,
-        data: Term,
-        S: Posterior,
-        A: Posterior,
-        priors: dict[str, GammaPrior | LabelPrior],
-        burn_in: int,
-    ) -> None:
-        self._counts = Counts(data)
-        self._constant = self._counts.constant()
-        S.add_up()
-        super().__init__(S, A, priors, burn_in)
-
-    def P_of_A(self) -> Array:
-        return self._counts.P("A", self.A.F, self.S.F)
-
-    def update_S(self, prior_shape: float, rates: Array, logs: bool) -> None:
-        self.S.update(self._counts.P("S", self.S.F, self.A.F), prior_shape, rates, logs)
-
-    def bound_of_counts(self) -> float:
-        return self._constant - self._counts.loss(self.S.F, self.A.F)

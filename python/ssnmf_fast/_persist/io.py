@@ -45,11 +45,10 @@ def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
     for key, value in values.items():
         parts = dict(enumerate(value)) if isinstance(value, list) else value
         if isinstance(value, list) and any(map(_is_estimator, value)):
-            models = [None if one is None else _taken_apart(one) for one in value]
-            for i, one in enumerate(models):
-                if one is not None:
-                    arrays |= {f"{key}/{i}/{name}": array for name, array in one[1].items()}
-            plain[key] = {"kind": _MODELS, "values": [one and one[0] for one in models]}
+            models = [(None, {}) if one is None else _taken_apart(one) for one in value]
+            for i, (_, own) in enumerate(models):
+                arrays |= {f"{key}/{i}/{name}": array for name, array in own.items()}
+            plain[key] = {"kind": _MODELS, "values": [described for described, _ in models]}
         elif _is_numeric(value):
             arrays[key] = value
         elif sp.issparse(value):
@@ -57,8 +56,7 @@ def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
             plain[key] = {"kind": "csr", "values": list(value.shape)}
         elif isinstance(parts, dict) and parts and all(map(_is_numeric, parts.values())):
             arrays |= {f"{key}/{part}": array for part, array in parts.items()}
-            kind = "list of arrays" if isinstance(value, list) else "arrays"
-            plain[key] = {"kind": kind, "values": list(parts)}
+            plain[key] = {"kind": _SEVERAL[isinstance(value, list)], "values": list(parts)}
         else:
             plain[key] = _packed(value, key)
     return arrays, plain
@@ -123,8 +121,7 @@ def unpacked(plain: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
             values[key] = read_csr(sp.csr_array(parts, shape=tuple(value["values"])), key)
         elif isinstance(value, dict) and value["kind"] in _SEVERAL:
             several = {part: arrays.pop(f"{key}/{part}") for part in value["values"]}
-            listed = value["kind"] == "list of arrays"
-            values[key] = list(several.values()) if listed else several
+            values[key] = several if value["kind"] == _SEVERAL[0] else list(several.values())
         else:
             values[key] = _unpacked(value)
     return values | arrays
@@ -154,7 +151,6 @@ Names = str | os.PathLike[str]
 FORMAT = "ssnmf_fast model"
 FORMAT_VERSION = 1
 _ARRAY = "array/"
-_OF_HEADER = ("class", "parameters", "attributes")
 
 # What is not an array is what the class declares; see :func:`_table`.
 _RESULTS: dict[Any, Table] = {
@@ -206,8 +202,8 @@ def save(model: object, path: Names) -> None:
 
     Notes
     -----
-    Parameters that cannot be stored as text (a `callback`, an `init` of arrays, a `random_state`
-    that is an object) are not saved: the loaded model has their default values.
+    Parameters that are no text or numbers (a `callback`, an `init` of arrays, a `random_state` that
+    is an object) are not saved: the loaded model has their defaults.
 
     Examples
     --------
@@ -271,7 +267,11 @@ def load(path: Names) -> Any:
         try:
             archive = NpzReader(file)
             header = archive.header()
-            version = _version_of(header)
+            kind, version = _class_of(header["class"]), header["format_version"]
+            if header["format"] != FORMAT or not isinstance(version, int):
+                raise ValueError("another format")
+            if not all(isinstance(header[part], dict) for part in ("parameters", "attributes")):
+                raise ValueError("another shape")
         except _MISFITS as error:
             raise _damaged(path, f"its header cannot be read: {error}") from error
         if version > FORMAT_VERSION:
@@ -279,12 +279,12 @@ def load(path: Names) -> Any:
                 f"{path} has format version {version}; this version of ssnmf_fast reads up to "
                 f"{FORMAT_VERSION}. Update ssnmf_fast."
             )
-        kind = _class_of(header["class"])
         if kind is None:
-            raise _damaged(path, f"it holds a {header['class']!r:.100}, not one of {_names()}")
+            names = ", ".join(sorted(_classes()))
+            raise _damaged(path, f"it holds a {header['class']!r:.100}, not one of {names}")
         try:
-            names = names_of_arrays(header["attributes"], _table(kind))
-            arrays = _popped(archive.arrays({f"{_ARRAY}{name}" for name in names}), _ARRAY)
+            expected = names_of_arrays(header["attributes"], _table(kind))
+            arrays = _popped(archive.arrays({f"{_ARRAY}{name}" for name in expected}), _ARRAY)
             return _put_together(header, arrays)
         except _MISFITS as error:
             raise _damaged(path, f"its contents do not fit together: {error}") from error
@@ -294,7 +294,8 @@ def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return class, parameters and attributes of a model in a form for JSON, and its arrays."""
     kind, name = type(model), type(model).__name__
     if _class_of(name) is not kind:
-        raise TypeError(f"A {name} cannot be saved; expected one of {_names()}, fitted.")
+        names = ", ".join(sorted(_classes()))
+        raise TypeError(f"A {name} cannot be saved; expected one of {names}, fitted.")
     values = {key: arrays_of(getattr(model, key)) for key in _table(kind) if hasattr(model, key)}
     if _is_estimator(kind) and not any(name in values for name in _FITTED):
         raise ValueError(f"This {name} is not fitted; call fit before save.")
@@ -304,41 +305,44 @@ def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def _put_together(described: dict[str, Any], arrays: dict[str, Array]) -> Any:
     """Return the model that :func:`_taken_apart` described."""
-    kind, plain = _class_of(described["class"]), described["attributes"]
-    return _build(kind, described["parameters"], unpacked(plain, arrays))
+    kind, values = _class_of(described["class"]), unpacked(described["attributes"], arrays)
+    table = _table(kind)
+    unknown = set(values) - set(table)
+    if unknown:
+        raise ValueError(f"unknown entries {sorted(unknown)}")
+    check_parts(values, table)
+    if not _is_estimator(kind):
+        return kind(**{name: table[name].restored(value) for name, value in values.items()})
+    given = {key for key, value in values.items() if value is not None}
+    missing = {key for key, one in table.items() if not one.optional or key in values} - given
+    if missing:
+        raise ValueError(f"{sorted(missing)} is missing")
+    model = _with_parameters(kind, described["parameters"])
+    for key, value in values.items():
+        setattr(model, key, table[key].restored(value))
+    if hasattr(model, "_check_loaded"):
+        model._check_loaded()
+    return model
 
 
-def _version_of(header: Any) -> int:
-    """Return the version of the format, of a header that is well formed."""
-    if header["format"] != FORMAT:
-        raise ValueError("another format")
-    version, (_, *mappings) = header["format_version"], [header[name] for name in _OF_HEADER]
-    if not all(isinstance(one, dict) for one in mappings) or not isinstance(version, int):
-        raise ValueError("another shape")
-    return version
-
-
-def _declaring() -> dict[str, Any]:
-    """Return the classes that declare what is saved of them, by name: estimators, and others."""
+def _classes() -> dict[str, Any]:
+    """Return the classes that can be saved, by name: results, and what declares what is saved."""
     from .. import estimators, selection  # which import scikit-learn
 
     parts = (estimators, selection)
     every = {name: getattr(part, name) for part in parts for name in part.__all__}
-    return {name: one for name, one in every.items() if hasattr(one, "_saved")}
-
-
-def _is_estimator(kind: Any) -> bool:
-    return hasattr(kind, "get_params")
+    declaring = {name: kind for name, kind in every.items() if hasattr(kind, "_saved")}
+    return declaring | {kind.__name__: kind for kind in _RESULTS}
 
 
 def _class_of(name: object) -> Any:
     """Return the class of a name, of those that can be saved, or None."""
     result = next((kind for kind in _RESULTS if kind.__name__ == name), None)
-    return result or (_declaring().get(name) if isinstance(name, str) else None)
+    return result or (_classes().get(name) if isinstance(name, str) else None)
 
 
-def _names() -> str:
-    return ", ".join(sorted([*(kind.__name__ for kind in _RESULTS), *_declaring()]))
+def _is_estimator(kind: Any) -> bool:
+    return hasattr(kind, "get_params")
 
 
 @cache
@@ -375,30 +379,10 @@ def _parameters(model: Any) -> dict[str, Any]:
 
 def _with_parameters(kind: Any, parameters: dict[str, Any]) -> Any:
     """Return an estimator, which may have others as parameters."""
-    given = dict(parameters)
+    made = dict(parameters)
     for key, value in parameters.items():
         if isinstance(value, dict):
-            given[key] = _with_parameters(_class_of(value["class"]), value["parameters"])
+            made[key] = _with_parameters(_class_of(value["class"]), value["parameters"])
         elif not isinstance(value, SCALARS):
             raise ValueError("parameters are neither text nor numbers")
-    return kind(**given)
-
-
-def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any:
-    table = _table(kind)
-    unknown = set(values) - set(table)
-    if unknown:
-        raise ValueError(f"unknown entries {sorted(unknown)}")
-    check_parts(values, table)
-    if not _is_estimator(kind):
-        return kind(**{name: table[name].restored(value) for name, value in values.items()})
-    given = {key for key, value in values.items() if value is not None}
-    missing = {key for key, one in table.items() if not one.optional or key in values} - given
-    if missing:
-        raise ValueError(f"{sorted(missing)} is missing")
-    model = _with_parameters(kind, parameters)
-    for key, value in values.items():
-        setattr(model, key, table[key].restored(value))
-    if hasattr(model, "_check_loaded"):
-        model._check_loaded()
-    return model
+    return kind(**made)

@@ -45,9 +45,8 @@ def load_vectorizer(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     sklearn.feature_extraction.text.TfidfVectorizer
-        With the vocabulary and the inverse document frequencies of the fit.  It treats texts as
-        the command did: they get the form NFC of Unicode, and tags and addresses of web pages go,
-        unless it was told to keep them.
+        With the vocabulary and the inverse document frequencies of the fit.  It treats texts as the
+        command did: form NFC, and without tags and addresses of web pages unless it kept them.
 
     Raises
     ------
@@ -67,13 +66,12 @@ def load_vectorizer(path: str | os.PathLike[str]) -> Any:
     >>> model = sf.load("results")  # doctest: +SKIP
     >>> model.predict(vectorizer.transform(["the team won the game"]))  # doctest: +SKIP
     """
-    given = Path(path)
-    _, tfidf, keep_markup = read_vectorizer(given / VECTORIZER_NAME if given.is_dir() else given)
+    file = Path(path)
+    _, tfidf, keep_markup = read_vectorizer(file / VECTORIZER_NAME if file.is_dir() else file)
     return tfidf.set_params(preprocessor=_lowered if keep_markup else _stripped)
 
 
 def _lowered(text: str) -> str:
-    """Do what the command does to a text, and what the vectorizer does by default."""
     return str(nfc(text)).lower()
 
 
@@ -88,12 +86,6 @@ def word_pattern() -> str:
     As in scikit-learn, but with combining marks, which are no letters for Python: vowel signs of
     Hindi, points of Hebrew, accents that no letter has in the form NFC.  Joiners may stand within.
     """
-    part, joiners = rf"[\w{_combining_marks()}]+", "[\u200c\u200d]+"
-    return rf"\w{part}(?:{joiners}{part})*"
-
-
-def _combining_marks() -> str:
-    """Return the ranges of combining marks, for a class of a regular expression."""
     ranges: list[list[str]] = []
     between = False
     for character in map(chr, (*range(0x20000), *range(0xE0100, 0xE01F0))):
@@ -103,7 +95,9 @@ def _combining_marks() -> str:
         elif kind == "M":
             ranges.append([character, character])
         between = kind in "MLN" and (between or kind == "M")
-    return "".join(f"{first}-{last}" for first, last in ranges)
+    marks = "".join(f"{first}-{last}" for first, last in ranges)
+    part, joiners = rf"[\w{marks}]+", "[\u200c\u200d]+"
+    return rf"\w{part}(?:{joiners}{part})*"
 
 
 def write_vectorizer(path: Path, column: str, tfidf: Any, keep_markup: bool) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import padded
@@ -25,32 +27,27 @@ from .weights import TWO_WAYS, ByMode, Entrywise, Outer, Weights, WeightsLike
 _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
 
 
-def as_weights(given: object, name: str) -> Weights:
-    """Return what a user gave as weights: None stands for ones, an array for its entries."""
+def as_weights(given: object, name: str, n_modes: int = 0) -> Weights:
+    """Return what a user gave as weights of a matrix, or of a tensor with so many modes."""
     if isinstance(given, Weights):
-        return given
+        return given.of_tensor() if n_modes else given
     if given is None:
-        return Outer(None, None)
-    if sp.issparse(given):
+        return ByMode(vectors=(None,) * n_modes) if n_modes else Outer(None, None)
+    if n_modes and isinstance(given, (list, tuple)) and coordinate_parts(given, name) is None:
+        return ByMode(vectors=tuple(given))
+    if sp.issparse(given) and not n_modes:
         raise TypeError(TWO_WAYS.format(f"{name} is a sparse matrix"))
     return Entrywise(given)
 
 
-def as_tensor_weights(given: object, n_modes: int) -> Weights:
-    """Return what a user gave as weights of a tensor: None stands for ones, a list for vectors."""
-    if isinstance(given, Weights):
-        return given.of_tensor()
-    if given is None:
-        return ByMode(vectors=(None,) * n_modes)
-    if isinstance(given, (list, tuple)) and coordinate_parts(given, "X_weights") is None:
-        return ByMode(vectors=tuple(given))
-    return Entrywise(given)
-
-
-def build_term(Z: Matrix, given: object, loss: Loss, name: str, threads: int) -> Term:
+def build_term(
+    Z: Any, given: object, loss: Loss, name: str, threads: int, tensor: bool = False
+) -> Term:
     """Check the weights of clean data, "X" or "y", and return their term."""
     title = f"{name}_weights"
-    if not isinstance(Z, CsrFile):
+    if tensor:
+        term = as_weights(given, title, len(Z.shape)).tensor_term(Z, loss, threads)
+    elif not isinstance(Z, CsrFile):
         term = as_weights(given, title).term(Z, loss, title, threads)
     elif given is None:
         term = on_disk(Z, loss, threads)
@@ -60,11 +57,17 @@ def build_term(Z: Matrix, given: object, loss: Loss, name: str, threads: int) ->
     return term
 
 
-def build_tensor_term(X: Tensor, given: object, loss: Loss, threads: int) -> Term:
-    """Check the weights of a clean tensor, and return its term."""
-    term = as_tensor_weights(given, len(X.shape)).tensor_term(X, loss, threads)
-    loss.check(term, "X")
-    return term
+def check_rows(
+    given: Any, name: str, dtype: npt.DTypeLike, n_rows: int, of: str, **checks: Any
+) -> Any:
+    """Return a checked matrix with a row for each sample, feature or index of a mode."""
+    Y = check_matrix(given, name, dtype=dtype, **checks)
+    if Y.shape[0] != n_rows or Y.shape[1] == 0:
+        raise ValueError(
+            f"{name} has shape {Y.shape}; expected {n_rows} rows, one row for each {of}, and at "
+            "least one column."
+        )
+    return Y
 
 
 def collapse(
@@ -94,12 +97,7 @@ def terms(
         if y_weights is not None:
             raise ValueError("y_weights are given without y; give y, or leave them out.")
         return data, None
-    y = check_matrix(y, "y", dtype=X.dtype, ordinary=True)
-    if y.shape[0] != X.shape[0] or y.shape[1] == 0:
-        raise ValueError(
-            f"y has shape {y.shape} and X has shape {X.shape}; expected one row of y for each "
-            "sample of X, and at least one column."
-        )
+    y = check_rows(y, "y", X.dtype, X.shape[0], "sample of X", ordinary=True)
     return data, build_term(sparse_labels(y), y_weights, losses[1], "y", threads)
 
 
@@ -117,17 +115,12 @@ def tensor_relations(
         raise TypeError(
             f"y must be a mapping of modes to matrices, such as {{0: Y}}; got {type(y).__name__}."
         )
-    related = [Relation(names, build_tensor_term(X, X_weights, losses[0], threads))]
+    related = [Relation(names, build_term(X, X_weights, losses[0], "X", threads, tensor=True))]
     for key, given in (y or {}).items():
         mode = check_mode(key, "a mode of y", len(names))
         if mode in labeled:
             raise ValueError(f"y has mode {mode} twice, counted from the first and the last.")
-        Y = check_matrix(given, f"y[{mode}]", dtype=X.dtype)
-        if Y.shape[0] != X.shape[mode] or Y.shape[1] == 0:
-            raise ValueError(
-                f"y[{mode}] has shape {Y.shape}; expected {X.shape[mode]} rows, one for each "
-                f"index of mode {mode}, and at least one column."
-            )
+        Y = check_rows(given, f"y[{mode}]", X.dtype, X.shape[mode], f"index of mode {mode}")
         labeled[mode] = build_term(Y, None, losses[1], "y", threads)
         related.append(Relation((names[mode], f"B{mode}"), labeled[mode], weight))
     return related, labeled
@@ -137,20 +130,13 @@ def features_term(given: object, X: Matrix, loss: str | float, threads: int) -> 
     """Return the term of labels of features, if there are some; a row of NaN has no weight."""
     if given is None:
         return None
-    n_features, dtype = X.shape[1], X.dtype
-    Y = check_matrix(given, "feature_labels", dtype=dtype)
-    if Y.shape[0] != n_features or Y.shape[1] == 0:
-        raise ValueError(
-            f"feature_labels has shape {Y.shape} and X has {n_features} features; expected one row "
-            "for each feature, and at least one column."
-        )
-    weights = None
+    Y, weights = check_rows(given, "feature_labels", X.dtype, X.shape[1], "feature"), None
     if not sp.issparse(Y):
         labeled = ~np.isnan(Y).all(axis=1)
         if not labeled.any():
             raise ValueError("feature_labels is NaN everywhere; expected at least one label.")
         Y = np.where(labeled[:, None], Y, 1)  # so that the others have one curvature
-        weights = None if labeled.all() else Outer(labeled.astype(dtype), None)
+        weights = None if labeled.all() else Outer(labeled.astype(X.dtype), None)
     return build_term(Y, weights, loss_named(loss, "supervision_loss"), "feature_labels", threads)
 
 
@@ -161,21 +147,22 @@ def sparse_labels(Y: Any) -> Any:
     return Y
 
 
-def check_weight(weight: Any, name: str = "supervision_weight") -> float | None:
+def check_weight(
+    weight: Any, name: str = "supervision_weight", dtype: np.dtype[Any] | None = None
+) -> float | None:
+    """Return a weight, None for "balanced"; refuse one for which rounding loses the other loss."""
     if isinstance(weight, str):
         check_option(weight, name, ("balanced",))
         return None
-    return check_real(weight, name)
-
-
-def require_weight(weight: float | None, dtype: np.dtype[Any], name: str) -> None:
-    """Raise ValueError for a weight so large that the other loss is lost in rounding."""
-    most = {4: 2.0**60, 8: 2.0**100}[dtype.itemsize]  # the squares of the largest data to fit
-    if weight is not None and weight > most:
+    number = check_real(weight, name)
+    # The squares of the largest data to fit.
+    most = math.inf if dtype is None else {4: 2.0**60, 8: 2.0**100}[dtype.itemsize]
+    if number > most:
         raise ValueError(
-            f"{name} must be at most {most:.0e} in {dtype}; got {weight:.3g}. Bring the data and "
+            f"{name} must be at most {most:.0e} in {dtype}; got {number:.3g}. Bring the data and "
             f"the labels to one scale, by constant factors."
         )
+    return number
 
 
 def pad_factors(
@@ -213,19 +200,21 @@ def factorization(
 
 
 def relations(
-    data: Term, labels: Term | None, weight: float | None, factors: dict[str, Array]
+    data: Term,
+    labels: Term | None,
+    weight: float | None,
+    factors: dict[str, Array],
+    features: Term | None = None,
+    feature_weight: float | None = 1.0,
 ) -> list[Relation]:
-    related = [Relation(("S", "A"), data)]
-    if labels is None:
-        return related
-    return balance_weight([*related, Relation(("S", "B"), labels)], weight, factors)
-
-
-def relation_of_features(
-    data: Relation, features: Term, weight: float | None, factors: dict[str, Array]
-) -> Relation:
-    """Return the relation of the labels of features; "balanced" compares it with that of X."""
-    return balance_weight([data, Relation(("A", "C"), features)], weight, factors)[1]
+    """Return those of X ~ S A, Y ~ S B and Z ~ A^T C; a weight of None makes the losses equal."""
+    related, others = [Relation(("S", "A"), data)], {("S", "B"): (labels, weight)}
+    others["A", "C"] = features, feature_weight
+    for names, (term, coefficient) in others.items():
+        if term is not None:
+            other = balance_weight(related[0], Relation(names, term), coefficient, factors)
+            related.append(other)
+    return related
 
 
 def even_weight(loss: float, other: float) -> float:
@@ -234,10 +223,10 @@ def even_weight(loss: float, other: float) -> float:
 
 
 def balance_weight(
-    related: list[Relation], weight: float | None, factors: dict[str, Array]
-) -> list[Relation]:
-    """Return two relations with a weight of the second; None makes the reachable losses equal."""
+    first: Relation, other: Relation, weight: float | None, factors: dict[str, Array]
+) -> Relation:
+    """Return the other relation with its weight; None makes the losses that can fall equal."""
     if weight is None:
-        losses = [value([each], factors) - unreached([each], factors) for each in related]
+        losses = [value([each], factors) - unreached([each], factors) for each in (first, other)]
         weight = even_weight(*losses)
-    return [related[0], replace(related[1], coefficient=weight)]
+    return replace(other, coefficient=weight)

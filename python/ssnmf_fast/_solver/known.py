@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, TypedDict
 
 import numpy as np
@@ -12,6 +13,7 @@ from .._common.arrays import Array, bits_of, mask_of
 from .._common.text import short
 from .._data.border import check_factor, check_support
 from .._data.entries import Target
+from .._data.tensors import check_mode
 from .penalties import L1, L2, Orthogonal, Penalties, Penalty
 from .problem import Problem
 from .relations import Relation
@@ -45,23 +47,25 @@ class Known:
         if A_support is not None:
             of = "components x features"
             support["A"] = check_support(A_support, "A_support", (rank, m), dtype, of).T
-        first = 0 if fixed_components is None else _length(fixed_components, "fixed_components", 0)
-        last = 0 if covariates is None else _length(covariates, "covariates", 1)
+        counts = []
+        for axis, name in enumerate(("fixed_components", "covariates")):
+            given = (fixed_components, covariates)[axis]
+            size = (0, 0) if given is None else np.shape(given)
+            if len(size) != 2:
+                raise ValueError(f"{name} has shape {size}; expected two dimensions.")
+            counts.append(int(size[axis]))
+        first, last = counts
         if first + last > rank:
             raise ValueError(
                 f"fixed_components has {first} rows and covariates has {last} columns, and "
                 f"n_components is {rank}; expected at least one component for each of them."
             )
         if first:
-            of = "fixed components x features"
-            fixed["A"] = (
-                slice(0, first),
-                check_factor(fixed_components, "fixed_components", (first, m), dtype, of).T,
-            )
+            wanted = "fixed_components", (first, m), dtype, "fixed components x features"
+            fixed["A"] = slice(0, first), check_factor(fixed_components, *wanted).T
         if last:
-            of = "samples x fixed components"
-            values = check_factor(covariates, "covariates", (n, last), dtype, of)
-            fixed["S"] = slice(rank - last, rank), values
+            wanted = "covariates", (n, last), dtype, "samples x fixed components"
+            fixed["S"] = slice(rank - last, rank), check_factor(covariates, *wanted)
         return cls(support, fixed, first + last)
 
     def __bool__(self) -> bool:
@@ -109,31 +113,32 @@ class Known:
         return found
 
 
-def _length(given: Any, name: str, axis: int) -> int:
-    shape = np.shape(given)
-    if len(shape) != 2:
-        raise ValueError(f"{name} has shape {shape}; expected two dimensions.")
-    return int(shape[axis])
-
-
 def check_penalties(
-    given: object, rows: Mapping[str, int], shape: tuple[int, int], rank: int
+    given: object, rows: Mapping[str, int], shape: tuple[int, ...], rank: int
 ) -> dict[str, Penalties]:
-    """Return the penalties of factors, each times the number of entries that its rows meet."""
-    if given is None:
-        return {}
-    n, m = shape
-    meets = {"S": m, "A": n, "B": n, "C": m}
-    by_name = given if isinstance(given, Mapping) else dict.fromkeys(rows, given)
+    """Return the penalties of factors, each times the number of entries that its rows meet.
+
+    The factors are S, A, B and C of a matrix, or of a tensor F0, .. and B0, .., of which a mapping
+    has the modes in place of F0, ...
+    """
+    meets: dict[str, float] = {}
+    if "S" in rows:
+        meets = dict(zip("SABC", (shape[1], shape[0], shape[0], shape[1]), strict=True))
+    for mode, n in enumerate(shape):
+        meets |= {f"F{mode}": prod(shape) // max(n, 1), f"B{mode}": n}
     found: dict[str, Penalties] = {}
-    for name, each in by_name.items():
+    given = {} if given is None else given
+    for key, each in (given if isinstance(given, Mapping) else dict.fromkeys(rows, given)).items():
+        name = key
+        if isinstance(given, Mapping) and "S" not in rows and (key not in rows or key[0] == "F"):
+            name = f"F{check_mode(key, 'a mode of penalties', len(shape))}"
         if name not in rows:
             raise ValueError(
                 f"penalties has {short(name)}; expected {' or '.join(map(repr, rows))}, factors of "
                 "this fit."
             )
-        listed = penalties_of_factor(each, name, rows[name], meets[name])
-        if listed:
+        title = f"mode {name[1:]}" if name[0] == "F" else name
+        if listed := penalties_of_factor(each, title, rows[name], meets[name]):
             found[name] = Penalties(listed, rank)
     return found
 

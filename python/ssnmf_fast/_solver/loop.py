@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -43,8 +43,7 @@ class ProgressBar:
 
                 shown = {"file": sys.stderr, "leave": False, "unit": "it"}
                 self._bar = tqdm(total=max_iter, desc=label, **shown)
-        self._lines = lines and self._bar is None
-        self._unit = unit
+        self._lines, self._unit = lines and self._bar is None, unit
         self._max_iter, self._label, self._value = max_iter, label, value
         self._begin, self._written = time.monotonic(), -float("inf")
         self._waiting: str | None = None
@@ -100,13 +99,6 @@ def verbose_progress(
     return ProgressBar(max_iter, label, value, True, unit) if verbose else nullcontext()
 
 
-class Measured(NamedTuple):
-    """The residual of a factor, and what pulls it up or down: about as much as the data are."""
-
-    residual: float
-    pull: float
-
-
 @dataclass(frozen=True)
 class Optimality:
     """Residuals of the factors; entries that do not move, and zeros that `stay`, do not count."""
@@ -117,28 +109,21 @@ class Optimality:
 
     def residuals(self, last: bool = False) -> dict[str, float]:
         """Return the residual of every factor; the `last` ones use memory of the fit."""
-        return {name: found.residual for name, found in self.measured(last).items()}
+        return {name: residual for name, (residual, _) in self.measured(last).items()}
 
-    def measured(self, last: bool = False) -> dict[str, Measured]:
-        problem = self.problem.twin(last)
-        found = {}
+    def measured(self, last: bool = False) -> dict[str, tuple[float, float]]:
+        """Return the residual of every factor, 0 where nothing pulls at it, and the pull."""
+        problem, found = self.problem.twin(last), {}
         for name, F in problem.factors.items():
             moves = self.moves.get(name)
             if name in self.stay:
                 positive = bits_of(F > 0)
                 moves = positive if moves is None else positive & moves
-            bounds, statistics = problem.penalties.get(name, NONE).bounds(F), problem.statistics
-            found[name] = measured(F, statistics(name, False), bounds, moves, problem.threads)
+            bounds = problem.penalties.get(name, NONE).bounds(F)
+            P, N, slope = _pulls(F, problem.statistics(name, False), bounds)
+            apart, pull = kernels.imbalance(F, P, N, moves, problem.threads)
+            found[name] = apart / pull if pull > 0 else 0.0, slope * pull
         return found
-
-
-def measured(
-    F: Array, statistics: Statistics, bounds: list[Bound], moves: Array | None, threads: int
-) -> Measured:
-    """Return the residual of a factor, 0 where nothing pulls at it."""
-    P, N, slope = _pulls(F, statistics, bounds)
-    apart, pull = kernels.imbalance(F, P, N, moves, threads)
-    return Measured(apart / pull if pull > 0 else 0.0, slope * pull)
 
 
 def _pulls(F: Array, statistics: Statistics, bounds: list[Bound]) -> tuple[Array, Array, float]:
@@ -198,25 +183,20 @@ class Run:
 
 
 class Steps(Protocol):
-    """What the loop needs of a model."""
+    """What the loop needs of a model: updates of everything, counted from 1, and their value."""
 
-    def iterate(self, iteration: int) -> None:
-        """Update everything once; iterations count from 1."""
-
-    def objective(self) -> float:
-        """Return the value that is minimized."""
+    def iterate(self, iteration: int) -> None: ...
+    def objective(self) -> float: ...
 
 
 class Alternation:
     """Updates of the factors of a problem in turn, that of the rows last."""
 
     def __init__(self, problem: Problem, rule: Solver) -> None:
-        self.problem = problem
-        self._rule = rule
-        self._begun = False
+        self.problem, self._rule, self._begun = problem, rule, False
 
     def iterate(self, iteration: int) -> None:
-        self._begun = iteration > 0
+        self._begun = True
         problem, rule = self.problem, self._rule
         for name in problem.others:
             problem.apply(name, problem.statistics(name, problem.descends(name, rule)), rule)
@@ -238,8 +218,7 @@ class Extrapolation:
     """
 
     def __init__(self, problem: Problem, rule: Solver = "auto") -> None:
-        self.problem = problem
-        self._rule, self._positive = rule, rule == "hals"
+        self.problem, self._rule, self._positive = problem, rule, rule == "hals"
         self._value = problem.objective()
         self._step = self._step_before = _FIRST_STEP[rule]
         self._largest = 1.0
@@ -253,14 +232,14 @@ class Extrapolation:
 
     def iterate(self, iteration: int) -> None:
         """Update every factor once; afterwards the objective is no larger than before."""
-        self._begun = iteration > 0
+        self._begun = True
         problem, before, last = self.problem, self._before, self.problem.rows
         accepted = {name: problem.factors[name].copy() for name in problem.others}
         step = self._step if self._momentum else 0.0
-        self._extrapolate(last, step)
+        problem.extrapolate(last, before[last], step, self._positive)
         for name in problem.others:
             problem.apply(name, problem.statistics(name, True), self._rule)
-            self._extrapolate(name, step)
+            problem.extrapolate(name, before[name], step, self._positive)
         onward = min(self._largest, _GROWTH * self._step)
         problem.update_rows(self._rule, Momentum(before[last], onward, self._positive))
         value = problem.objective()
@@ -270,12 +249,8 @@ class Extrapolation:
             self._momentum = False
             return
         self._value, self._momentum = value, True
-        self._step_before = self._step
-        self._step = onward
+        self._step_before, self._step = self._step, onward
         self._largest = min(1.0, _LARGEST_GROWTH * self._largest)
-
-    def _extrapolate(self, name: str, step: float) -> None:
-        self.problem.extrapolate(name, self._before[name], step, self._positive)
 
 
 class Refinement:
@@ -318,27 +293,26 @@ class FitLoop:
         check_observers(self.callback, self.verbose)
         self.max_iter = check_integer(self.max_iter, "max_iter", 0)
         self.tol = check_real(self.tol, "tol")
-
-    def steps(self, problem: Problem) -> Steps:
-        return steps_of(problem, self.solver, self.tol)
+        self.settings = {"solver": self.solver, "max_iter": self.max_iter, "tol": self.tol}
 
     def run(
         self,
-        steps: Steps,
+        model: Steps | Problem,
         current: Current,
         burn_in: int | None = None,
-        unreached: float = 0.0,
         optimality: Optimality | None = None,
     ) -> Run:
         """Iterate until the objective falls by less than `tol` per iteration (thesis, eq. 3.10).
 
-        The rule is not applied before the first check after a burn-in, and what is `unreached` of
-        the objective does not count in the first value.  With `optimality` the result has the
-        residuals of the last iterate.
+        The rule is not applied before the first check after a burn-in, and what of the objective
+        of a problem is unreached does not count in the first value.  With `optimality` the result
+        has the residuals of the last iterate.
         Raises ValueError if a factor, or the objective, is not finite.
         """
         first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY
         run = Run(optimality=optimality)
+        unreached = model.unreached() if isinstance(model, Problem) else 0.0
+        steps = steps_of(model, self.solver, self.tol) if isinstance(model, Problem) else model
         with verbose_progress(self.verbose, self.max_iter) as progress:
             observers = [observer for observer in (self.callback, progress) if observer is not None]
             first = before = steps.objective()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import prod
 from numbers import Real
@@ -13,25 +13,12 @@ import numpy as np
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
 from .._data.entries import Entries, Target, block_slices, row_slices
-from .._data.tensors import Rows, full_columns, whole
+from .._data.tensors import full_columns, whole
 from .._data.threads import one_blas_thread
-from .._data.weight_forms import WeightForm
 from .terms import Loss, Term, register, registered
 
 
-class Power(Loss):
-    """A loss whose P and N are passes with powers of the model."""
-
-    powers: tuple[float, float]
-
-    def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
-        entries.power(self.powers[0], F, G, to)
-
-    def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
-        form.power(self.powers[1], F, G, to)
-
-
-class Frobenius(Power):
+class Frobenius(Loss):
     """d(x, z) = (x - z)^2."""
 
     name = "frobenius"
@@ -47,7 +34,7 @@ class Frobenius(Power):
     def constant(self, z: Array, w: Array | None) -> float:
         add = np.sum if z.ndim == 1 else np.nansum  # entries of a sparse matrix are never NaN
         total = 0.0
-        for rows in block_slices((len(z), int(np.prod(z.shape[1:])))):
+        for rows in block_slices((len(z), prod(z.shape[1:]))):
             squares = np.square(z[rows], dtype=np.float64)
             total += float(add(squares if w is None else w[rows].astype(np.float64) * squares))
         return total
@@ -69,30 +56,24 @@ class Frobenius(Power):
     def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
         P = np.empty_like(F)
         self.P(term.entries, F, G, Target(P))
-        part = term.form.quadratic(G)
-        unsolved = 0
-        for rows, w, here in _listed(part.entries, F, G):
+        part, unsolved = term.form.quadratic(G), 0
+        blocks: Iterable[tuple[slice, tuple[Any, Any, Any], Array]]
+        if part.entries is None:
+            nothing = (None, None, None), np.empty((0, F.shape[1]), F.dtype)
+            blocks = ((rows, *nothing) for rows in row_slices(len(F)))
+        else:
+            blocks = part.entries.listed(len(F), G)
+        for rows, (indptr, indices, w), here in blocks:
             scale = None if part.rows is None else part.rows[rows]
-            unsolved += kernels.nnls(
-                part.gram, scale, *w, here, P[rows], F[rows], tol, most, term.threads
-            )
+            rest = here, P[rows], F[rows], tol, most, term.threads
+            unsolved += kernels.nnls(part.gram, scale, indptr, indices, w, *rest)
         return unsolved
 
 
 _LARGEST_FAR_SIDE = 1 << 25
-_Listed = tuple[Array | None, Array | None, Array | None]
 
 
-def _listed(entries: Entries | None, F: Array, G: Rows) -> Iterator[tuple[slice, _Listed, Array]]:
-    """Give rows by blocks with what is listed of them, which may be nothing, and their G."""
-    if entries is not None:
-        yield from entries.listed(len(F), G)
-        return
-    for rows in row_slices(len(F)):
-        yield rows, (None, None, None), np.empty((0, F.shape[1]), dtype=F.dtype)
-
-
-class KullbackLeibler(Power):
+class KullbackLeibler(Loss):
     """d(x, z) = x log(x / z) - x + z with 0 log 0 = 0, the I-divergence."""
 
     name = "kullback-leibler"
@@ -108,7 +89,7 @@ class KullbackLeibler(Power):
         if w is None:
             return 0.0
         total = 0.0
-        for rows in block_slices((len(z), int(np.prod(z.shape[1:])))):
+        for rows in block_slices((len(z), prod(z.shape[1:]))):
             wz, v = w[rows] * z[rows], w[rows]
             positive = wz > 0
             total -= float(np.sum(wz[positive] * np.log(v[positive].astype(np.float64))))
@@ -152,8 +133,7 @@ class KullbackLeibler(Power):
         return entries.sum("kl_unreached", F, G)
 
     def energy(self, values: Array) -> Array:
-        energy: Array = values * np.log(np.where(values > 0, values, 1.0))
-        return energy
+        return np.asarray(values * np.log(np.where(values > 0, values, 1.0)))
 
     def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
         N = np.empty_like(F)
@@ -164,7 +144,7 @@ class KullbackLeibler(Power):
         return unsolved
 
 
-class BetaDivergence(Power):
+class BetaDivergence(Loss):
     """The divergence for any beta from 0 to 2, but for the two above.
 
     With zeros in the data it needs a beta above 0.  N is a pass over all entries, of sparse data
@@ -189,7 +169,6 @@ class BetaDivergence(Power):
         return loss_named, (self.beta, "loss")
 
     def entrywise(self, sparse: bool, listed: bool, weighted: bool) -> bool:
-        del sparse, listed
         return weighted or self.beta == 0
 
     def value(self, term: Term, F: Array, G: Array) -> float:
@@ -253,8 +232,7 @@ class BetaDivergence(Power):
     def energy(self, values: Array) -> Array:
         if self.beta == 0:
             return -np.log(np.where(values > 0, values, 1.0))
-        energy: Array = values**self.beta / (self.beta * (self.beta - 1))
-        return energy
+        return np.asarray(values**self.beta / (self.beta * (self.beta - 1)))
 
 
 FROBENIUS = register(Frobenius())
@@ -324,7 +302,7 @@ class _Rows:
                 return found, 0
             active, F, z, level = active[wrong], F[wrong], z[wrong], level[wrong]
             rows = rows.part(wrong)
-            end = rows._least(F, N[wrong], P[wrong], rows._curvature(z, level), tol, threads)
+            end = rows._least(F, N[wrong], P[wrong], z, level, tol, threads)
             F = rows._search(F, end, z, level)
         return found, len(active)
 
@@ -345,15 +323,15 @@ class _Rows:
         down = self.V * (z if self.beta > 1 else floored) ** (self.beta - 1)
         return down, self.X * floored ** (self.beta - 2)
 
-    def _curvature(self, z: Array, level: Array) -> Array:
-        """Return the weights of the squares in the quadratic model: positive, or 0."""
+    def _least(
+        self, F: Array, N: Array, P: Array, z: Array, level: Array, tol: float, n: int
+    ) -> Array:
+        """Return the minimizers of the quadratic model, whose weights are positive or 0."""
         convex = (2 - self.beta) * self.X * np.maximum(z, _FLOOR * level) ** (self.beta - 3)
         # Where there are no data the curvature is infinite at 0, but a step to there is a good one.
         z = np.maximum(z, _CURVATURE_FLOOR * level)
         rest = (self.beta - 1) * self.V * z ** (self.beta - 2)
-        return np.maximum(convex + rest, _LEAST_CURVATURE * convex)
-
-    def _least(self, F: Array, N: Array, P: Array, K: Array, tol: float, n: int) -> Array:
+        K = np.maximum(convex + rest, _LEAST_CURVATURE * convex)
         count, m = K.shape
         indptr = np.arange(count + 1, dtype=np.int32) * np.int32(m)
         indices = np.tile(np.arange(m, dtype=np.int32), count)
@@ -395,22 +373,16 @@ class _Rows:
             with np.errstate(divide="ignore", invalid="ignore"):  # how many steps to the border
                 entries = np.where(step < 0, -F / step, np.inf).min(axis=1)
                 model = np.where(falling, -z / moves, np.inf).min(axis=1)
-            self._extend(t, z, level, moves, first, np.minimum(entries, _TO_THE_BORDER * model))
+            room = np.minimum(entries, _TO_THE_BORDER * model)
+            # Full steps that fell far short of the least value are lengthened.
+            slopes, _ = self._slopes(z + moves, level, moves)
+            short = np.flatnonzero((t == 1) & (slopes < 0.5 * first) & (room > 1))
+            fall = np.maximum(1 - slopes[short] / first[short], 1 / _LONGEST)
+            further = np.minimum(np.minimum(1 / fall, _LONGEST), room[short])
+            there = z[short] + further[:, None] * moves[short]
+            slopes, _ = self.part(short)._slopes(there, level[short], moves[short])
+            t[short] = np.where(slopes <= 0.5 * np.abs(first[short]), further, 1.0)
         return np.where((t == 1)[:, None], end, np.maximum(F + t[:, None] * step, 0.0))
-
-    def _extend(
-        self, t: Array, z: Array, level: Array, moves: Array, first: Array, room: Array
-    ) -> None:
-        """Lengthen full steps that fell far short of the least value, in place."""
-        slopes, _ = self._slopes(z + moves, level, moves)
-        short = np.flatnonzero((t == 1) & (slopes < 0.5 * first) & (room > 1))
-        if not len(short):
-            return
-        fall = np.maximum(1 - slopes[short] / first[short], 1 / _LONGEST)
-        further = np.minimum(np.minimum(1 / fall, _LONGEST), room[short])
-        there = z[short] + further[:, None] * moves[short]
-        slopes, _ = self.part(short)._slopes(there, level[short], moves[short])
-        t[short] = np.where(slopes <= 0.5 * np.abs(first[short]), further, 1.0)
 
     def _slopes(self, z: Array, level: Array, moves: Array) -> tuple[Array, Array]:
         down, up = self._pulls(np.maximum(z, 0.0), level)

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.docstrings import complete
 from .._data.arrays import entry_rows
 from .._data.border import check_matrix, check_real
 from .._data.entries import row_slices
@@ -37,19 +38,23 @@ class Bound:
 
     def stored(self, F: Array) -> Bound:
         """Return that of a factor as it is stored, of its type and with zeros for its padding."""
-        gram, up = (
-            None if part is None else _stored(part, length, F)
-            for part, length in ((self.gram, F.shape[1]), (self.up, len(F)))
-        )
+        parts = {}
+        for name, n_rows in (("gram", F.shape[1]), ("up", len(F))):
+            if (part := getattr(self, name)) is not None:
+                parts[name] = np.zeros((n_rows, F.shape[1]), dtype=F.dtype)
+                parts[name][: len(part), : part.shape[1]] = part
         rows = None if self.rows is None else np.asarray(self.rows, dtype=F.dtype)
-        return Bound(self.linear, gram, rows, up)
+        return Bound(self.linear, rows=rows, **parts)
 
 
 @dataclass(frozen=True)
 class Penalty(ABC):
-    """A penalty of a factor, times a coefficient of at least 0.
+    """A penalty of a factor F, with a column for each component, times a coefficient.
 
-    The factors that `value` and `bound` are given have a column for each component.
+    Parameters
+    ----------
+    coefficient : float
+        At least 0.
     """
 
     coefficient: float
@@ -57,6 +62,11 @@ class Penalty(ABC):
     bounds_scale = False  # whether it grows beyond all bounds with every entry
     linear = False  # whether it is a multiple of the sum of the entries
     by_rows = True  # whether it is a sum over rows
+
+    def __init_subclass__(cls) -> None:
+        if cls.__doc__:
+            names = "coefficient", *cls.__annotations__
+            cls.__doc__ = complete(cls.__doc__, [Penalty.__doc__], names)
 
     def __post_init__(self) -> None:
         check_real(self.coefficient, "coefficient")
@@ -79,13 +89,7 @@ class Penalty(ABC):
 
 @dataclass(frozen=True)
 class L1(Penalty):
-    """The sum of the entries: few of them stay positive.
-
-    Parameters
-    ----------
-    coefficient : float
-        At least 0.
-    """
+    """The sum of the entries: few of them stay positive."""
 
     bounds_scale = True
     linear = True
@@ -99,13 +103,7 @@ class L1(Penalty):
 
 @dataclass(frozen=True)
 class L2(Penalty):
-    """The sum of the squares of the entries: none of them becomes large.
-
-    Parameters
-    ----------
-    coefficient : float
-        At least 0.
-    """
+    """The sum of the squares of the entries: none of them becomes large."""
 
     bounds_scale = True
 
@@ -120,13 +118,8 @@ class L2(Penalty):
 class Orthogonal(Penalty):
     """The products of different components, summed: rows belong to few components.
 
-    It is the sum of the entries of F^T F outside of its diagonal, for a factor F with a column for
-    each component.  It does not bound the scale: add L1 or L2.
-
-    Parameters
-    ----------
-    coefficient : float
-        At least 0.
+    It is the sum of the entries of F^T F outside of its diagonal.  It does not bound the scale: add
+    L1 or L2.
     """
 
     def value(self, F: Array) -> float:
@@ -182,8 +175,6 @@ class Graph(_Differences):
 
     Parameters
     ----------
-    coefficient : float
-        At least 0.
     weights : array_like or scipy.sparse, shape (rows of the factor, rows of the factor)
         Nonnegative weights w of the edges, symmetric; the diagonal is ignored.
 
@@ -235,24 +226,12 @@ class Temporal(_Differences):
     """Differences between a row and the next one: what follows in time is alike.
 
     It is ``sum_t |f_t - f_(t + 1)|^2``.  It does not bound the scale: add L1 or L2.
-
-    Parameters
-    ----------
-    coefficient : float
-        At least 0.
     """
 
     def _graph(self, n_rows: int) -> sp.csr_array:
         first = np.arange(max(n_rows - 1, 0))
         ends = np.concatenate([first, first + 1]), np.concatenate([first + 1, first])
         return sp.csr_array((np.ones(2 * len(first)), ends), shape=(n_rows, n_rows))
-
-
-def _stored(part: Array, n_rows: int, F: Array) -> Array:
-    """Return rows of components with zeros for the padding of a factor, and below."""
-    found = np.zeros((n_rows, F.shape[1]), dtype=F.dtype)
-    found[: len(part), : part.shape[1]] = part
-    return found
 
 
 @dataclass(frozen=True)
@@ -264,16 +243,6 @@ class Penalties:
 
     def __bool__(self) -> bool:
         return bool(self.listed)
-
-    @property
-    def linear(self) -> bool:
-        """Whether all of them are multiples of the sum of the entries."""
-        return all(penalty.linear for penalty in self.listed)
-
-    @property
-    def bound_scale(self) -> bool:
-        """Whether one of them keeps the factor from growing."""
-        return any(penalty.bounds_scale for penalty in self.listed)
 
     def value(self, F: Array) -> float:
         return sum(penalty.value(F[:, : self.rank]) for penalty in self.listed)
@@ -306,7 +275,8 @@ def require_scale(
     for _ in products:
         met.update(*(names for names in products if met & set(names)))
     names = dict.fromkeys(name for product in products for name in product if name in met)
-    free = [name for name in names if not penalties.get(name, NONE).bound_scale]
+    listed = {name: penalties.get(name, NONE).listed for name in names}
+    free = [name for name in names if not any(each.bounds_scale for each in listed[name])]
     if free:
         product = next(product for product in products if free[0] in product)
         shrinks = next(name for name in product if name != free[0])

@@ -12,12 +12,14 @@ from .._common.arrays import Array, Solver, bits_of, mask_of
 from .._data.entries import Target
 from .descent import Part, descend, multiply
 from .penalties import NONE, Bound, Penalties, value_of
-from .relations import Images, Relation, Rules, Statistics, TermView, unreached, value
+from .relations import Images, Relation, Statistics, TermView, unreached, value
 from .terms import Loss
 
 Workspaces = dict[Loss, tuple[Array, Array]]
 
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
+_MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
+_SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
 _SWEEPS = 2  # of coordinate descent for every product with the data
 _DRIFT = 20  # binary orders of magnitude between the two sides of a component
 _RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no longer have to converge
@@ -31,9 +33,6 @@ class Momentum:
     step: float
     positive: bool
 
-    def part(self, rows: slice) -> Momentum:
-        return replace(self, before=self.before[rows])
-
     def of(self, F: Array, threads: int) -> Array:
         """Return where rows that have just been updated will be."""
         moved = F.copy()
@@ -41,12 +40,16 @@ class Momentum:
         return np.asarray(moved)
 
 
-class Problem(Rules):
+class Problem:
     """Factors by name, stored by rows and padded, and the relations between them.
 
-    The first factor, `rows`, is that of the rows; the problem may be one of a few rows only.
-    Entries of a factor stay where its `support`, as bits, has none.
+    The first factor, `rows`, is that of the rows.  Entries of a factor stay where its `support`, as
+    bits, has none.  Where other rows are elsewhere, the problem is not `whole`: the curvature of
+    another factor is then known as one Gram matrix only.  `elsewhere` has a flag for each further
+    relation of the fit, without these rows: whether it has such a curvature.
     """
+
+    bounds_of_rows: list[Bound] | None = None  # of a block: where penalties are those of all rows
 
     def __init__(
         self,
@@ -58,8 +61,19 @@ class Problem(Rules):
         penalties: Mapping[str, Penalties] | None = None,
         elsewhere: Sequence[bool] = (),
     ) -> None:
-        super().__init__(factors, relations, penalties or {}, whole, elsewhere)
-        self.support = support or {}
+        self.factors, self.relations = factors, relations
+        self.support, self.penalties = support or {}, penalties or {}
+        self.rows, *self.others = factors
+        self._views: dict[str, list[TermView]] = {}
+        self._n_elsewhere, self._n_relations = len(elsewhere), len(relations) + len(elsewhere)
+        # With weights of every row only for one data matrix: products with them take long.
+        lists = whole and self._n_relations == 1
+        self._all_quadratic = all(elsewhere) and all(
+            r.term.loss.quadratic
+            and r.map is None
+            and (r.term.gram or (lists and r.term.form.lists_few))
+            for r in relations
+        )
         self._held: dict[str, bool] = {}
         self.threads = relations[0].term.threads
         self._images = Images(factors)
@@ -73,6 +87,44 @@ class Problem(Rules):
         self._value: float | None  # the objective, where the last update computed it
         self._ready_P = False  # whether that of the rows, as all is now, lies in the workspace
         self.forget()
+
+    def views(self, name: str) -> list[TermView]:
+        """Return the terms that meet a factor, as that factor sees them."""
+        if name not in self._views:
+            meet = [r for r in self.relations if name in r.names]
+            views = [r.view(name) for r in sorted(meet, key=lambda r: r.names[0] != name)]
+            # A coefficient common to all terms changes no update; without it, lambda = 0 fits B.
+            if len(views) == 1 and name not in self.penalties:
+                views = [views[0]._replace(coefficient=1.0)]
+            self._views[name] = views
+        return self._views[name]
+
+    def extrapolates(self) -> bool:
+        """Whether "auto" adds momentum: only without labels, where minima are as good."""
+        here = sum(r.coefficient > 0 for r in self.relations)
+        return self._all_quadratic and here + self._n_elsewhere == 1
+
+    def descends(self, name: str, rule: Solver) -> bool:
+        """Whether a factor is updated by coordinate descent, and not by a multiplicative step."""
+        if rule == "auto":
+            return self._all_quadratic
+        if rule != "hals":
+            return False
+        views = self.views(name)
+        quadratic = all(v.term.loss.quadratic and v.term.form.curved for v in views)
+        return (quadratic and not any(v.mapped for v in views)) or self._by_entries(name)
+
+    def _by_entries(self, name: str) -> bool:
+        """Whether coordinate descent may use the loss itself, entry by entry."""
+        view, listed = self.views(name)[0], self.penalties.get(name, NONE).listed
+        entries = view.term.entries
+        sparse = entries.sparse and not entries.by_factors and not view.mapped
+        linear = all(penalty.linear for penalty in listed)
+        return self._n_relations == 1 and linear and sparse and view.term.loss.descends
+
+    def refines(self) -> bool:
+        """Whether "auto" goes on by coordinate descent where multiplicative steps get slow."""
+        return all(self._by_entries(name) for name in self.factors)
 
     def objective(self) -> float:
         """Return the weighted sum of the values of the terms, and of the penalties."""
@@ -118,14 +170,6 @@ class Problem(Rules):
         """Return what of the objective no update can change."""
         return unreached(self.relations, self.factors)
 
-    def _workspace(self, loss: Loss, n_rows: int) -> tuple[Array, Array]:
-        if loss not in self._workspaces or len(self._workspaces[loss][0]) < n_rows:
-            longest = max(self.factors.values(), key=len)
-            P, N = (aligned_zeros(longest.shape, longest.dtype) for _ in range(2))
-            self._workspaces[loss] = P, N
-        P, N = self._workspaces[loss]
-        return P[:n_rows], N[:n_rows]
-
     def statistics(
         self, name: str, curvature: bool, views: Sequence[TermView] | None = None
     ) -> Statistics:
@@ -143,9 +187,15 @@ class Problem(Rules):
             loss = view.term.loss
             further = loss in sums
             if not further:
-                P, N = self._workspace(loss, len(F))
-                equal = all(other.equal_N for other in views if other.term.loss == loss)
-                sums[loss] = P, N[:1] if equal else N
+                if loss not in self._workspaces or len(self._workspaces[loss][0]) < len(F):
+                    longest = max(self.factors.values(), key=len)
+                    P, N = (aligned_zeros(longest.shape, longest.dtype) for _ in range(2))
+                    self._workspaces[loss] = P, N
+                same = [v for v in views if v.term.loss == loss]
+                equal = loss.model_free and all(v.term.form.equal_rows for v in same)
+                equal = equal and all(v.map is None for v in same)
+                P, N = self._workspaces[loss]
+                sums[loss] = P[: len(F)], N[: 1 if equal else len(F)]
             P, N = sums[loss]
             G = view.G(self._images)
             up = Target(P, view.coefficient, further)
@@ -154,7 +204,11 @@ class Problem(Rules):
                 view.map.pair(view.term, self._images.of(name, view.map), G, up, down)
                 continue
             if not ready:
-                loss.P(view.term.entries.asked(asked), F, G, up)
+                entries = view.term.entries.asked(asked)
+                if hasattr(loss, "powers"):
+                    entries.power(loss.powers[0], F, G, up)
+                else:
+                    loss.P(entries, F, G, up)
             if curvature:
                 parts.append(Part(view.term.form.quadratic(G), view.coefficient, G))
             else:
@@ -162,8 +216,7 @@ class Problem(Rules):
         return Statistics(sums, parts)
 
     def update_rows(self, rule: Solver, momentum: Momentum | None = None) -> None:
-        """Update the factor of the rows; other factors see it after its momentum."""
-        del momentum  # only those who add up statistics in advance need it
+        """Update the factor of the rows; problems that add up statistics see it after momentum."""
         self.apply(self.rows, self.statistics(self.rows, self.descends(self.rows, rule)), rule)
 
     def apply(self, name: str, statistics: Statistics, rule: Solver) -> None:
@@ -182,7 +235,12 @@ class Problem(Rules):
             )
             self._value = None if value is None else self.relations[0].coefficient * value
         elif statistics.parts:
-            P, parts, steps = statistics.P, statistics.parts, self._face_steps(name)
+            steps = 0  # of conjugate gradients: a share of the work of a product with the data
+            if self.extrapolates():
+                lengths = (v.term.row_lengths[0] for v in self.views(name) if v.term.row_lengths)
+                rank = -(-F.shape[1] // 8) * 8  # as the compiled kernels pad it
+                steps = min(int(_SHARE_OF_STEPS * sum(lengths) / rank), _MOST_FACE_STEPS)
+            P, parts = statistics.P, statistics.parts
             descend(F, P, parts, support, _SWEEPS, steps, self.threads, bounds)
         else:
             before = F.copy() if self._holds(name) else None
@@ -193,6 +251,8 @@ class Problem(Rules):
         self._images.forget(name)
 
     def _bounds(self, name: str) -> list[Bound]:
+        if self.bounds_of_rows is not None:
+            return self.bounds_of_rows if name == self.rows else []
         return self.penalties.get(name, NONE).bounds(self.factors[name])
 
     def row_statistics(
@@ -293,15 +353,6 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
     return {name: np.where(np.any(grown, axis=0), 0, each) for name, each in exponents.items()}
 
 
-class _RowsOfBlock(Problem):
-    """The problem of the rows of a block; the bounds of penalties are those of all rows."""
-
-    bounds: list[Bound]
-
-    def _bounds(self, name: str) -> list[Bound]:
-        return self.bounds if name == self.rows else []
-
-
 class BlockProblem(Problem):
     """A problem with data on disk: blocks of rows add up the statistics of the other factor."""
 
@@ -331,8 +382,8 @@ class BlockProblem(Problem):
         product = 0.0
         bounds = self._bounds(self.rows)
         for rows, block in self._blocks():
-            block.bounds = [bound.part(rows) for bound in bounds]
-            where = None if momentum is None else momentum.part(rows)
+            block.bounds_of_rows = [bound.part(rows) for bound in bounds]
+            where = momentum and replace(momentum, before=momentum.before[rows])
             block.update_rows(rule)
             found = block.row_statistics({far: self.descends(far, rule)}, where)
             product += block.product()
@@ -343,7 +394,7 @@ class BlockProblem(Problem):
         self._images.forget(self.rows)
         self._kept = product if self._keeps_P else None
 
-    def _blocks(self) -> Iterator[tuple[slice, _RowsOfBlock]]:
+    def _blocks(self) -> Iterator[tuple[slice, Problem]]:
         """Read the data, and give the problem of each block of rows."""
         first, *others = (r for r in self.relations if self.rows in r.names)
         elsewhere = [r.term.gram for r in self.relations if self.rows not in r.names]
@@ -355,18 +406,9 @@ class BlockProblem(Problem):
                 name: T[rows] if name == self.rows else T for name, T in self.support.items()
             }
             given = factors, relations, support, self._workspaces, True, self.penalties
-            yield rows, _RowsOfBlock(*given, elsewhere)
+            yield rows, Problem(*given, elsewhere)
 
 
-def problem_of(
-    factors: dict[str, Array],
-    relations: Sequence[Relation],
-    support: Mapping[str, Array] | None = None,
-    workspaces: Workspaces | None = None,
-    whole: bool = True,
-    penalties: Mapping[str, Penalties] | None = None,
-    elsewhere: Sequence[bool] = (),
-) -> Problem:
-    """Return the problem of these relations, in blocks where their data are on disk."""
-    kind = BlockProblem if relations[0].term.entries.streamed else Problem
-    return kind(factors, relations, support, workspaces, whole, penalties, elsewhere)
+def problem_kind(relations: Sequence[Relation]) -> type[Problem]:
+    """Return the class of a problem of these relations: in blocks where their data are on disk."""
+    return BlockProblem if relations[0].term.entries.streamed else Problem

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._backend.dispatch import aligned_zeros
-from .._common.arrays import Array, Solver
+from .._common.arrays import Array
 from .._data.entries import SparseEntries, Target
 from .._data.tensors import RowProducts, whole
 from .descent import Part, added
-from .penalties import NONE, Penalties
 from .terms import Loss, Term
 
 SOLVERS = ("auto", "mm", "mu", "hals")
-
-_MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
-_SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
 
 
 def mode_names(n_modes: int) -> tuple[str, ...]:
@@ -39,18 +34,14 @@ class LinearMap:
     def __init__(self, matrix: sp.csr_array, threads: int) -> None:
         self._forward = SparseEntries(matrix, threads)
         self._backward = self._forward.turned()
+        sums = self._backward.matrix.sum(axis=1)
+        self._weights = np.asarray(sums, dtype=matrix.dtype)  # sums of the columns of M, (n,)
 
     def of(self, F: Array) -> Array:
         """M F, by rows, (p, R)."""
         out = aligned_zeros((self._forward.matrix.shape[0], F.shape[1]), F.dtype)
         self._forward.power(0, None, F, Target(out))
         return out
-
-    @cached_property
-    def _weights(self) -> Array:
-        """Column sums of M, (n,)."""
-        matrix = self._backward.matrix
-        return np.asarray(matrix.sum(axis=1), dtype=matrix.dtype)
 
     def pair(self, term: Term, MF: Array, G: Array, up: Target, down: Target) -> None:
         """Give the pair (P, N) of F: M^T times that of M F."""
@@ -121,22 +112,8 @@ class TermView(NamedTuple):
     far_map: LinearMap | None = None
 
     @property
-    def quadratic(self) -> bool:
-        return self._unmapped and self.term.loss.quadratic and self.term.form.curved
-
-    @property
-    def by_entries(self) -> bool:
-        """Whether coordinate descent may use its loss itself, entry by entry."""
-        sparse = isinstance(self.term.entries, SparseEntries)
-        return sparse and self.term.loss.descends and self._unmapped
-
-    @property
-    def _unmapped(self) -> bool:
-        return self.map is None and self.far_map is None
-
-    @property
-    def equal_N(self) -> bool:
-        return self.map is None and self.term.loss.model_free and self.term.form.equal_rows
+    def mapped(self) -> bool:
+        return self.map is not None or self.far_map is not None
 
     def G(self, images: Images) -> Any:
         """Return the factor on the far side, or the factors whose rows are multiplied."""
@@ -176,8 +153,12 @@ class Statistics:
 
     def copied(self, copy: Callable[[Array], Array] = np.copy) -> Statistics:
         """Return what the problem does not overwrite."""
-        sums = {loss: (copy(P), copy(N)) for loss, (P, N) in self.sums.items()}
-        return Statistics(sums, [part.copied(copy) for part in self.parts])
+        sums, parts = {loss: (copy(P), copy(N)) for loss, (P, N) in self.sums.items()}, []
+        for part in self.parts:
+            gram = part.quadratic.gram
+            own = part.quadratic if gram is None else replace(part.quadratic, gram=copy(gram))
+            parts.append(part._replace(quadratic=own))
+        return Statistics(sums, parts)
 
     def join(self, others: Statistics) -> None:
         for loss, pair in others.sums.items():
@@ -193,76 +174,3 @@ class Statistics:
             mine, its = part.quadratic.gram, other.quadratic.gram
             if mine is not None and its is not None:
                 mine += its
-
-
-class Rules:
-    """Which rule updates each factor: what its terms allow.
-
-    Where other rows are elsewhere, the problem is not `whole`: the curvature of another factor is
-    then known as one Gram matrix only.  `elsewhere` has a flag for each further relation of the
-    fit, without these rows: whether it has such a curvature.
-    """
-
-    def __init__(
-        self,
-        factors: dict[str, Array],
-        relations: Sequence[Relation],
-        penalties: Mapping[str, Penalties],
-        whole: bool,
-        elsewhere: Sequence[bool] = (),
-    ) -> None:
-        self.factors = factors
-        self.relations = relations
-        self.penalties = penalties
-        self.rows, *self.others = factors
-        self._views: dict[str, list[TermView]] = {}
-        self._n_elsewhere = len(elsewhere)
-        self._n_relations = len(relations) + len(elsewhere)
-        # With weights of every row only for one data matrix: products with them take long.
-        lists = whole and self._n_relations == 1
-        self._all_quadratic = all(elsewhere) and all(
-            r.map is None
-            and (r.term.gram or (lists and r.term.form.lists_few))
-            and r.term.loss.quadratic
-            for r in relations
-        )
-
-    def views(self, name: str) -> list[TermView]:
-        """Return the terms that meet a factor, as that factor sees them."""
-        if name not in self._views:
-            meet = [r for r in self.relations if name in r.names]
-            views = [r.view(name) for r in sorted(meet, key=lambda r: r.names[0] != name)]
-            # A coefficient common to all terms changes no update; without it, lambda = 0 fits B.
-            if len(views) == 1 and name not in self.penalties:
-                views = [views[0]._replace(coefficient=1.0)]
-            self._views[name] = views
-        return self._views[name]
-
-    def extrapolates(self) -> bool:
-        """Whether "auto" adds momentum: only without labels, where minima are as good."""
-        here = sum(r.coefficient > 0 for r in self.relations)
-        return self._all_quadratic and here + self._n_elsewhere == 1
-
-    def descends(self, name: str, rule: Solver) -> bool:
-        """Whether a factor is updated by coordinate descent, and not by a multiplicative step."""
-        if rule == "auto":
-            return self._all_quadratic
-        if rule != "hals":
-            return False
-        return all(view.quadratic for view in self.views(name)) or self._by_entries(name)
-
-    def _by_entries(self, name: str) -> bool:
-        linear = self.penalties.get(name, NONE).linear
-        return self._n_relations == 1 and linear and self.views(name)[0].by_entries
-
-    def refines(self) -> bool:
-        """Whether "auto" goes on by coordinate descent where multiplicative steps get slow."""
-        return all(self._by_entries(name) for name in self.factors)
-
-    def _face_steps(self, name: str) -> int:
-        """Return the number of conjugate gradient steps: a share of the work of a product."""
-        if not self.extrapolates():
-            return 0
-        length = sum(view.term.row_lengths[0] for view in self.views(name) if view.term.row_lengths)
-        rank = -(-self.factors[name].shape[1] // 8) * 8  # as the compiled kernels pad it
-        return min(int(_SHARE_OF_STEPS * length / rank), _MOST_FACE_STEPS)

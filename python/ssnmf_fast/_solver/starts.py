@@ -21,7 +21,7 @@ from .._data.csr_file import CsrFile
 from .._data.tensors import SparseTensor, Tensor, depth
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
-from .build import build_tensor_term, build_term
+from .build import build_term
 from .known import Known
 from .loop import steps_of
 from .losses import FROBENIUS, KULLBACK_LEIBLER
@@ -57,19 +57,21 @@ def start(
     require_memory(rank, data.shape, dtype)
     if isinstance(init, (tuple, list)):
         return _given(init, data.shape, labels, rank, rng, dtype, known)
-    name, found = choose_start(init, data.loss, isinstance(X, CsrFile)), None
+    name, squares = choose_start(init, data.loss, isinstance(X, CsrFile)), None
     if name == "least-squares" and data.entries.total() > 0:
-        found = _least_squares(X, X_weights, data.threads, rank, rng, known)
-    if found is not None:
-        S, A = known.restore("S", found[0]), known.restore("A", found[1]).T
-        S = S * ratio(data.mean(), float(S.mean(axis=0) @ A.mean(axis=1)))
-        S = known.restore("S", S)
+        of_roots = build_term(roots(X), X_weights, FROBENIUS, "X", data.threads)
+        mean = of_roots.mean()
+        drawn = _as_known(uniform(data.shape, mean, rank, rng), known.roots(), mean)
+        stored = {name: padded(F, dtype) for name, F in zip("SA", drawn, strict=True)}
+        squares = squares_of_fit(of_roots, stored, rank, known.moves(stored))
+    if squares is None:
+        S, F = _as_known(_drawn(name, X, data, rank, rng), known, data.mean())
     else:
-        S, A = _drawn(name, X, data, rank, rng)
-        S, F = _as_known(S, A.T, known, data.mean())
-        A = F.T
+        S, F = (known.restore(name, F) for name, F in zip("SA", squares, strict=True))
+        S = S * ratio(data.mean(), float(S.mean(axis=0) @ F.mean(axis=0)))
+        S = known.restore("S", S)
     B = None if labels is None else start_B(S, labels, rng)
-    return S.astype(dtype), A.astype(dtype), None if B is None else B.astype(dtype)
+    return S.astype(dtype), F.T.astype(dtype), None if B is None else B.astype(dtype)
 
 
 def choose_start(init: str, loss: Loss, on_disk: bool) -> str:
@@ -84,19 +86,18 @@ def choose_start(init: str, loss: Loss, on_disk: bool) -> str:
 
 def _drawn(
     init: str, X: Matrix, data: Term, rank: int, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """Return S and A of a start by name, float64; uniform ones where it cannot be had."""
+) -> Sequence[Array]:
+    """Return S and A, by columns, of a start by name, float64; uniform where it cannot be had."""
     mean = data.mean()
     if init == "nndsvda":
         return _nndsvda(X, rank, mean, rng, data.threads)
-    if init == "random-acol":
-        chosen = rng.integers(X.shape[0], size=(rank, ROWS_PER_MEAN))
-        means = [np.asarray(rows_of(X, rows).mean(axis=0)).ravel() for rows in chosen]
-        A = np.asarray(means, dtype=np.float64) + 0.01 * mean
-        S = rng.random((data.shape[0], rank))
-        return S * (mean / float(S.mean(axis=0) @ A.mean(axis=1))), A
-    S, F = uniform(data.shape, mean, rank, rng)
-    return S, F.T
+    if init != "random-acol":
+        return uniform(data.shape, mean, rank, rng)
+    chosen = rng.integers(X.shape[0], size=(rank, ROWS_PER_MEAN))
+    means = [np.asarray(rows_of(X, rows).mean(axis=0)).ravel() for rows in chosen]
+    A = np.asarray(means, dtype=np.float64) + 0.01 * mean
+    S = rng.random((data.shape[0], rank))
+    return S * (mean / float(S.mean(axis=0) @ A.mean(axis=1))), A.T
 
 
 def uniform(
@@ -108,28 +109,12 @@ def uniform(
     return [first, *(scale * rng.random((rank, n)).T for n in shape[1:])]
 
 
-def _as_known(S: Array, F: Array, known: Known, mean: float) -> list[Array]:
+def _as_known(drawn: Sequence[Array], known: Known, mean: float) -> list[Array]:
     """Return a drawn S and an A by columns with what is known of them."""
-    drawn = {"S": S, "A": F}
-    factors = {name: known.restore(name, known.within(name, F)) for name, F in drawn.items()}
+    pairs = zip("SA", drawn, strict=True)
+    factors = {name: known.restore(name, known.within(name, F)) for name, F in pairs}
     levels = known.levels({name: F.mean(axis=0) for name, F in factors.items()}, mean)
     return [F * levels[name] for name, F in factors.items()]
-
-
-def _least_squares(
-    X: Matrix,
-    X_weights: WeightsLike,
-    threads: int,
-    rank: int,
-    rng: np.random.Generator,
-    known: Known,
-) -> list[Array] | None:
-    """Return the squares of factors fitted to the square roots of X, A by columns, or None."""
-    data = build_term(roots(X), X_weights, FROBENIUS, "X", threads)
-    S, F = uniform(data.shape, data.mean(), rank, rng)
-    S, F = _as_known(S, F, known.roots(), data.mean())
-    stored = {"S": padded(S, X.dtype), "A": padded(F, X.dtype)}
-    return squares_of_fit(data, stored, rank, known.moves(stored))
 
 
 def squares_of_fit(
@@ -139,18 +124,19 @@ def squares_of_fit(
     if not roots.entries.total() > 0:
         return None
     roots = replace(roots, row_lengths=())  # no conjugate gradients in so short a fit
-    fit_roots(Problem(stored, [Relation(tuple(stored), roots)], support))
+    short_fit(Problem(stored, [Relation(tuple(stored), roots)], support))
     squares = [F[:, :rank].astype(np.float64) ** 2 for F in stored.values()]
     if not all(F.mean() > 0 for F in squares):
         return None
     return [np.maximum(F, FILLER * F.mean()) for F in squares]
 
 
-def fit_roots(problem: Problem) -> None:
+def short_fit(problem: Problem, n_steps: int = _LEAST_SQUARES_STEPS) -> float:
+    """Return the objective after some steps, with the scales of components brought together."""
     steps = steps_of(problem, "auto")
-    for iteration in range(_LEAST_SQUARES_STEPS):
+    for iteration in range(n_steps):
         steps.iterate(iteration + 1)
-    steps.objective()  # brings the scales of components together
+    return steps.objective()
 
 
 def roots(X: Matrix) -> Any:
@@ -225,7 +211,7 @@ def _nndsvda(
     filler = np.sqrt(mean / rank)
     S[S <= 0] = filler
     A[A <= 0] = filler
-    return S, A
+    return S, A.T
 
 
 def zeros_that_stay(factors: dict[str, Array], rank: int) -> dict[str, Array]:
@@ -255,12 +241,22 @@ def start_tensor(
     given = given_factors(init)
     if given is not None:
         return _given_factors(*given, X.shape, rank, X.dtype)
-    name = check_option(init, "init", TENSOR_INITS)
-    if name != "auto":
-        return _named(name, X, weights, term, rank, rng)
-    if len(X.shape) == 2 or term.loss not in (FROBENIUS, KULLBACK_LEIBLER):
-        return _named(term.loss.start, X, weights, term, rank, rng)
-    return _best_tried(X, weights, term, rank, rng)
+    names: Sequence[str] = (check_option(init, "init", TENSOR_INITS),)
+    if names[0] == "auto":
+        tried = len(X.shape) > 2 and term.loss in (FROBENIUS, KULLBACK_LEIBLER)
+        names = _TRIED if tried else (term.loss.start,)
+    tries = []
+    for name in names:
+        own = deepcopy(rng)
+        start, value = _named(name, X, weights, term, rank, own), 0.0
+        if len(names) > 1:
+            modes = mode_names(len(start))
+            stored = {mode: padded(F, X.dtype) for mode, F in zip(modes, start, strict=True)}
+            value = short_fit(Problem(stored, [Relation(modes, term)]), _TRIAL)
+        tries.append((value, start, own))
+    _, best, after = min(tries, key=lambda each: each[0])
+    rng.bit_generator.state = after.bit_generator.state
+    return best
 
 
 def start_of_labels(
@@ -284,33 +280,16 @@ def _named(
     else:
         factors = uniform(X.shape, term.mean(), rank, rng)
         if name == "least-squares":
-            factors = _least_squares_cp(factors, X, weights, term, rank, X.dtype)
+            of_roots = build_term(roots(X), weights, FROBENIUS, "X", term.threads, tensor=True)
+            level = (of_roots.mean() / term.mean()) ** (1 / len(factors))
+            pairs = zip(mode_names(len(factors)), factors, strict=True)
+            stored = {mode: padded(level * F, X.dtype) for mode, F in pairs}
+            factors = squares_of_fit(of_roots, stored, rank, {}) or [F**2 for F in factors]
     scale = 1.0
     if name != "random":  # which has about that mean
         found = float(np.prod([F.mean(axis=0) for F in factors], axis=0).sum())
         scale = ratio(term.mean(), found) ** (1 / len(factors))
     return [(scale * F).astype(X.dtype) for F in factors]
-
-
-def _best_tried(
-    X: Tensor, weights: WeightsLike, term: Term, rank: int, rng: np.random.Generator
-) -> list[Array]:
-    """Return the start with the smallest objective after a few iterations."""
-    best, least, after = None, np.inf, rng
-    for name in _TRIED:
-        own = deepcopy(rng)
-        start = _named(name, X, weights, term, rank, own)
-        names = mode_names(len(start))
-        stored = {name: padded(F, X.dtype) for name, F in zip(names, start, strict=True)}
-        steps = steps_of(Problem(stored, [Relation(names, term)]), "auto")
-        for iteration in range(_TRIAL):
-            steps.iterate(iteration + 1)
-        value = steps.objective()
-        if best is None or value < least:
-            best, least, after = start, value, own
-    assert best is not None
-    rng.bit_generator.state = after.bit_generator.state
-    return best
 
 
 def given_factors(init: object) -> tuple[Any, list[Any]] | None:
@@ -346,7 +325,10 @@ def _given_factors(
         fractions, exponents = np.frexp(np.where(alive, vector, 1.0))
         checked[0] = checked[0] * fractions
         total += exponents
-    elif _without_sizes(checked):
+    elif max(shape) > 1 and any(  # columns of sum 1, or all of them of norm 1
+        all(np.allclose(sizes_of(F, loss), 1, rtol=1e-6) for F in checked)
+        for loss in (KULLBACK_LEIBLER, FROBENIUS)
+    ):
         warn_user(
             "init has factors with columns of size 1, as those of a result, without the weights of "
             "the components; give init=result, or init=(weights, factors).",
@@ -368,32 +350,6 @@ def _given_factors(
         np.ldexp(F, share - size).astype(dtype)
         for F, share, size in zip(checked, shares, sizes, strict=True)
     ]
-
-
-def _without_sizes(factors: Sequence[Array]) -> bool:
-    """Return whether columns of factors have sum 1, or all of them norm 1."""
-    if max(len(F) for F in factors) == 1:
-        return False
-    return any(
-        all(np.allclose(sizes_of(F, loss), 1, rtol=1e-6) for F in factors)
-        for loss in (KULLBACK_LEIBLER, FROBENIUS)
-    )
-
-
-def _least_squares_cp(
-    factors: list[Array],
-    X: Tensor,
-    weights: WeightsLike,
-    term: Term,
-    rank: int,
-    dtype: npt.DTypeLike,
-) -> list[Array]:
-    """Return the squares of factors that were fitted to the square roots of X."""
-    of_roots = build_tensor_term(roots(X), weights, FROBENIUS, term.threads)
-    level = (of_roots.mean() / term.mean()) ** (1 / len(factors))
-    names = mode_names(len(factors))
-    stored = {name: padded(level * F, dtype) for name, F in zip(names, factors, strict=True)}
-    return squares_of_fit(of_roots, stored, rank, {}) or [F**2 for F in factors]
 
 
 def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[Array]:

@@ -29,7 +29,6 @@ from .._data.entries import (
     SparseEntries,
     StreamedEntries,
     Target,
-    WeightedEntries,
     block_slices,
 )
 from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries
@@ -42,12 +41,14 @@ _FINEST, _RELAXATION = 1e-4, 0.9  # of multiplicative steps by rows
 
 
 class Loss:
-    """A loss.  What stands here are the defaults; `name`, P, N and value must be given.
+    """A loss.  What stands here are the defaults; `name`, value, and P and N must be given.
 
     Attributes
     ----------
     name : str
         What public functions know it by.
+    powers : (float, float), optional
+        Those of the model in the passes that give P and N, which need no methods of their own then.
     exponents : (float, float)
         (a, b) of the separable majorizer: for F .* t instead of F its derivative in t is a multiple
         of ``N t^a - P t^b``, a from 0 to 1 and b from -2 to 0.  Its least value is at
@@ -69,6 +70,7 @@ class Loss:
     """
 
     name: str
+    powers: tuple[float, float]
     exponents: tuple[float, float] = (0.0, -1.0)
     slope = 1.0
     degree: float | None = None
@@ -84,11 +86,11 @@ class Loss:
 
     def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
         """Give P; `entries` are V .* Z."""
-        raise NotImplementedError
+        entries.power(self.powers[0], F, G, to)
 
     def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
         """Give N; `form` is V."""
-        raise NotImplementedError
+        form.power(self.powers[1], F, G, to)
 
     def value(self, term: Term, F: Array, G: Array) -> float:
         """Return sum V .* d(Z, F G^T)."""
@@ -96,17 +98,14 @@ class Loss:
 
     def constant(self, z: Array, w: Array | None) -> float:
         """Return what `value` needs of data entries and their weights alone; NaN is missing."""
-        del z, w
         return 0.0
 
     def entrywise(self, sparse: bool, listed: bool, weighted: bool) -> bool:
         """Whether `value` reads the entries of the data with their weights, ``term.data``."""
-        del sparse, listed, weighted
         return False
 
     def unreached(self, entries: Entries, F: Array, G: Array) -> float:
         """Return what entries that no component can reach have of the value: a constant."""
-        del entries, F, G
         return 0.0
 
     def energy(self, values: Array) -> Array:
@@ -352,7 +351,7 @@ def separable(
     if plain:
         return weighted(Z, None, loss, threads, form)
     raw = DenseEntries(Z, threads)
-    term = _term(raw, WeightedEntries(raw, *vectors), whole, form, loss, Z.shape, True)
+    term = _term(raw, DenseEntries(Z, threads, False, *vectors), whole, form, loss, Z.shape, True)
     constant = sum(
         loss.constant(Z[rows], whole.present(rows, Z.shape, Z.dtype))
         for rows in block_slices(Z.shape)
@@ -420,10 +419,7 @@ def _without_nan(Z: Array, whole: Separable) -> WeightForm:
     """Separable weights, but 0 where a dense matrix has NaN."""
     missing = np.isnan(Z)
     if np.count_nonzero(missing) > _FEW_MISSING * missing.size:
-        mask = DenseEntries(Z, whole.threads, mask=True)
-        if all(vector is None for vector in whole.vectors):
-            return Listed(mask)
-        return Listed(WeightedEntries(mask, *whole.vectors))
+        return Listed(DenseEntries(Z, whole.threads, True, *whole.vectors))
     pattern = sp.csr_array(missing.astype(Z.dtype))
     pattern.data = whole.at(places_of(pattern), pattern.dtype)
     return MissingEntries(SparseEntries(pattern, whole.threads), whole)

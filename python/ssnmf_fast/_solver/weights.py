@@ -17,11 +17,13 @@ from .._data.border import check_entries, check_matrix, check_shape, check_vecto
 from .._data.entries import SparseEntries
 from .._data.tensor_entries import SparseTensorEntries
 from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor
-from .._data.weight_forms import MissingEntries, MissingPlaces, Separable
+from .._data.weight_forms import MissingEntries, Separable
 from . import terms
 from .terms import Loss, Term
 
 Self = TypeVar("Self", bound="Weights")
+Grouped: TypeAlias = tuple[Any, "Weights", float]  # data, weights, and a constant of the loss
+Absent: TypeAlias = Callable[[slice], Any]  # where rows have no weight: a boolean array or CSR
 
 
 class Weights(ABC):
@@ -48,8 +50,8 @@ class Weights(ABC):
         return np.where(absent.toarray() if sp.issparse(absent) else absent, 0, X)
 
     @abstractmethod
-    def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
-        """Return what finds where the weights of rows are 0: a boolean array or CSR matrix."""
+    def absent(self, shape: tuple[int, int]) -> Absent:
+        """Return what finds where the weights of rows are 0."""
 
     @abstractmethod
     def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
@@ -68,10 +70,8 @@ class Weights(ABC):
         """Return the weights with each row multiplied by a number >= 0."""
 
     @abstractmethod
-    def grouped(
-        self, X: Matrix, G: sp.csr_array, loss: Loss, name: str
-    ) -> tuple[Any, Weights, float]:
-        """Return clean X by groups (G: groups x samples), its weights, and a constant."""
+    def grouped(self, X: Matrix, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
+        """Return clean X by groups, of which G (groups x samples) is an indicator."""
 
     # What follows holds entries of clean data, an array or a `SparseTensor`, out of fits.
 
@@ -79,7 +79,6 @@ class Weights(ABC):
 
     def listed(self, X: Tensor) -> Coordinates | None:
         """Return the places outside of which nothing has weight, if there are such."""
-        del X
         return None
 
     @abstractmethod
@@ -127,7 +126,7 @@ class Outer(Weights):
     def hide(self, X: Matrix) -> Any:
         return X
 
-    def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
+    def absent(self, shape: tuple[int, int]) -> Absent:
         sides = zip((self.rows, self.columns), shape, strict=True)
         a, b = (np.zeros(n, bool) if v is None else np.asarray(v) == 0 for v, n in sides)
         if not (a.any() or b.any()):
@@ -139,7 +138,14 @@ class Outer(Weights):
         return terms.separable(Z, self.checked(Z, name), loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        return by_mode(X, self.by_modes, loss, threads)
+        n_modes, n_vectors = len(X.shape), len(self.by_modes)
+        if n_vectors != n_modes:
+            raise ValueError(
+                f"X_weights has {n_vectors} vectors, and X has {n_modes} modes; give one for each "
+                "mode, or None for ones."
+            )
+        vectors = self.checked(X, "X_weights", [f"[{mode}]" for mode in range(n_modes)])
+        return terms.separable(X, vectors, loss, threads, tensor=True)
 
     @property
     def by_modes(self) -> Sequence[Array | None]:
@@ -164,12 +170,13 @@ class Outer(Weights):
                 X *= (np.asarray(vector) > 0).reshape(-1, *[1] * (X.ndim - 1 - mode))
         return X
 
-    def checked(self, Z: Matrix, name: str) -> list[Array | None]:
-        """Return the weights of the rows and of the columns of a clean matrix."""
-        sides = zip((self.rows, self.columns), ("rows", "columns"), Z.shape, strict=True)
+    def checked(
+        self, Z: Tensor, name: str, sides: Sequence[str] = (".rows", ".columns")
+    ) -> list[Array | None]:
+        """Return the vectors of clean data."""
         return [
-            None if vector is None else check_vector(vector, f"{name}.{side}", length, Z.dtype)
-            for vector, side, length in sides
+            None if vector is None else check_vector(vector, name + side, length, Z.dtype)
+            for vector, side, length in zip(self.by_modes, sides, Z.shape, strict=True)
         ]
 
     def with_rows(self, rows: Array, name: str) -> Outer:
@@ -180,9 +187,7 @@ class Outer(Weights):
             rows = np.where(rows > 0, rows * given, 0)
         return Outer(rows, self.columns)
 
-    def grouped(
-        self, X: Matrix, G: sp.csr_array, loss: Loss, name: str
-    ) -> tuple[Any, Weights, float]:
+    def grouped(self, X: Matrix, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
         """The weights of the groups are the sums of those of their samples."""
         rows, columns = self.checked(X, name)
         a = np.ones(X.shape[0], dtype=X.dtype) if rows is None else rows
@@ -194,8 +199,8 @@ class Outer(Weights):
         share.data = ratio(a[G.indices], total[entry_rows(G.indptr)])
         mean = share @ X
         before, after = (
-            float(weights.astype(np.float64) @ (terms.energy_of(Z, loss) @ b.astype(np.float64)))
-            for weights, Z in ((a, X), (total, mean))
+            float(w.astype(np.float64) @ (terms.energy_of(Z, loss) @ b.astype(np.float64)))
+            for w, Z in ((a, X), (total, mean))
         )
         return mean, Outer(total, columns), max(before - after, 0.0)
 
@@ -238,7 +243,7 @@ class Entrywise(Weights):
     array: Any
     _row_field: ClassVar = "array"
 
-    def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
+    def absent(self, shape: tuple[int, int]) -> Absent:
         array = as_array(self.array, "X_weights")
         check_shape(array, shape, "X_weights", "the shape of X")
         return lambda rows: array[rows] == 0
@@ -278,7 +283,7 @@ class Entrywise(Weights):
         check_rows(array, rows, name)
         return Entrywise(np.where((rows > 0)[:, None], array * rows[:, None], 0))
 
-    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
+    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
         """Also with NaN for missing: arrays as large as X."""
         X = X.toarray() if sp.issparse(X) else X
         W = self.checked(X, name)
@@ -309,7 +314,7 @@ class Observed(ByPattern):
     def hide(self, X: Matrix) -> sp.csr_array:
         return sp.csr_array((read_pattern(self.pattern, "X_weights") != 0).multiply(X))
 
-    def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
+    def absent(self, shape: tuple[int, int]) -> Absent:
         pattern = read_pattern(self.pattern, "X_weights")
         return lambda rows: pattern[rows].toarray() == 0
 
@@ -356,9 +361,7 @@ class Observed(ByPattern):
         check_rows(pattern, rows, f"The pattern of {name}")
         return Observed(scale_rows(pattern, rows))
 
-    def grouped(
-        self, X: Matrix, G: sp.csr_array, loss: Loss, name: str
-    ) -> tuple[Any, Weights, float]:
+    def grouped(self, X: Matrix, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
         pattern = self.pattern_of(X, name)
         X = sample(X, pattern)
         total = sp.csr_array(G @ pattern)
@@ -377,7 +380,7 @@ class Missing(ByPattern):
 
     others: Outer = field(default_factory=lambda: Outer(None, None))
 
-    def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
+    def absent(self, shape: tuple[int, int]) -> Absent:
         hidden = sp.csr_array(read_pattern(self.pattern, "X_weights") != 0)
         others = self.others.absent(shape)
         return lambda rows: hidden[rows] + others(rows)
@@ -423,7 +426,7 @@ class Missing(ByPattern):
         if isinstance(X, SparseTensor):
             ones = pattern.with_values(np.ones_like(pattern.values))
             whole = Separable((None,) * len(X.shape), threads)
-            form = MissingPlaces(SparseTensorEntries(ones, threads), whole)
+            form = MissingEntries(SparseTensorEntries(ones, threads), whole)
             return terms.weighted(X.without(pattern.at), None, loss, threads, form)
         known = X.copy()
         known[tuple(pattern.at.places)] = np.nan
@@ -442,9 +445,7 @@ class Missing(ByPattern):
         whole = np.repeat((rows == 0)[:, None], pattern.shape[1], axis=1)
         return Missing(scale_rows(pattern, rows) + sp.csr_array(whole.astype(np.float64)))
 
-    def grouped(
-        self, X: Matrix, G: sp.csr_array, loss: Loss, name: str
-    ) -> tuple[Any, Weights, float]:
+    def grouped(self, X: Matrix, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
         """Refuse: the sums over groups are not sparse."""
         raise ValueError(
             f"{name} are weights.missing(...), which samples with a common representation cannot "
@@ -461,19 +462,6 @@ def tensor_pattern(pattern: MatrixLike, X: Tensor) -> SparseTensor:
     check_entries(checked, "X_weights")
     places = np.array(np.nonzero(checked), dtype=np.int32)
     return SparseTensor(Coordinates(places, checked.shape), checked[tuple(places)])
-
-
-def by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Term:
-    if len(vectors) != len(X.shape):
-        raise ValueError(
-            f"X_weights has {len(vectors)} vectors, and X has {len(X.shape)} modes; give one for "
-            "each mode, or None for ones."
-        )
-    checked = [
-        None if vector is None else check_vector(vector, f"X_weights[{mode}]", length, X.dtype)
-        for mode, (vector, length) in enumerate(zip(vectors, X.shape, strict=True))
-    ]
-    return terms.separable(X, checked, loss, threads, tensor=True)
 
 
 def entries_at(X: Tensor, at: Coordinates) -> Array:

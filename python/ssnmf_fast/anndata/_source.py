@@ -21,7 +21,7 @@ from sklearn.utils.sparsefuncs import incr_mean_variance_axis
 from .._common.arrays import Array, Matrix
 from .._common.text import listed
 from .._common.warn import warn_user
-from .._data.arrays import read_sparse, require_real, scale_rows, with_values
+from .._data.arrays import inspect_sparse, require_real, scale_rows, with_values
 from .._data.border import check_integer, check_matrix
 from .._data.csr_file import CsrFile, RowCollector, bytes_of, equal_blocks
 
@@ -74,7 +74,7 @@ class Source:
             )
         name = f"adata.{place}"
         require_real(matrix.dtype, name)
-        return cls(read_sparse(matrix, name) if sp.issparse(matrix) else matrix, name, place)
+        return cls(inspect_sparse(matrix, name)[0] if sp.issparse(matrix) else matrix, name, place)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -120,7 +120,7 @@ class Source:
         name = f"{self.name}[{first}:]" if first else self.name
         if part.shape[1] != len(genes):
             of_file = sp.issparse(part) and not self.in_memory
-            part = (read_sparse(part, name) if of_file else part)[:, genes]
+            part = (inspect_sparse(part, name)[0] if of_file else part)[:, genes]
         remedy = f"the data look scaled. {COUNTS}"
         X: Matrix = check_matrix(part, name, dtype=self.dtype, allow_nan=False, remedy=remedy)
         return X

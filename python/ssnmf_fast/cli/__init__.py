@@ -9,11 +9,9 @@ import os
 import sys
 import traceback
 import warnings
-from argparse import Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
-from typing import TextIO
 
 from .._common.optional import MissingPackageError
 from ._parser import build_parser
@@ -21,8 +19,7 @@ from ._read import STANDARD, UsageError
 
 __all__ = ["main"]
 
-_DIFFERENT, _BAD_INPUT = 1, 2
-_INTERRUPTED = 130
+_DIFFERENT, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 _LONGEST = 1200  # characters of a message
 
 
@@ -47,61 +44,47 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = parser.parse_args(argv)
     except SystemExit as stop:  # argparse leaves this way, also after --help and --version
         return int(stop.code or 0)
+    quiet, as_json, debug = (getattr(options, name, False) for name in ("quiet", "json", "debug"))
+    to_output = getattr(options, "out", None) == STANDARD
     with (
         warnings.catch_warnings(),
         Path(os.devnull).open("w", encoding="utf-8") as nowhere,
-        ExitStack() as stack,
+        redirect_stdout(sys.stdout or nowhere),
+        redirect_stderr(sys.stderr or nowhere),
     ):
         warnings.simplefilter("default")
         warnings.showwarning = lambda message, *_, **__: _print_line("warning", str(message))
-        if sys.stdout is None:
-            stack.enter_context(redirect_stdout(nowhere))
-        if sys.stderr is None:
-            stack.enter_context(redirect_stderr(nowhere))
-        return _run(options, nowhere)
-
-
-def _run(options: Namespace, nowhere: TextIO) -> int:
-    """Run a subcommand; errors that the user can mend become one line."""
-    try:
-        with _less_output(options, nowhere):
-            summary = options.run(options)
-        if getattr(options, "json", False):
-            print(json.dumps(summary, indent=2, ensure_ascii=False))
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        print("\nssnmf-fast: stopped", file=sys.stderr)
-        return _INTERRUPTED
-    except BrokenPipeError:  # the reader of our output, such as `head`, has gone
-        sys.stderr.close()
-        return 0
-    except Exception as error:
-        message = _describe(error)
-        if getattr(options, "debug", False):
-            traceback.print_exc()
-        elif message is None:
-            raise
-        _print_line("error", message or f"{type(error).__name__}: {error}")
-        return _BAD_INPUT
-    return 0 if (summary or {}).get("ok", True) else _DIFFERENT
-
-
-@contextmanager
-def _less_output(options: Namespace, nowhere: TextIO) -> Iterator[None]:
-    """Print as little as --json and --quiet ask for."""
-    quiet, as_json = (getattr(options, name, False) for name in ("quiet", "json"))
-    to_output = getattr(options, "out", None) == STANDARD
-    if as_json and to_output:
-        raise UsageError("--json and --out - both write to standard output; leave one of them out")
-    if sys.stdout is nowhere and (as_json or to_output):
-        option = "--json" if as_json else "--out -"
-        raise UsageError(f"standard output is closed, and {option} writes to it")
-    with ExitStack() as stack:
-        if (quiet or as_json) and not to_output:
-            stack.enter_context(redirect_stdout(nowhere))
-        if quiet:
-            stack.enter_context(redirect_stderr(nowhere))
-        yield
+        try:
+            if as_json and to_output:
+                wrong = "--json and --out - both write to standard output; leave one of them out"
+                raise UsageError(wrong)
+            if sys.stdout is nowhere and (as_json or to_output):
+                option = "--json" if as_json else "--out -"
+                raise UsageError(f"standard output is closed, and {option} writes to it")
+            hidden = (quiet or as_json) and not to_output
+            with (
+                redirect_stdout(nowhere if hidden else sys.stdout),
+                redirect_stderr(nowhere if quiet else sys.stderr),
+            ):
+                summary = options.run(options)
+            if as_json:
+                print(json.dumps(summary, indent=2, ensure_ascii=False))
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            print("\nssnmf-fast: stopped", file=sys.stderr)
+            return _INTERRUPTED
+        except BrokenPipeError:  # the reader of our output, such as `head`, has gone
+            sys.stderr.close()
+            return 0
+        except Exception as error:
+            message = _describe(error)
+            if debug:
+                traceback.print_exc()
+            elif message is None:
+                raise
+            _print_line("error", message or f"{type(error).__name__}: {error}")
+            return _BAD_INPUT
+        return 0 if (summary or {}).get("ok", True) else _DIFFERENT
 
 
 def _describe(error: Exception) -> str | None:

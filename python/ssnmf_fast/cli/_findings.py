@@ -17,23 +17,13 @@ import scipy.sparse as sp
 from .. import save
 from .._common.text import sort_naturally
 from .._persist.texts import VECTORIZER_NAME
-from .._topics import Topic, Topics, class_means, numbered_names, real_terms
+from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
 from ..plotting import image_grid, topics_over_time
-from ..report import (
-    Evaluation,
-    Example,
-    Measure,
-    Picture,
-    Report,
-    explain_no_estimate,
-    format_score,
-    png,
-    render,
-)
-from ._labels import Mask, SampleLabels
-from ._models import Fitted, Model, measure
-from ._outputs import METRICS_NAME, MODEL_NAME, SEPARATOR, Results, make_predictions, write_csv
+from ..report import Example, Picture, Report, png, render
+from ..report.evaluation import REGRESSION, SVC, Evaluation, explain_no_estimate, format_score
+from ._models import Fitted, measure
+from ._outputs import METRICS_NAME, MODEL_NAME, SEPARATOR, Results, make_predictions
 from ._read import UsageError, warn
 
 _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
@@ -59,7 +49,6 @@ HARDER = (
     "higher than on the labeled ones"
 )
 _ENOUGH = 10  # held-out samples of every class, for shares that are read from them alone
-_LENGTH = 200  # characters of a text
 _LEAST = 0.01  # share of a topic in a sample that is worth showing
 _MAIN = 0.5  # of the largest share of a topic: what samples of that topic have
 _TERMS_PRINTED = 8
@@ -69,101 +58,102 @@ _CLASSES_PRINTED = 20
 _LONGEST_NAME = 32
 
 
-def write_all(
-    model: Model, fitted: Fitted, out: Results, options: Namespace
-) -> tuple[Report, dict[str, Any]]:
+def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report, dict[str, Any]]:
     """Write every file; return what is reported, and the sizes and measures for JSON."""
-    report = make_report(model, fitted, options.terms)
-    if options.more_labels and report.evaluation is not None:
-        report = replace(report, remarks=[*report.remarks, HARDER])
-    save(fitted.model, out.path(MODEL_NAME))
+    report, model, terms = make_report(fitted, options), fitted.model, fitted.terms
+    save(model, out.path(MODEL_NAME))
     if fitted.vectorizer is not None:
         fitted.vectorizer.save(out.path(VECTORIZER_NAME))
-    separator, safe = options.label_separator or SEPARATOR, options.safe_csv
-    _write_topics(out, fitted, report, safe)
-    write_csv(out.path(_PREDICTIONS), *make_predictions(fitted, separator), safe=safe)
-    np.save(out.path(_REPRESENTATION), fitted.model.representation_)
-    pictures = _draw_components(out, fitted, report.topics)
+    _write_topics(out, fitted, report)
+    predictions = make_predictions(fitted, options.label_separator or SEPARATOR)
+    out.write_csv(_PREDICTIONS, *predictions)
+    np.save(out.path(_REPRESENTATION), model.representation_)
+    pictures, shape = [], fitted.image_shape
+    if shape is not None:
+        classes = [", ".join(str(name) for name, _ in topic.leading) for topic in report.topics]
+        names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
+        drawn = out.write(_PICTURE, lambda: png(image_grid(model.components_, shape, names=names)))
+        more = " and, in brackets, the classes that it stands for" if any(classes) else ""
+        caption = f"Each with its number{more}. An image is approximated by a weighted sum of them."
+        pictures.append(Picture("Components", caption, drawn))
     if fitted.dated:
-        pictures.append(_write_over_time(out, fitted.model, fitted.terms, safe))
-    content = describe(model, fitted, report, separator)
+        heads = ["slice", "documents", *numbered_names(model.topics(terms, _NAME_TERMS))]
+        columns = (model.slices_.astype(str), model.slice_sizes_, model.prevalence_)
+        slices = zip(*(column.tolist() for column in columns), strict=True)
+        rows = ([start, size, *values] for start, size, values in slices)
+        out.write_csv(_OVER_TIME, heads, rows)
+        drawn = out.write(
+            _HEAT_MAP, lambda: png(topics_over_time(model, terms, n_terms=_NAME_TERMS))
+        )
+        caption = (
+            f"How prevalent every topic is in {len(model.slices_)} slices of time, relative to its "
+            "peak. Topics are in the order of their peaks; gray slices have no documents."
+        )
+        pictures.append(Picture("Topics over time", caption, drawn))
+    content = describe(fitted, report, options)
     out.write_json(METRICS_NAME, content)
     out.write(_REPORT, lambda: render(replace(report, pictures=pictures)).encode())
     return report, content
 
 
-def make_report(model: Model, fitted: Fitted, n_terms: int) -> Report:
+def make_report(fitted: Fitted, options: Namespace) -> Report:
     """Return all that is reported of a fit, but its pictures."""
-    evaluation, labels, estimator = fitted.evaluation, fitted.labels, fitted.model
-    measures: list[Measure] = []
-    remarks: list[str] = []
-    if evaluation is not None:
-        measures += evaluation.measures()
-        if not evaluation.has_trained:
-            remarks.append("not compared with a simple classifier: the data are too large")
-    elif model.targets is not None and labels is not None:
-        labeled = int(fitted.training.sum())
-        remarks.append(explain_no_estimate(estimator, labeled, len(labels.names)))
-    measures += measure(fitted)
-    topics, note, counts = describe_topics(fitted, n_terms)
-    name, shape, tree = type(estimator).__name__, fitted.image_shape, ""
+    evaluation, labels, model = fitted.evaluation, fitted.labels, fitted.model
+    labeled, shape, tree = int(fitted.training.sum()), fitted.image_shape, ""
+    measures, remarks = [] if evaluation is None else evaluation.measures(), []
+    if evaluation is not None and not {SVC, REGRESSION} & evaluation.predictions.keys():
+        remarks.append("not compared with a simple classifier: the data are too large")
+    if evaluation is not None and options.more_labels:
+        remarks.append(HARDER)
+    if evaluation is None and fitted.guided and labels is not None:
+        remarks.append(explain_no_estimate(model, labeled, len(labels.names)))
+    topics, note, counts = describe_topics(fitted, options.terms)
     if any("/" in topic.name for topic in topics):  # names with parts, such as "grain/wheat"
         with suppress(ValueError):  # a topic and parts of it
-            tree = str(TopicTree(fitted.model, fitted.terms))
+            tree = str(TopicTree(model, fitted.terms))
+    facts = {"samples": str(fitted.X.shape[0]), "topics": str(len(model.components_))}
+    if labels is not None:
+        facts["labels" if labels.several else "classes"] = str(len(labels.names))
+        facts["labeled"] = str(labeled)
+        if fitted.held_out.any():
+            facts["held out"] = str(int(fitted.held_out.sum()))
+    if fitted.dated:
+        facts["slices of time"] = str(len(model.slices_))
+    facts["iterations"] = str(model.n_iter_)
+    if fitted.residual is not None:
+        facts["residual"] = f"{fitted.residual:.1e}"
+    facts |= {"dtype": str(model.components_.dtype), "fit": f"{fitted.seconds:.2f} s"}
     return Report(
         title="Topics and labels" if labels is not None else "Topics",
-        lead=f"{name}, {len(topics)} topics, fitted to {fitted.settings[0][1]}.",
-        facts=_list_facts(fitted),
+        lead=f"{type(model).__name__}, {len(topics)} topics, fitted to {fitted.size}.",
+        facts=[*facts.items()],
         settings=fitted.settings,
-        objective=estimator.objective_,
+        objective=model.objective_,
         residual=fitted.residual,
         topics=topics,
         shares_note=note,
         class_counts=counts,
         examples=find_examples(fitted),
-        parts=None if shape is None else estimator.components_.reshape(-1, *shape),
+        parts=None if shape is None else model.components_.reshape(-1, *shape),
         evaluation=evaluation,
-        measures=measures,
+        measures=[*measures, *measure(fitted)],
         warnings=[] if evaluation is None else evaluation.shortfalls(),
         remarks=remarks,
         tree=tree,
     )
 
 
-def _list_facts(fitted: Fitted) -> list[tuple[str, str]]:
-    model, labels = fitted.model, fitted.labels
-    pairs = [("samples", str(fitted.X.shape[0])), ("topics", str(len(model.components_)))]
-    if labels is not None:
-        pairs.append(("labels" if labels.several else "classes", str(len(labels.names))))
-        pairs.append(("labeled", str(int(fitted.training.sum()))))
-        if fitted.held_out.any():
-            pairs.append(("held out", str(int(fitted.held_out.sum()))))
-    if fitted.dated:
-        pairs.append(("slices of time", str(len(model.slices_))))
-    pairs.append(("iterations", str(model.n_iter_)))
-    if fitted.residual is not None:
-        pairs.append(("residual", f"{fitted.residual:.1e}"))
-    pairs.append(("dtype", str(model.components_.dtype)))
-    return [*pairs, ("fit", f"{fitted.seconds:.2f} s")]
-
-
 def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int]]:
-    """Return topics with sizes and, where there are labels, shares of the classes."""
+    """Return topics with sizes and, where there are labels, shares of the classes; a note on these.
+
+    The shares are read from held-out samples where there are enough of every class.
+    """
     topics: Topics = fitted.model.topics(fitted.terms, n_terms)
     topics = topics.with_sizes(fitted.amounts.sum(axis=0))
-    labels = fitted.labels
+    labels, held_out = fitted.labels, fitted.held_out
     if labels is None:
         return topics, "", []
-    used, note = _choose_samples(fitted, labels)
-    names = sort_naturally(labels.names)
-    members = labels.indicators(names)[used]
-    topics = topics.with_shares(names, class_means(fitted.shares[used], members))
-    return topics, note, members.sum(axis=0).astype(int).tolist()
-
-
-def _choose_samples(fitted: Fitted, labels: SampleLabels) -> tuple[Mask, str]:
-    """Return from which samples shares are read, and a note on the shares."""
-    used, held_out = labels.known, fitted.held_out
+    used = labels.known
     if not fitted.guided:
         what = f"the {used.sum()} samples that have labels"
     elif (labels.indicators()[held_out].sum(axis=0) >= _ENOUGH).all():
@@ -181,7 +171,10 @@ def _choose_samples(fitted: Fitted, labels: SampleLabels) -> tuple[Mask, str]:
         note += " The fit knew labels of these samples: on new ones the shares are less clear."
     if labels.several:
         note += " A sample of several labels counts for each in equal parts."
-    return used, note
+    names = sort_naturally(labels.names)
+    members = labels.indicators(names)[used]
+    topics = topics.with_shares(names, class_means(fitted.shares[used], members))
+    return topics, note, members.sum(axis=0).astype(int).tolist()
 
 
 def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
@@ -195,35 +188,32 @@ def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
     for share, cosine in zip(shares.T, alike.T, strict=True):
         chosen: dict[str, Example] = {}
         main = np.flatnonzero(share >= max(_LEAST, _MAIN * share.max()))
-        for sample in main[np.lexsort((-share[main], -cosine[main]))]:
+        for sample in main[np.lexsort((-share[main], -cosine[main]))].tolist():
             if len(chosen) == count:
                 break
-            text, image = "", None
-            if fitted.texts is not None:
-                text = shorten(fitted.texts[sample])
+            text, image = "" if fitted.texts is None else shorten(fitted.texts[sample]), None
             if fitted.image_shape is not None:
                 row = fitted.X[[sample]]
                 image = np.asarray(row.toarray() if sp.issparse(row) else row)
                 image = image.reshape(fitted.image_shape)
             name = "" if ids is None else str(ids[sample])
-            example = Example(int(sample), float(share[sample]), labels[sample], text, image, name)
+            example = Example(sample, float(share[sample]), labels[sample], text, image, name)
             chosen.setdefault(text or str(sample), example)
         examples.append(list(chosen.values()))
     return examples
 
 
-def shorten(text: str, length: int = _LENGTH) -> str:
+def shorten(text: str, length: int = 200) -> str:
     """Return the beginning of a text on one line, cut between words where there are any."""
     line = " ".join(text.split())
-    if len(line) <= length:
-        return line
     cut = line[: length - 1]
     words = cut.rpartition(" ")[0]
-    return (words if len(words) > length / 2 else cut).rstrip() + "…"
+    cut = words if len(words) > length / 2 else cut
+    return line if len(line) <= length else f"{cut.rstrip()}…"
 
 
-def _write_topics(out: Results, fitted: Fitted, report: Report, safe: bool) -> None:
-    topics = report.topics
+def _write_topics(out: Results, fitted: Fitted, report: Report) -> None:
+    topics, examples = report.topics, report.examples
     heads = ["topic", "name"] if any(topic.name for topic in topics) else ["topic"]
 
     def write(file: str, names: Sequence[Any], tables: Iterable[Iterable[Sequence[Any]]]) -> None:
@@ -232,65 +222,29 @@ def _write_topics(out: Results, fitted: Fitted, report: Report, safe: bool) -> N
             for topic, table in zip(topics, tables, strict=True)
             for row in table
         )
-        write_csv(out.path(file), [*heads, *names], rows, safe=safe)
+        out.write_csv(file, [*heads, *names], rows)
 
     terms = ([(k, *pair) for k, pair in enumerate(real_terms(one), start=1)] for one in topics)
     write(_TOPICS, ("rank", "term", "weight"), terms)
     if topics[0].shares:
         shares = ([[share for _, share in topic.shares]] for topic in topics)
         write(_SHARES, [label for label, _ in topics[0].shares], shares)
-    known = {
-        "sample": True,
-        "id": any(one.id for some in report.examples for one in some),
-        "share": True,
-        "label": fitted.labels is not None,
-        "text": fitted.texts is not None,
-    }
-    names = [name for name, is_known in known.items() if is_known]
-    examples = (
+    names = ["sample"] + ["id"] * any(one.id for some in examples for one in some) + ["share"]
+    names += ["label"] * (fitted.labels is not None) + ["text"] * (fitted.texts is not None)
+    tables = (
         [[rank, *(getattr(one, name) for name in names)] for rank, one in enumerate(some, start=1)]
-        for some in report.examples
+        for some in examples
     )
-    write(_EXAMPLES, ["rank", *names], examples)
+    write(_EXAMPLES, ["rank", *names], tables)
 
 
-def _draw_components(out: Results, fitted: Fitted, topics: Topics) -> list[Picture]:
-    """Draw topics that are images; return the picture, if there is one."""
-    if fitted.image_shape is None:
-        return []
-    classes = [", ".join(str(name) for name, _ in topic.leading) for topic in topics]
-    names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
-    components, shape = fitted.model.components_, fitted.image_shape
-    drawn = out.write(_PICTURE, lambda: png(image_grid(components, shape, names=names)))
-    brackets = " and, in brackets, the classes that it stands for" if any(classes) else ""
-    caption = f"Each with its number{brackets}. An image is approximated by a weighted sum of them."
-    return [Picture("Components", caption, drawn)]
-
-
-def _write_over_time(out: Results, model: Any, terms: list[str] | None, safe: bool) -> Picture:
-    """Write the prevalence of every topic in every slice of time, as a table and as a heat map."""
-    names = numbered_names(model.topics(terms, _NAME_TERMS))
-    columns = (model.slices_.astype(str), model.slice_sizes_, model.prevalence_)
-    rows = (
-        [start, size, *values]
-        for start, size, values in zip(*(column.tolist() for column in columns), strict=True)
-    )
-    write_csv(out.path(_OVER_TIME), ["slice", "documents", *names], rows, safe=safe)
-    drawn = out.write(_HEAT_MAP, lambda: png(topics_over_time(model, terms, n_terms=_NAME_TERMS)))
-    caption = (
-        f"How prevalent every topic is in {len(model.slices_)} slices of time, relative to its "
-        "peak. Topics are in the order of their peaks; gray slices have no documents."
-    )
-    return Picture("Topics over time", caption, drawn)
-
-
-def describe(model: Model, fitted: Fitted, report: Report, separator: str) -> dict[str, Any]:
+def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, Any]:
     """Return sizes and measures, for JSON."""
     evaluation, by = report.evaluation, None
     if evaluation is not None:
         by = "validation" if evaluation.by_validation else "held-out samples"
     content: dict[str, Any] = {
-        "model": model.name,
+        "model": options.model,
         "samples": int(fitted.X.shape[0]),
         "labeled": int(fitted.training.sum()),
         "held_out": int(fitted.held_out.sum()),
@@ -310,6 +264,7 @@ def describe(model: Model, fitted: Fitted, report: Report, separator: str) -> di
     }
     if fitted.dated:
         content["slices"] = len(fitted.model.slices_)
+        lengths = fitted.model.lengths().tolist()
         content["peaks"] = [
             {
                 "topic": peak.topic,
@@ -319,12 +274,10 @@ def describe(model: Model, fitted: Fitted, report: Report, separator: str) -> di
                 "periodicity": None if math.isnan(peak.periodicity) else round(peak.periodicity, 6),
                 "length": length,
             }
-            for peak, length in zip(
-                fitted.model.peaks(), fitted.model.lengths().tolist(), strict=True
-            )
+            for peak, length in zip(fitted.model.peaks(), lengths, strict=True)
         ]
     if fitted.labels is not None and fitted.labels.several:
-        content["label_separator"] = separator
+        content["label_separator"] = options.label_separator or SEPARATOR
     return content
 
 
@@ -344,15 +297,26 @@ def read_separator(folder: Path) -> str:
 
 def print_report(fitted: Fitted, report: Report) -> None:
     print(", ".join(f"{name} {value}" for name, value in report.facts))
-    for line in report.remarks:
+    for line in [*report.remarks, *(f"{one.name}: {one.text}" for one in report.measures)]:
         print(line)
-    for one in report.measures:
-        print(f"{one.name}: {one.text}")
     for line in report.warnings:
         warn(line)
     if report.evaluation is not None:
         print_class_scores(report.evaluation, _REPORT)
-    _print_topics(report.topics, fitted.image_shape is None)
+    print("\nTopics")
+    terms = fitted.image_shape is None
+    shown = report.topics if terms else report.topics[:_IMAGES_PRINTED]
+    heads = []
+    for topic in shown:
+        size = "" if topic.size is None else f" ({topic.size:.0%})"
+        leading = " ".join(f"{name} {share:.0%}" for name, share in topic.leading[:1])
+        heads.append(f"{topic.topic}{size} {topic.name or leading}".rstrip())
+    width = min(max(map(len, heads)), _LONGEST_NAME)
+    for head, topic in zip(heads, shown, strict=True):
+        words = [name for name, _ in real_terms(topic)[:_TERMS_PRINTED]] if terms else []
+        print(f"  {head:<{width}}  {', '.join(words)}".rstrip())
+    if len(shown) < len(report.topics):
+        print(f"  and {len(report.topics) - len(shown)} more")
     if fitted.dated:
         names = numbered_names(fitted.model.topics(fitted.terms, _NAME_TERMS))
         width = max(map(len, names))
@@ -375,21 +339,3 @@ def print_class_scores(evaluation: Evaluation, report: str) -> None:
         print(f"  {name:<{width}}  {precision:>9}  {recall:>6}  {f:>4}  {one.samples:>7}")
     if len(shown) < len(scores):
         print(f"  and {len(scores) - len(shown)} smaller ones; {report} has all")
-
-
-def _print_topics(topics: Sequence[Topic], terms: bool) -> None:
-    """Print size, name or else class, and the first terms of every topic; fewer without terms."""
-    print("\nTopics")
-    more = 0 if terms else max(0, len(topics) - _IMAGES_PRINTED)
-    topics = topics[: len(topics) - more]
-    heads = []
-    for topic in topics:
-        size = "" if topic.size is None else f" ({topic.size:.0%})"
-        leading = " ".join(f"{name} {share:.0%}" for name, share in topic.leading[:1])
-        heads.append(f"{topic.topic}{size} {topic.name or leading}".rstrip())
-    width = min(max(map(len, heads)), _LONGEST_NAME)
-    for head, topic in zip(heads, topics, strict=True):
-        words = [name for name, _ in real_terms(topic)[:_TERMS_PRINTED]] if terms else []
-        print(f"  {head:<{width}}  {', '.join(words)}".rstrip())
-    if more:
-        print(f"  and {more} more")

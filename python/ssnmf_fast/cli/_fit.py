@@ -1,30 +1,35 @@
-"""``ssnmf-fast fit``, ``demo``, and ``suggest``, which asks for the labels that help most."""
+"""``ssnmf-fast fit``, ``demo``, ``suggest`` and ``choose-rank``: what fits models to data."""
 
 from __future__ import annotations
 
+import math
+import sys
 import time
 import warnings
 from argparse import Namespace
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.arrays import float_dtype
 from .._data.times import Times, read_times
 from .._solver.loop import ProgressBar
 from .._topics import names_of
-from ..report import estimate_gain, explain_no_estimate
+from ..estimators import BayesianNMF
+from ..report import Picture, Report, png, render
+from ..report.evaluation import estimate_gain, explain_no_estimate
+from ..selection import RankChoice, choose_rank
 from ._findings import FILES, HARDER, print_report, write_all
-from ._labels import SAMPLE, column_to_fill, parse_labels, read_labels_of, warn_of_labels
+from ._labels import SAMPLE, column_to_fill, parse_labels, read_labels_of
 from ._models import Data, Fitted, Model, check_labels, choose_model
 from ._outputs import (
+    METRICS_NAME,
     SEPARATOR,
-    Rows,
+    Columns,
+    Output,
+    Results,
     default_out,
-    find_output,
     make_table,
     refuse_replacing,
     results_folder,
@@ -33,18 +38,27 @@ from ._read import Source, Table, UsageError, find_source, read_matrix, read_tab
 from ._text import find_ids, find_text_column, fit_vectorizer, read_texts
 
 _OF_TEXTS = "float32"  # whose weights are no exact numbers
-_OF_TABLES = ("text", "max_features", "min_df", "max_df", "stop_words", "ngram")
+_OF_TABLES = {
+    *("text", "max_features", "min_df", "max_df", "stop_words", "ngram"),
+    *("token_pattern", "keep_markup"),
+}
 _NOT_SETTINGS = {"run", "out", "terms", "json", "quiet", "debug", "safe_csv"}
 
 
-def run(options: Namespace) -> dict[str, Any]:
-    model = choose_model(options)
-    model.complete_options(options)
+def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
+    """Read the data, fit a model, write all results, and print a summary."""
+    model, inputs = choose_model(options), [] if data is not None else list_inputs(options)
     for name in ("unlabeled", "more_labels"):
         if getattr(options, name) and options.labels is None:
             raise UsageError(f"--{name.replace('_', '-')} is for labels; give --labels too")
-    options.out = options.out or default_out(options.data)
-    return _fit(model, options)
+    folder = options.out or default_out(options.data)
+    with results_folder(folder, FILES, inputs, options.safe_csv) as out:
+        data = read_data(options) if data is None else data
+        check_labels(model, data.labels, options)
+        fitted = train(model, data, options)
+        report, content = write_all(fitted, out, options)
+    print_report(fitted, report)
+    return {**content, **out.show()}
 
 
 def list_inputs(options: Namespace) -> list[str | None]:
@@ -55,42 +69,8 @@ def list_inputs(options: Namespace) -> list[str | None]:
 
 def read_data(options: Namespace) -> Data:
     source = find_source(options)
-    return (_read_text if source.is_table else _read_numbers)(source, options)
-
-
-def _fit(model: Model, options: Namespace, data: Data | None = None) -> dict[str, Any]:
-    """Read the data, fit a model, write all results, and print a summary."""
-    inputs = list_inputs(options) if data is None else []
-    with results_folder(options.out, FILES, inputs) as out:
-        data = read_data(options) if data is None else data
-        if data.labels is not None:
-            warn_of_labels(data.labels, options.labels, options.label_separator)
-            check_labels(model, data.labels, options.rank)
-        fitted = train(model, data, options)
-        report, content = write_all(model, fitted, out, options)
-    print_report(fitted, report)
-    out.show()
-    return {**content, "out": str(out.folder), "files": sorted(out.names)}
-
-
-def _read_text(source: Source, options: Namespace) -> Data:
-    table = read_table(source)
-    others = [name for name in table.frame if name not in (options.labels, options.time)]
-    table.refuse_numbers(others if options.text is None else [options.text])
-    column = find_text_column(table, options.text, options.labels, options.time)
-    if options.image_shape is not None:
-        raise UsageError("--image-shape is for a matrix of images; the data are a table")
-    n_samples = len(table.frame)
-    labels = read_labels_of(options, table, n_samples)
-    times = _read_times(options, table, n_samples)
-    texts = read_texts(table, column, keep_markup=options.keep_markup)
-    vectorizer, X = fit_vectorizer(texts, column, options)
-    ids = find_ids(table, options.id, column, options.labels, options.time)
-    known: dict[str, Any] = {"labels": labels, "times": times, "ids": ids, "texts": texts}
-    return Data(X=X, terms=vectorizer.terms, vectorizer=vectorizer, **known)
-
-
-def _read_numbers(source: Source, options: Namespace) -> Data:
+    if source.is_table:
+        return _read_text(read_table(source), options)
     if options.id is not None:
         raise UsageError(f"--id names a column of a table; {source} is a matrix")
     X = read_matrix(source)
@@ -105,16 +85,31 @@ def _read_numbers(source: Source, options: Namespace) -> Data:
     return Data(X=X, labels=labels, terms=terms, times=times, image_shape=shape)
 
 
+def _read_text(table: Table, options: Namespace) -> Data:
+    taken, n_samples = (options.labels, options.time), len(table.frame)
+    others = [name for name in table.frame if name not in taken]
+    table.refuse_numbers(others if options.text is None else [options.text])
+    column = find_text_column(table, options.text, *taken)
+    if options.image_shape is not None:
+        raise UsageError("--image-shape is for a matrix of images; the data are a table")
+    labels = read_labels_of(options, table, n_samples)
+    times = _read_times(options, table, n_samples)
+    texts = read_texts(table, column, keep_markup=options.keep_markup)
+    vectorizer, X = fit_vectorizer(texts, column, options)
+    known: dict[str, Any] = {"labels": labels, "times": times, "texts": texts}
+    known["ids"] = find_ids(table, options.id, column, *taken)
+    return Data(X=X, terms=vectorizer.terms, vectorizer=vectorizer, **known)
+
+
 def _read_times(options: Namespace, data: Table | Source, n_samples: int) -> Times | None:
     if options.time is None:
         return None
     values = read_values(options.time, data, n_samples)
-    name, where = "date", options.time
-    if isinstance(data, Table) and options.time in data.frame:
-        name, where = options.time, data.source
+    is_column = isinstance(data, Table) and options.time in data.frame
     try:
-        return read_times(values, name)
+        return read_times(values, options.time if is_column else "date")
     except (TypeError, ValueError) as error:
+        where = data if is_column else options.time
         raise UsageError(f"{where}: {str(error).rstrip('.')}") from error
 
 
@@ -122,7 +117,7 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
     """Fit a model to data, some of whose labels may be held out."""
     held_out = np.zeros(data.X.shape[0], dtype=bool)
     visible = y = None
-    if model.targets is not None and data.labels is not None:
+    if model.guided and data.labels is not None:
         held_out = data.labels.hold_out(options.test_size, options.seed)
         visible = data.labels.without(held_out)
         y = model.targets(visible)
@@ -142,38 +137,30 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         **vars(data),
         model=estimator,
         held_out=held_out,
-        guided=model.targets is not None,
+        guided=model.guided,
         seconds=time.perf_counter() - begin,
-        settings=[*_list_options(data, options), *_list_settings_of_fit(estimator, data.terms)],
+        settings=_list_settings(estimator, data, options),
     )
 
 
-def _list_options(data: Data, options: Namespace) -> list[tuple[str, str]]:
-    size = "{} samples x {} features".format(*data.X.shape)
-    if sp.issparse(data.X):
-        size += f", {data.X.nnz} nonzeros"
-    left_out = _NOT_SETTINGS
-    if data.vectorizer is None:
-        left_out = left_out | {*_OF_TABLES, "token_pattern", "keep_markup"}
-    return [("data size", size)] + [
+def _list_settings(estimator: Any, data: Data, options: Namespace) -> list[tuple[str, str]]:
+    """Return for the report the options, what the fit set itself, and the seeds of every topic."""
+    left_out = _NOT_SETTINGS if data.vectorizer is not None else _NOT_SETTINGS | _OF_TABLES
+    pairs = [("data size", data.size)] + [
         (name.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value))
         for name, value in vars(options).items()
         if name not in left_out and value is not None
     ]
-
-
-def _list_settings_of_fit(estimator: Any, terms: list[str] | None) -> list[tuple[str, str]]:
-    """Return what the fit set itself, for the report, and the seeds of every topic."""
-    params, settings = estimator.get_params(), {}
+    params = estimator.get_params()
     for name in ("supervision_weight", "rate_shape"):
         if params.get(name) in ("auto", "balanced"):
-            settings[name.replace("_", " ")] = f"{getattr(estimator, f'{name}_'):.6g}"
+            value = getattr(estimator, f"{name}_")
+            pairs.append((f"{name.replace('_', ' ')}, set by the fit", f"{value:.6g}"))
     if params.get("self_training") == "auto":
         rank, k = len(estimator.components_), len(estimator.classes_)
-        settings["rank"] = f"{rank} ({rank // k} for each class)"
+        pairs.append(("rank, set by the fit", f"{rank} ({rank // k} for each class)"))
         rounds = int(estimator.self_training_)
-        settings["self-training"] = f"{rounds} round" + ("s" if rounds != 1 else "")
-    pairs = [(f"{name}, set by the fit", value) for name, value in settings.items()]
+        pairs.append(("self-training, set by the fit", f"{rounds} round{'s' * (rounds != 1)}"))
     committee = getattr(estimator, "committee_", {})
     if len(committee) > 1:
         weights = ", ".join(f"{name} {one['weight']:.2g}" for name, one in committee.items())
@@ -181,7 +168,7 @@ def _list_settings_of_fit(estimator: Any, terms: list[str] | None) -> list[tuple
         how = "found by validation" if validated else "not validated, as labels are few"
         pairs.append((f"weights of the classifiers, {how}", weights))
     if hasattr(estimator, "seed_weights_"):
-        names = names_of(terms, estimator.n_features_in_)
+        names = names_of(data.terms, estimator.n_features_in_)
         for topic, row in zip(estimator.topic_names_, estimator.seed_weights_, strict=True):
             seeds = ", ".join(names[i] for i in row.nonzero()[-1])
             pairs.append((f"seeds of {topic}", seeds or "none, labels only"))
@@ -190,21 +177,17 @@ def _list_settings_of_fit(estimator: Any, terms: list[str] | None) -> list[tuple
     return pairs
 
 
-_HIDDEN_PIXELS = 0.1
-
-
 def run_demo(options: Namespace) -> None:
     from sklearn.datasets import load_digits
 
-    model, bunch = choose_model(options), load_digits()
-    model.complete_options(options)
+    bunch, hidden = load_digits(), 0.1
     X, (height, width) = bunch.data / bunch.data.max(), options.image_shape
-    X[np.random.default_rng(options.seed).random(X.shape) < _HIDDEN_PIXELS] = np.nan
+    X[np.random.default_rng(options.seed).random(X.shape) < hidden] = np.nan
     labels = parse_labels(bunch.target.tolist(), None)
     print("Semi-supervised NMF of handwritten digits\n")
     print(f"  data    scikit-learn's digits: {len(X)} images of {height} x {width} pixels")
-    print(f"  hidden  {_HIDDEN_PIXELS:.0%} of the pixels, {options.test_size:.0%} of the labels\n")
-    _fit(model, options, Data(X=X, labels=labels, image_shape=options.image_shape))
+    print(f"  hidden  {hidden:.0%} of the pixels, {options.test_size:.0%} of the labels\n")
+    run(options, Data(X=X, labels=labels, image_shape=options.image_shape))
     print("\nFor your own data: ssnmf-fast fit --help")
 
 
@@ -217,18 +200,16 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     if not options.labels:
         raise UsageError("suggest needs --labels, the column with the labels that there are")
     options.out = options.out or default_out(options.data, "-to-label.csv")
-    out, column = find_output(options), column_to_fill(options.labels)
+    out, column = Output(options), column_to_fill(options.labels)
     if out.path is not None:
         refuse_replacing(out.path, list_inputs(options))
         if out.path.exists():
             raise UsageError(f"--out: {out} exists, and may hold labels; name another file")
     model = choose_model(options)
-    model.complete_options(options)
     data = read_data(options)
     labels = data.labels
     assert labels is not None
-    warn_of_labels(labels, options.labels, options.label_separator)
-    check_labels(model, labels, options.rank)
+    check_labels(model, labels, options)
     rest = np.setdiff1d(np.flatnonzero(~labels.known), [*labels.passed_over])
     if not len(rest):
         raise UsageError("every sample has a label or was suggested before; none is left")
@@ -237,15 +218,14 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
             raise UsageError(f"the table to fill in has a column {name!r} of its own; rename yours")
     fitted = train(model, data, options)
     chosen = rest[fitted.model.suggest(data.X[rest], options.count)]
-    separator = options.label_separator or SEPARATOR
-    out.write(*_make_table_to_fill(fitted, chosen, column, separator))
+    _write_to_fill(out, fitted, chosen, column, options.label_separator or SEPARATOR)
     # On standard output there is no place for more.
     evaluation, gain = None if out.path is None else fitted.evaluation, None
+    measures = [] if evaluation is None else evaluation.measures()
+    scores = [one for one in measures if one.key in _SCORES]
     if evaluation is not None and evaluation.by_validation:
         y = labels.single_or_indicators()
         gain = estimate_gain(fitted.model, data.X, y, labels.known, evaluation)
-    measures = [] if evaluation is None else evaluation.measures()
-    scores = [one for one in measures if one.key in _SCORES]
     if out.path is not None:
         lines = [f"{one.name}: {one.text}" for one in scores]
         if not scores:
@@ -270,24 +250,103 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     return summary
 
 
-def _make_table_to_fill(
-    fitted: Fitted, chosen: Array, column: str, separator: str
-) -> tuple[list[str], Rows]:
-    """Return the table to fill in: the samples, what is predicted, and no label."""
-    columns: dict[str, Sequence[Any]] = {}
+def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, column: str, separator: str) -> None:
+    """Write the table to fill in: the samples, what is predicted, and no label."""
+    columns: Columns = []
     if fitted.texts is not None and fitted.vectorizer is not None:
-        columns[fitted.vectorizer.column] = [fitted.texts[row] for row in chosen]
+        columns.append((fitted.vectorizer.column, [fitted.texts[row] for row in chosen]))
     predictions, proba = fitted.name_predictions(separator), fitted.proba[chosen].round(_DIGITS)
-    columns[_PREDICTION] = [predictions[row] for row in chosen]
-    columns[_PROBABILITY] = proba.max(axis=1).tolist()
+    columns.append((_PREDICTION, [predictions[row] for row in chosen]))
+    probabilities = proba.max(axis=1).tolist()
     if fitted.predicted.ndim == 2:  # several in one cell
-        columns[_PROBABILITY] = [
+        probabilities = [
             separator.join(f"{p:g}" for p in row[one > 0])
             for row, one in zip(proba, fitted.predicted[chosen], strict=True)
         ]
-    columns[column] = [""] * len(chosen)
-    ids = fitted.ids
-    if ids is not None:
-        ids = ids[0], [ids[1][row] for row in chosen]
-    names, rows = make_table(ids, list(columns.items()))
-    return names, ([row, *cells[1:]] for row, cells in zip(chosen.tolist(), rows, strict=True))
+    columns += [(_PROBABILITY, probabilities), (column, [""] * len(chosen))]
+    ids = None if fitted.ids is None else (fitted.ids[0], [fitted.ids[1][row] for row in chosen])
+    names, rows = make_table(ids, columns)
+    numbered = zip(chosen.tolist(), rows, strict=True)
+    out.write(names, ([sample, *cells] for sample, (_, *cells) in numbered))
+
+
+_TABLE, _PICTURE, _REPORT = "ranks.csv", "ranks.png", "report.html"
+_RANK_FILES = {
+    _TABLE: "scores of every rank, in all splits",
+    _PICTURE: "the same as a picture",
+    METRICS_NAME: "the choice and its settings",
+    _REPORT: "all of it on one page: open this first",
+}
+# Options that a criterion does not use, and the parameters that options set.
+_UNUSED = {"stability": {"splits", "validation_fraction", "only_nonzeros"}}
+_UNUSED["bound"] = {*_UNUSED["stability"], "rule"}
+_PARAMETERS = {
+    **{name: name for name in ("criterion", "loss", "rule")},
+    "splits": "n_splits",
+    "starts": "n_starts",
+    "validation_fraction": "validation_fraction",
+    "max_iter": "max_iter",
+    "tol": "tol",
+    "seed": "random_state",
+    "threads": "n_threads",
+}
+
+
+def run_choose_rank(options: Namespace) -> dict[str, Any]:
+    params = {parameter: getattr(options, name) for name, parameter in _PARAMETERS.items()}
+    if options.criterion == "bound":
+        if options.loss is not None:
+            raise UsageError("--loss is not used by --criterion bound, whose model is of counts")
+        stops = {name: params.pop(name) for name in ("max_iter", "tol")}
+        params["estimator"] = BayesianNMF(**{k: v for k, v in stops.items() if v is not None})
+    params |= {"mask_zeros": not options.only_nonzeros, "verbose": sys.stderr.isatty()}
+    folder = options.out or default_out(options.data, "-ranks")
+    with results_folder(folder, _RANK_FILES, list_inputs(options)) as out:
+        data = read_data(options)
+        begin = time.perf_counter()
+        choice = choose_rank(data.X, options.ranks, **params)
+        content = _write_choice(choice, data.size, time.perf_counter() - begin, out, options)
+    print(f"{choice.rank} topics", *choice.notes, f"\nTopics  {choice.label}", sep="\n")
+    for row in choice.to_rows():
+        error = row["standard_error"]
+        spread = "" if math.isnan(error) else f" +- {error:.2g}"
+        mark = "  (pruned)" * row["pruned"] + "  <" * (row["rank"] == choice.rank)
+        print(f"{row['rank']:>6}  {row['mean']:.6g}{spread}{mark}")
+    return {**content, **out.show()}
+
+
+def _write_choice(
+    choice: RankChoice, size: str, seconds: float, out: Results, options: Namespace
+) -> dict[str, Any]:
+    rows = [
+        {name: None if value != value else value for name, value in row.items()}  # NaN
+        for row in choice.to_rows()
+    ]
+    out.write_csv(_TABLE, [*rows[0]], ([*row.values()] for row in rows))
+    picture = out.write(_PICTURE, lambda: png(choice.plot()))
+    settings = [
+        (name.replace("_", " "), str(getattr(options, name)))
+        for name in ("data", "ranks", "only_nonzeros", *_PARAMETERS)
+        if getattr(options, name) is not None and name not in _UNUSED.get(choice.criterion, ())
+    ]
+    content = {name: getattr(choice, name) for name in ("rank", "criterion", "rule", "notes")}
+    content |= {"ranks": rows, "seconds": round(seconds, 3), "settings": dict(settings)}
+    out.write_json(METRICS_NAME, content)
+    what = f"The {choice.label} of every number of topics"
+    if choice.criterion == "bound":
+        what += ": the largest of all starts; points are single starts"
+    elif choice.scores.shape[1] > 1:
+        what += ": means of the splits, with one standard error; points are single splits"
+    better = "Larger" if choice.larger_is_better else "Smaller"
+    facts = {"topics": str(choice.rank), "tried": f"{choice.ranks[0]} to {choice.ranks[-1]}"}
+    facts |= {"criterion": choice.criterion, "time": f"{seconds:.1f} s"}
+    report = Report(
+        title="Number of topics",
+        lead=f"{choice.rank} topics, of {len(choice.ranks)} numbers tried; {size}.",
+        facts=[*facts.items()],
+        settings=settings,
+        remarks=choice.notes,
+        pictures=[Picture("Curve", f"{what}. {better} is better.", picture)],
+    )
+    out.write(_REPORT, lambda: render(report).encode())
+    return content

@@ -8,8 +8,9 @@ import re
 import shlex
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,6 @@ _COLUMN = "label"  # of a table to fill in, where the labels of the data are in 
 _FEW, _MANY = 20, 100  # labeled samples: of few each may well have a class of its own
 _HALF, _MOSTLY = 0.5, 0.9  # share with a label that no other sample has
 _SEPARATORS = (";", "|", ",")
-_SPREADSHEET_DELIMITERS = (",", ";", "\t")  # which programs choose by the country
 _COMPARED = 500  # characters of a text
 
 
@@ -153,45 +153,33 @@ def warn_of_labels(labels: SampleLabels, option: str, separator: str | None) -> 
     A column that is surely wrong raises UsageError: a fit of that many classes takes minutes.
     `option` is the value of --labels.
     """
-    messages = []
     occurs = Counter(name for names in labels.each for name in names)
     alone = sum(all(occurs[name] == 1 for name in names) for names in labels.each if names)
-    count = int(labels.known.sum())
+    count, names = int(labels.known.sum()), labels.names
     if count > _FEW and alone > _HALF * count:
         unique = (
             f"{alone} of the {count} labeled samples in {option!r} have a label that no other has, "
             "as ids, dates or numbers are"
         )
         if alone >= _MOSTLY * count or count > _MANY:
-            raise UsageError(
-                f"{unique}; name the column of the labels with --labels, or label several samples "
-                "of each class"
+            right = "name the column of the labels with --labels"
+            raise UsageError(f"{unique}; {right}, or label several samples of each class")
+        warn(f"{unique}; is it the column of the labels?")
+    for mark in _SEPARATORS if separator is None and not labels.several else ():
+        split = {name: {part.strip() for part in name.split(mark)} for name in names}
+        joined = [name for name, parts in split.items() if len(parts) > 1]
+        parts = Counter(part for parts in split.values() for part in parts)
+        if any(part and parts[part] > 1 for name in joined for part in split[name]):
+            warn(
+                f"{len(joined)} of the {len(names)} classes contain {mark!r}, such as "
+                f"{joined[0]!r}; if they are several labels, give --label-separator {mark!r}"
             )
-        messages = [f"{unique}; is it the column of the labels?"]
-    if separator is None and not labels.several:
-        hints = (_separator_hint(labels.names, mark) for mark in _SEPARATORS)
-        messages += [hint for hint in hints if hint is not None][:1]
-    for name in missing_words(labels.names):
-        count = sum(name in names for names in labels.each)
-        messages.append(
-            f"{count} samples are of the class {name!r}, which looks like a missing label; if it "
-            f"is one, give --unlabeled {shlex.quote(name)}"
+            break
+    for name in missing_words(names):
+        warn(
+            f"{occurs[name]} samples are of the class {name!r}, which looks like a missing label; "
+            f"if it is one, give --unlabeled {shlex.quote(name)}"
         )
-    for message in messages:
-        warn(message)
-
-
-def _separator_hint(names: list[str], mark: str) -> str | None:
-    """Return a hint if a mark stands between parts of names, some of which occur in others too."""
-    split = {name: {part.strip() for part in name.split(mark)} for name in names}
-    joined = [name for name, parts in split.items() if len(parts) > 1]
-    occurs = Counter(part for parts in split.values() for part in parts)
-    if not any(part and occurs[part] > 1 for name in joined for part in split[name]):
-        return None
-    return (
-        f"{len(joined)} of the {len(names)} classes contain {mark!r}, such as {joined[0]!r}; if "
-        f"they are several labels, give --label-separator {mark!r}"
-    )
 
 
 def column_to_fill(labels: str) -> str:
@@ -208,12 +196,8 @@ def _add_more_labels(
     places: dict[int, str] = {}
     for name in options.more_labels:
         table = _read_filled(name, column, options.encoding)
-        cells = zip(
-            table.frame.index,
-            table.column(column, lists=True),
-            _match_samples(table, data, options, len(merged)),
-            strict=True,
-        )
+        samples = _match_samples(table, data, options, len(merged))
+        cells = zip(table.frame.index, table.column(column, lists=True), samples, strict=True)
         is_empty = True
         for line, value, sample in cells:
             if value is None or value == [] or not str(value).strip():
@@ -228,10 +212,9 @@ def _add_more_labels(
                     for one in (merged[sample], value)
                 )
                 if earlier != later:
-                    raise UsageError(
-                        f"{place}: sample {sample} has the label {short(value)}, and "
-                        f"{short(merged[sample])} in {places[sample]}; leave one of them empty"
-                    )
+                    before = f"{short(merged[sample])} in {places[sample]}"
+                    wrong = f"sample {sample} has the label {short(value)}, and {before}"
+                    raise UsageError(f"{place}: {wrong}; leave one of them empty")
             merged[sample], places[sample] = value, place
         if is_empty:
             raise UsageError(f"{name}: no cell of column {column!r} is filled in")
@@ -246,7 +229,7 @@ def _read_filled(name: str, column: str, encoding: str) -> Table:
     if source.kind == ".csv":
         with reporting(name), open_text(source.path, encoding) as file:
             head = file.readline()
-        for mark in reversed(_SPREADSHEET_DELIMITERS):
+        for mark in ("\t", ";", ","):  # which spreadsheet programs choose by the country
             if column in next(csv.reader([head], delimiter=mark), []):
                 source = replace(source, delimiter=mark)
     return read_table(source)
@@ -257,7 +240,7 @@ def _match_samples(
 ) -> list[int | str]:
     """Return for every row of a filled table the number of its sample, or why there is none."""
     name, samples = SAMPLE, {str(k): k for k in range(count)}
-    texts = written = None
+    texts, written = [], [None] * len(filled.frame)
     if isinstance(data, Table):
         others = options.labels, options.time
         column = find_text_column(data, options.text, *others)
@@ -267,82 +250,70 @@ def _match_samples(
             name, samples = (ids[0], by_id) if len(by_id) == count else (name, samples)
         if column in filled.frame:
             texts, written = data.column(column), filled.column(column)
+
+    def plain(text: object) -> str:
+        """Return what programs leave as it is: ASCII letters and digits."""
+        return re.sub(r"[^0-9A-Za-z]+", "", "" if text is None else nfc(str(text)))[:_COMPARED]
+
     keys = filled.column(name) if name in filled.frame else [""] * len(filled.frame)
     matches: list[int | str] = []
-    for row, key in enumerate(keys):
-        sample = samples.get(nfc(str("" if key is None else key).strip()))
+    for key, other in zip(keys, written, strict=True):
+        key = str("" if key is None else key).strip()
+        sample = samples.get(nfc(key))
         if sample is None:
-            matches.append(f"{data} has no sample whose {name} is {short(str(key).strip())}")
-        elif texts is not None and written is not None and _differ(texts[sample], written[row]):
-            matches.append(
-                f"the text is not that of sample {sample} of {data}; it must be the table from "
-                "which the samples were suggested"
-            )
+            matches.append(f"{data} has no sample whose {name} is {short(key)}")
+            continue
+        text = "" if not texts or texts[sample] is None else str(texts[sample])
+        if texts and plain(other) not in (plain(text), plain(strip_markup(text))):
+            same = "it must be the table from which the samples were suggested"
+            matches.append(f"the text is not that of sample {sample} of {data}; {same}")
         else:
             matches.append(sample)
     return matches
 
 
-def _differ(text: Any, written: Any) -> bool:
-    """Whether texts differ in what programs leave as it is: ASCII letters and digits."""
-    plain = "" if text is None else str(text)
-    first, second, other = (
-        re.sub(r"[^0-9A-Za-z]+", "", "" if one is None else nfc(str(one)))[:_COMPARED]
-        for one in (plain, strip_markup(plain), written)
-    )
-    return other not in (first, second)
-
-
-_EXAMPLE = '{"space": ["orbit", "nasa"], "sport": {"game": 2, "team": 1}}'
-_YAML_HINT = "python -m pip install pyyaml, or give a .json file"
+SEEDS_EXAMPLE = '{"space": ["orbit", "nasa"], "sport": {"game": 2, "team": 1}}'
 
 
 def read_seeds(name: str, encoding: str) -> dict[str, Any]:
     """Return the words, or words and strengths, of every topic."""
     path = Path(name)
     if not path.is_file():
-        raise UsageError(f"{path}: no such file; expected seeds such as {_EXAMPLE}")
+        raise UsageError(f"{path}: no such file; expected seeds such as {SEEDS_EXAMPLE}")
     with reporting(path), open_text(path, encoding) as file:
         text = file.read()
-    content = (_parse_yaml if path.suffix.lower() in (".yaml", ".yml") else _parse_json)(text, path)
+
+    def refuse_repeated(names: Iterable[str]) -> None:  # of which readers take the last
+        for name, count in Counter(map(nfc, names)).items():
+            if count > 1:
+                raise UsageError(f"{path} has {short(name)} twice in one mapping; merge the two")
+
+    def make_mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        refuse_repeated(name for name, _ in pairs)
+        return dict(pairs)
+
+    kind, failure = "JSON", ValueError
+    read = partial(json.loads, object_pairs_hook=make_mapping)
+    if path.suffix.lower() in (".yaml", ".yml"):
+        with require_package("PyYAML", "python -m pip install pyyaml, or give a .json file"):
+            import yaml
+
+        class Loader(yaml.SafeLoader):  # type: ignore[misc]
+            def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+                refuse_repeated(str(key.value) for key, _ in node.value)
+                return super().construct_mapping(node, deep)
+
+        kind, failure, read = "YAML", yaml.YAMLError, partial(yaml.load, Loader=Loader)
+    try:
+        content = read(text)
+    except (failure, RecursionError) as error:
+        message = " ".join(str(error).split())
+        raise UsageError(f"{path} is no {kind} ({message}); expected {SEEDS_EXAMPLE}") from error
     if not isinstance(content, dict) or not all(
         isinstance(words, (list, dict))
         and all(isinstance(word, str) for word in words)
         and (isinstance(words, list) or all(type(one) in (int, float) for one in words.values()))
         for words in content.values()
     ):
-        raise UsageError(f"{path} holds no seeds; expected words by topic, such as {_EXAMPLE}")
+        raise UsageError(f"{path} holds no seeds; expected words by topic, such as {SEEDS_EXAMPLE}")
     return {str(topic): seeds for topic, seeds in content.items()}
-
-
-def _refuse_repeated(names: list[str], path: Path) -> None:
-    """Raise UsageError for a name that a mapping has twice, of which readers take the last."""
-    for name, count in Counter(map(nfc, names)).items():
-        if count > 1:
-            raise UsageError(f"{path} has {short(name)} twice in one mapping; merge the two")
-
-
-def _parse_json(text: str, path: Path) -> Any:
-    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        _refuse_repeated([name for name, _ in pairs], path)
-        return dict(pairs)
-
-    try:
-        return json.loads(text, object_pairs_hook=mapping)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no JSON ({error}); expected {_EXAMPLE}") from error
-
-
-def _parse_yaml(text: str, path: Path) -> Any:
-    with require_package("PyYAML", _YAML_HINT):
-        import yaml
-
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            _refuse_repeated([str(key.value) for key, _ in node.value], path)
-            return super().construct_mapping(node, deep)
-
-    try:
-        return yaml.load(text, Loader)  # of a safe loader
-    except (yaml.YAMLError, RecursionError) as error:
-        raise UsageError(f"{path} is no YAML ({' '.join(str(error).split())})") from error

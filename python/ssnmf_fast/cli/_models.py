@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,8 +17,8 @@ from .. import estimators, metrics
 from .._common.arrays import Array
 from .._data.times import Times
 from .._topics import amounts, topic_shares
-from ..report import Evaluation, Measure, evaluate, name_classes
-from ._labels import Mask, SampleLabels, read_seeds
+from ..report.evaluation import Evaluation, Measure, evaluate, name_classes
+from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
 from ._read import UsageError, warn
 from ._text import Vectorizer
 
@@ -37,6 +37,11 @@ class Data:
     ids: Ids | None = None
     times: Times | None = None
     image_shape: tuple[int, int] | None = None
+
+    @property
+    def size(self) -> str:
+        nonzeros = f", {self.X.nnz} nonzeros" if sp.issparse(self.X) else ""
+        return "{} samples x {} features".format(*self.X.shape) + nonzeros
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,36 +243,32 @@ def measure(fitted: Fitted) -> list[Measure]:
 _OF_COMMAND = ("free_topics", "label_separator", "seeds", "test_size", "time")
 _NEEDED = {"time": ", the column of the dates", "seeds": ", a file with words of topics"}
 _RENAMED = {"svm_c": "C", "s_shape": "S_shape"}
+_REFUSED = {"ssnmf": "auto", "nmf-alpha": math.inf}  # weights of labels that others take
 _TEST_SIZE = 0.2
 
 
-@dataclass(frozen=True)
 class Model:
     """One model; `options` names those that only some models take, of which it is one."""
 
-    name: str
-    estimator: str  # its class
-    about: str
-    options: tuple[str, ...]
-    targets: Callable[[SampleLabels], Array] | None = None  # what fit takes as y
-    needs_labels: bool = True  # where it takes targets
-    names_topics: bool = False  # has every label a topic, which sets the rank?
-    validates: bool = False  # does the fit estimate the accuracy, and has each class its topics?
-    refused: tuple[str | float, ...] = ()  # weights of labels that others take
+    def __init__(self, name: str, estimator: str, about: str, options: str) -> None:
+        self.name, self.about, self.options = name, about, options.split()
+        self.estimator = getattr(estimators, estimator)
+        self.guided = "test_size" in self.options  # is it fitted to labels?
+        self.names_topics = "free_topics" in self.options  # has every label a topic?
+        # Does the fit estimate the accuracy, and has each class its topics?
+        self.validates = "self_training" in self.options
+        own = [option for option in self.options if option not in _OF_COMMAND]
+        self._parameters = {option: _RENAMED.get(option, option) for option in own}
+        self._parameters |= {"max_iter": "max_iter", "tol": "tol"}
 
-    @property
-    def several(self) -> bool:
-        return "label_separator" in self.options
-
-    @property
-    def _parameters(self) -> dict[str, str]:
-        """Return the options that set parameters of the estimator, and these."""
-        particular = [name for name in self.options if name not in _OF_COMMAND]
-        return {name: _RENAMED.get(name, name) for name in [*particular, "max_iter", "tol"]}
+    def targets(self, labels: SampleLabels) -> Array:
+        """Return what fit takes as y."""
+        several = "label_separator" in self.options
+        return labels.single_or_indicators() if several else labels.single()
 
     def complete_options(self, options: Namespace) -> None:
         """Check the options, and set those that are not given to the estimator's defaults."""
-        needs = {"labels": self.targets is not None and self.needs_labels}
+        needs = {"labels": self.guided and "seeds" not in self.options}
         needs |= {name: name in self.options for name in _NEEDED}
         for name, needed in needs.items():
             if needed and not getattr(options, name):
@@ -281,23 +282,23 @@ class Model:
         if limited and options.method not in (None, "tied", "tensor"):
             raise UsageError("--documents-per-slice is only used with --method tied and tensor")
         options.model = self.name
-        defaults = getattr(estimators, self.estimator)().get_params()
+        defaults = self.estimator().get_params()
         for name, parameter in self._parameters.items():
             if getattr(options, name) is None:
                 setattr(options, name, defaults[parameter])
-        if options.test_size is None and "test_size" in self.options:
+        if options.test_size is None and self.guided:
             # Validation within the fit estimates the accuracy, and no label is lost for it.
             options.test_size = 0.0 if self.validates else _TEST_SIZE
-        wrong = None
-        if options.rank is None and not (self.names_topics or self.validates):
+        rank, weight, wrong = options.rank, options.supervision_weight, None
+        if rank is None and not (self.names_topics or self.validates):
             wrong = "needs --rank, the number of topics; few-labels has topics for each class"
-        elif options.rank is not None and self.validates:
+        elif rank is not None and self.validates:
             wrong = "takes no --rank: it has one topic or three for each class; ssnmf takes one"
-        elif options.supervision_weight in self.refused:
-            wrong = f"takes no --supervision-weight {options.supervision_weight}"
+        elif weight is not None and weight == _REFUSED.get(self.name):
+            wrong = f"takes no --supervision-weight {weight}"
         if wrong is not None:
             raise UsageError(f"--model {self.name} {wrong}")
-        if options.rank is not None and options.free_topics is not None:
+        if rank is not None and options.free_topics is not None:
             raise UsageError("--rank and --free-topics both set the number of topics; give one")
 
     def build(
@@ -309,110 +310,82 @@ class Model:
     ) -> Any:
         """Return the estimator, not fitted; `labels` are those that it will see."""
         params = {new: getattr(options, name) for name, new in self._parameters.items()}
-        if self.targets is not None:
+        rank, by = options.rank, "labels"
+        names: Collection[str] | None = None if labels is None else labels.names
+        if self.guided:
             params["unlabeled"] = None  # a label "-1" in a file is a label
         if "seeds" in self.options:
-            seeds = read_seeds(options.seeds, options.encoding)
-            params |= {"seeds": seeds, "feature_names": terms}
-            params["n_free_topics"] = _count_free_topics(options, len(seeds), "seeds")
-        elif self.names_topics and labels is not None:
-            params["n_free_topics"] = _count_free_topics(options, len(labels.names), "labels")
-        elif options.rank is not None:
-            params["n_components"] = options.rank
-        return getattr(estimators, self.estimator)(
-            random_state=options.seed,
-            n_threads=options.threads,
-            dtype=options.dtype,
-            callback=callback,
-            **params,
-        )
+            names, by = read_seeds(options.seeds, options.encoding), "seeds"
+            params |= {"seeds": names, "feature_names": terms}
+        if self.names_topics and names is not None:
+            free, n = options.free_topics or 0, len(names)
+            if rank is not None and rank < n:
+                raise UsageError(
+                    f"--rank {rank} is too small: the {by} name {n} topics, and each needs one; "
+                    "leave --rank out, or add --free-topics instead"
+                )
+            params["n_free_topics"] = free if rank is None else rank - n
+        elif rank is not None:
+            params["n_components"] = rank
+        params |= {"random_state": options.seed, "n_threads": options.threads}
+        return self.estimator(dtype=options.dtype, callback=callback, **params)
 
 
-def _count_free_topics(options: Namespace, n_named: int, named_by: str) -> int:
-    if options.rank is None:
-        return int(options.free_topics or 0)
-    if options.rank < n_named:
-        raise UsageError(
-            f"--rank {options.rank} is too small: the {named_by} name {n_named} topics, and each "
-            "needs one; leave --rank out, or add --free-topics instead"
-        )
-    return int(options.rank) - n_named
-
-
-_ALL = (
-    Model(
-        "few-labels",
-        "FewLabelsClassifier",
-        "classifier for few labels and many: several methods, weighted by cross-validation",
-        ("loss", "self_training", "label_separator", "test_size"),
-        targets=SampleLabels.single_or_indicators,
-        validates=True,
-    ),
-    Model(
-        "ssnmf",
-        "SSNMFClassifier",
-        "the classifier of the papers, whose rank and weight of the labels are given",
+MODELS = {
+    name: Model(name, estimator, about, options)
+    for name, estimator, about, options in (
         (
-            *("loss", "supervision_loss", "supervision_weight", "readout"),
-            *("label_separator", "test_size"),
+            "few-labels",
+            "FewLabelsClassifier",
+            "classifier for few labels and many: several methods, weighted by cross-validation",
+            "loss self_training label_separator test_size",
         ),
-        targets=SampleLabels.single_or_indicators,
-        refused=("auto",),
-    ),
-    Model("nmf", "NMF", "topics without the help of labels", ("loss",)),
-    Model(
-        "ts-nmf",
-        "TopicSupervisedNMF",
-        "one topic for each label, which labeled texts may have only if they name it",
-        ("loss", "labeled_weight", "free_topics", "label_separator", "test_size"),
-        targets=SampleLabels.single_or_indicators,
-        names_topics=True,
-    ),
-    Model(
-        "seeded",
-        "SeededTopics",
-        "topics, and classes, from a few words each; labels are not needed",
-        ("loss", "seeds", "free_topics", "test_size"),
-        targets=SampleLabels.single,
-        needs_labels=False,
-        names_topics=True,
-    ),
-    Model(
-        "nmf-alpha",
-        "MarginNMF",
-        "topics that keep what separates the classes for a support vector machine",
-        ("loss", "supervision_weight", "svm_c", "label_separator", "test_size"),
-        targets=SampleLabels.single_or_indicators,
-        refused=(math.inf,),
-    ),
-    Model(
-        "cnmf",
-        "ConstrainedNMF",
-        "labeled samples of a class share their topics exactly",
-        ("loss", "test_size"),
-        targets=SampleLabels.single,
-    ),
-    Model(
-        "dynamic",
-        "DynamicTopics",
-        "topics of dated texts and how prevalent each is over time",
-        ("time", "freq", "method", "documents_per_slice", "loss"),
-    ),
-    Model(
-        "vbnmf",
-        "BayesianNMF",
-        "Bayesian topics without the help of labels",
-        ("s_shape",),
-    ),
-    Model(
-        "supervised-vbnmf",
-        "SupervisedBayesianNMF",
-        "Bayesian topics, of which each class uses few",
-        ("rate_shape", "test_size"),
-        targets=SampleLabels.single,
-    ),
-)
-MODELS: Mapping[str, Model] = {model.name: model for model in _ALL}
+        (
+            "ssnmf",
+            "SSNMFClassifier",
+            "the classifier of the papers, whose rank and weight of the labels are given",
+            "loss supervision_loss supervision_weight readout label_separator test_size",
+        ),
+        ("nmf", "NMF", "topics without the help of labels", "loss"),
+        (
+            "ts-nmf",
+            "TopicSupervisedNMF",
+            "one topic for each label, which labeled texts may have only if they name it",
+            "loss labeled_weight free_topics label_separator test_size",
+        ),
+        (
+            "seeded",
+            "SeededTopics",
+            "topics, and classes, from a few words each; labels are not needed",
+            "loss seeds free_topics test_size",
+        ),
+        (
+            "nmf-alpha",
+            "MarginNMF",
+            "topics that keep what separates the classes for a support vector machine",
+            "loss supervision_weight svm_c label_separator test_size",
+        ),
+        (
+            "cnmf",
+            "ConstrainedNMF",
+            "labeled samples of a class share their topics exactly",
+            "loss test_size",
+        ),
+        (
+            "dynamic",
+            "DynamicTopics",
+            "topics of dated texts and how prevalent each is over time",
+            "time freq method documents_per_slice loss",
+        ),
+        ("vbnmf", "BayesianNMF", "Bayesian topics without the help of labels", "s_shape"),
+        (
+            "supervised-vbnmf",
+            "SupervisedBayesianNMF",
+            "Bayesian topics, of which each class uses few",
+            "rate_shape test_size",
+        ),
+    )
+}
 
 
 def users_of(option: str) -> str:
@@ -420,25 +393,30 @@ def users_of(option: str) -> str:
 
 
 def choose_model(options: Namespace) -> Model:
-    """Return the model that the options name, or the default one."""
-    if options.model is None and options.seeds is not None:
-        return MODELS["seeded"]
-    return MODELS[options.model or ("few-labels" if options.labels else "nmf")]
+    """Return the model that the options name, or the default one; complete its options."""
+    seeded = options.model is None and options.seeds is not None
+    default = "seeded" if seeded else "few-labels" if options.labels else "nmf"
+    model = MODELS[options.model or default]
+    model.complete_options(options)
+    return model
 
 
-def check_labels(model: Model, labels: SampleLabels, rank: int | None) -> None:
-    """Raise UsageError for labels that the model cannot take; warn of too few topics for them."""
-    if model.targets is None:
+def check_labels(model: Model, labels: SampleLabels | None, options: Namespace) -> None:
+    """Raise UsageError for labels that the model cannot take; warn of unlikely ones."""
+    if labels is None:
+        return
+    warn_of_labels(labels, options.labels, options.label_separator)
+    if not model.guided:
         return  # labels that a model is not fitted to only color the report
-    if labels.several and not model.several:
+    if labels.several and "label_separator" not in model.options:
         first = next(i for i, names in enumerate(labels.each) if len(names) > 1)
         names = ", ".join(labels.each[first])
         raise UsageError(
             f"sample {first} has several labels ({names}); --model {model.name} takes one a "
             f"sample, {users_of('label_separator')} take several"
         )
-    if rank is not None and rank < len(labels.names) and not model.names_topics:
+    if options.rank is not None and options.rank < len(labels.names) and not model.names_topics:
         warn(
-            f"--rank {rank} is below the number of classes, {len(labels.names)}: so few topics "
-            "cannot stand for all of them"
+            f"--rank {options.rank} is below the number of classes, {len(labels.names)}: so few "
+            "topics cannot stand for all of them"
         )

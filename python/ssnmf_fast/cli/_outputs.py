@@ -11,7 +11,7 @@ import threading
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
@@ -41,19 +41,17 @@ Rows = Iterable[Sequence[Any]]
 class Results:
     """A folder of results; `about` describes the files that there may be, in order of printing."""
 
-    def __init__(self, folder: Path, about: Mapping[str, str], files: Replacement) -> None:
-        self.folder, self._about, self._files = folder, about, files
-        self._written: set[str] = set()
+    def __init__(
+        self, folder: Path, about: Mapping[str, str], files: Replacement, safe: bool
+    ) -> None:
+        self._folder, self._about, self._files, self._safe = folder, about, files, safe
+        self.written: set[str] = set()
         self._left_out: set[str] = set()
-
-    @property
-    def names(self) -> list[str]:
-        return [name for name in self._about if name in self._written]
 
     def path(self, name: str) -> Path:
         assert name in self._about  # as only those are compared with the inputs
-        self._written.add(name)
-        return self._files.path(self.folder / name)
+        self.written.add(name)
+        return self._files.path(self._folder / name)
 
     def write(self, name: str, make: Callable[[], bytes]) -> bytes | None:
         """Write what `make` returns; None if it needs a package that is not installed."""
@@ -69,21 +67,26 @@ class Results:
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         self.path(name).write_text(text, encoding="utf-8")
 
-    def show(self) -> None:
-        """Print where the files are, and what is missing for want of a package."""
+    def write_csv(self, name: str, heads: Sequence[Any], rows: Rows) -> None:
+        with self.path(name).open("w", encoding="utf-8", newline="") as file:
+            _write_table(file, heads, rows, "csv", self._safe)
+
+    def show(self) -> dict[str, Any]:
+        """Print where the files are, and what is missing for want of a package; return both."""
+        names = [name for name in self._about if name in self.written]
         print("\nFiles")
-        paths = {name: str(self.folder / name) for name in self.names}
-        width = max(map(len, paths.values()))
-        for name, path in paths.items():
-            print(f"  {path:<{width}}  {self._about[name]}")
+        width = max(len(str(self._folder / name)) for name in names)
+        for name in names:
+            print(f"  {self._folder / name!s:<{width}}  {self._about[name]}")
         if self._left_out:
             missing = ", ".join(name for name in self._about if name in self._left_out)
             print(f"  left out: {missing}; to have them: {PLOT_HINT}")
+        return {"out": str(self._folder), "files": sorted(names)}
 
 
 @contextmanager
 def results_folder(
-    name: str, about: Mapping[str, str], inputs: Iterable[str | Path | None]
+    name: str, about: Mapping[str, str], inputs: Iterable[str | Path | None], safe: bool = False
 ) -> Iterator[Results]:
     """Make a folder for results, which replace those of an earlier run together at the end."""
     if name == STANDARD:
@@ -94,9 +97,9 @@ def results_folder(
     for one in about:
         refuse_replacing(folder / one, inputs)
     with new_files(folder) as files:
-        results = Results(folder, about, files)
+        results = Results(folder, about, files, safe)
         yield results
-        for one in about.keys() - set(results.names):
+        for one in about.keys() - results.written:
             files.remove(folder / one)
 
 
@@ -137,55 +140,41 @@ def new_files(folder: Path) -> Iterator[Replacement]:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-@dataclass(frozen=True)
 class Output:
-    """Where a table goes; `path` is None for standard output, `kind` one of KINDS."""
+    """Where a table goes, and how: by --out, --out-format, or the ending, and --safe-csv."""
 
-    path: Path | None
-    kind: str
-    safe: bool
+    def __init__(self, options: Namespace) -> None:
+        name, kind, self._safe = options.out, options.out_format, options.safe_csv
+        self.path = None if name == STANDARD else Path(name)
+        if self.path is None:
+            kind = kind or KINDS[0]
+        elif self.path.is_dir():
+            raise UsageError(f"--out {name} is a folder; expected a file")
+        elif kind is None:
+            kind = self.path.suffix.lower()[1:]
+            if kind not in KINDS:
+                wrong = f"unknown ending {self.path.suffix!r}; known are .csv, .jsonl"
+                raise UsageError(f"--out {name}: {wrong}; or name the form with --out-format")
+        if self._safe and kind != "csv":
+            raise UsageError(f"--safe-csv is only for csv; --out {name} is {kind}")
+        self._kind = kind
 
     def __str__(self) -> str:
         return "standard output" if self.path is None else str(self.path)
 
     def write(self, names: Sequence[str], rows: Rows) -> None:
         if self.path is None:
-            _write_table(sys.stdout, names, rows, self.kind, self.safe)
+            _write_table(sys.stdout, names, rows, self._kind, self._safe)
             return
         with (
             new_files(self.path.parent) as files,
             files.path(self.path).open("w", encoding="utf-8", newline="") as file,
         ):
-            _write_table(file, names, rows, self.kind, self.safe)
+            _write_table(file, names, rows, self._kind, self._safe)
 
 
-def find_output(options: Namespace) -> Output:
-    """Return where predictions go, in the form that is given or that of the ending."""
-    name, kind = options.out, options.out_format
-    path = None if name == STANDARD else Path(name)
-    if path is None:
-        kind = kind or KINDS[0]
-    elif path.is_dir():
-        raise UsageError(f"--out {name} is a folder; expected a file")
-    elif kind is None:
-        kind = path.suffix.lower()[1:]
-        if kind not in KINDS:
-            wrong = f"--out {name}: unknown ending {path.suffix!r}; known are .csv, .jsonl"
-            raise UsageError(f"{wrong}; or name the form with --out-format")
-    if options.safe_csv and kind != "csv":
-        raise UsageError(f"--safe-csv is only for csv; --out {name} is {kind}")
-    return Output(path, kind, options.safe_csv)
-
-
-def write_csv(path: Path, names: Sequence[Any], rows: Rows, *, safe: bool = False) -> None:
-    """Write a table; numbers in six digits.  `safe` is that of :class:`Output`."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        _write_table(file, names, rows, safe=safe)
-
-
-def _write_table(
-    file: TextIO, names: Sequence[Any], rows: Rows, kind: str = "csv", safe: bool = False
-) -> None:
+def _write_table(file: TextIO, names: Sequence[Any], rows: Rows, kind: str, safe: bool) -> None:
+    """Write a table; numbers in six digits in csv, where `safe` marks formulas as text."""
     if kind == "jsonl":
         for row in rows:
             # JSON has no NaN and no infinity.
@@ -197,18 +186,15 @@ def _write_table(
     writer = csv.writer(file, lineterminator="\n" if file is sys.stdout else "\r\n")
     for row in chain([names], rows):
         cells = [f"{v:.6g}" if isinstance(v, float) else v for v in row]
-        writer.writerow([_escape_formula(cell) for cell in cells] if safe else cells)
+        writer.writerow([f"'{v}" if safe and _is_formula(v) else v for v in cells])
 
 
-def _escape_formula(cell: Any) -> Any:
-    """Return a cell that is no formula; a number may begin with a sign."""
-    if not isinstance(cell, str) or not cell.startswith(_FORMULA):
-        return cell
+def _is_formula(cell: Any) -> bool:
     try:
-        float(cell)
-    except ValueError:
-        return f"'{cell}"
-    return cell
+        float(cell)  # a number may begin with a sign
+    except (TypeError, ValueError):
+        return isinstance(cell, str) and cell.startswith(_FORMULA)
+    return False
 
 
 def make_table(ids: Ids | None, columns: Columns) -> tuple[list[str], Rows]:

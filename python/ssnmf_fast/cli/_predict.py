@@ -16,6 +16,7 @@ from .._common.warn import UNINFORMED, quietly
 from .._persist.texts import VECTORIZER_NAME
 from ..completion._complete import counts
 from ..completion._result import Completion
+from ._complete import read_pairs
 from ._findings import read_separator
 from ._labels import read_labels_of
 from ._models import MODELS, Data, Fitted
@@ -23,18 +24,16 @@ from ._outputs import (
     METRICS_NAME,
     MODEL_NAME,
     Output,
-    find_output,
     make_predictions,
     make_table,
     refuse_replacing,
 )
-from ._ratings import read_pairs
 from ._read import Source, Table, UsageError, find_source, read_matrix, warn
 from ._text import find_ids, read_for_model, warn_of_empty
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    out, data, path = find_output(options), find_source(options), _find_model(options.model)
+    out, data, path = Output(options), find_source(options), _find_model(options.model)
     stored = path.parent / VECTORIZER_NAME
     if out.path is not None:
         refuse_replacing(out.path, (path, data.path, stored, path.parent / METRICS_NAME))
@@ -153,7 +152,7 @@ def _read_targets(data: Table | Source, n_samples: int, folder: Path, options: N
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         where = f"{METRICS_NAME} is missing there, or of another command"
         raise UsageError(f"--labels needs the folder of `ssnmf-fast fit`; {where}") from error
-    if model.targets is None:
+    if not model.guided:
         return None
     labels = read_labels_of(options, data, n_samples)
     assert labels is not None

@@ -26,7 +26,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.optional import TABLES_HINT, require_package
-from .._data.arrays import read_sparse
+from .._data.arrays import inspect_sparse
 from .._labels import is_missing
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def load_matrix(source: Source) -> Any:
     assert path is not None  # standard input is a table
     with reporting(source):
         X = scipy.io.mmread(path) if source.kind == ".mtx" else _load_array(path)
-        X = read_sparse(X, "the matrix") if sp.issparse(X) and X.ndim == 2 else X
+        X = inspect_sparse(X, "the matrix")[0] if sp.issparse(X) and X.ndim == 2 else X
     if X.ndim != 2 or 0 in X.shape:
         raise UsageError(f"{path} has shape {X.shape}; expected samples x features, not empty")
     return X

@@ -18,8 +18,8 @@ from .._data.arrays import (
     as_array,
     check_dtype,
     inspect_csr,
+    inspect_sparse,
     list_entries,
-    read_sparse,
     require_real,
     sample,
 )
@@ -335,7 +335,7 @@ def read_observed(
         if sparse.format in ("csr", "csc"):
             matrix, state = inspect_csr(M, "M", n_threads)
         if state == DUPLICATES:
-            matrix = _without_repeats(read_sparse(M, "M").tocoo())
+            matrix = _without_repeats(inspect_sparse(M, "M")[0].tocoo())
         elif not matrix.has_sorted_indices:
             matrix = matrix.sorted_indices()
         if observed is not None:
@@ -400,7 +400,7 @@ def _triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp
 
 
 def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
-    matrix = read_sparse(matrix, "M")
+    matrix = inspect_sparse(matrix, "M")[0]
     if matrix.data.dtype.kind != "f":
         matrix = matrix.astype(np.float64)
     result = matrix.tocsr()

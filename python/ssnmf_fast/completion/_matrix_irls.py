@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array
-from .._data.arrays import entry_rows, kernel_parts, transpose
+from .._data.arrays import column_ranges, entry_rows, kernel_parts, transpose
 from .._linalg.operators import (
     Operator,
     Pattern,
@@ -275,8 +275,8 @@ class _MissingEntries:
             places = places[self._taken[near] != places]
         rows, columns = np.divmod(places, m)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-        counts = np.bincount(columns, minlength=m)
-        pattern = Pattern.from_counts(shape, indptr, columns, counts, self._problem.n_threads)
+        ranges = column_ranges(np.bincount(columns, minlength=m), self._problem.n_threads)
+        pattern = Pattern(shape, indptr.astype(np.int64), columns.astype(np.int32), ranges)
         if self._count <= self._wanted:
             self._whole = pattern
         return pattern

@@ -107,7 +107,7 @@ class DistantPosterior(PosteriorSums):
 class ClusterVariationalSteps(VariationalSteps):
     """The steps for counts on the workers: an update of S returns the P of A for the next one."""
 
-    S: DistantPosterior
+    S: DistantPosterior  # type: ignore[assignment]
 
     def __init__(
         self,

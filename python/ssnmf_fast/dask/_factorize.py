@@ -227,7 +227,7 @@ def factorize(
         def current() -> dict[str, Any]:
             return {**view(), "S": None}  # which stays with the workers
 
-        run = loop.run(loop.steps(problem), current, unreached=problem.unreached())
+        run = loop.run(problem, current)
         S = data.array(problem.read(copy_rows), rank, data.dtype)
         result = factorization(run, current, None if data.n_labels is None else weight)
         return replace(result, S=S, feature_weight=local[0].coefficient if local else None)

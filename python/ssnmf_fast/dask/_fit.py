@@ -427,7 +427,7 @@ def _least_squares(fit: ClusterFit, rng: np.random.Generator, known: Known) -> S
         factors = pad_factors(np.zeros((0, rank), fit.data.dtype), A, None)
         problem = ClusterProblem(roots, factors, known.moves(factors))
         problem.scale_rows(scales)
-        starts.fit_roots(problem)
+        starts.short_fit(problem)
         F = problem.factors["A"][:, :rank].astype(np.float64) ** 2
         mean = problem.run_step(asks=(_rows.squares,)).sums["squares"] / (fit.data.shape[0] * rank)
         if not (mean > 0 and F.mean() > 0):

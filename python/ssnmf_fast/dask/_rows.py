@@ -27,7 +27,7 @@ from .._solver.build import build_term
 from .._solver.known import Known
 from .._solver.losses import FROBENIUS
 from .._solver.penalties import Penalties, value_of
-from .._solver.problem import Momentum, Problem, Workspaces, problem_of
+from .._solver.problem import Momentum, Problem, Workspaces, problem_kind
 from .._solver.relations import Relation, Statistics, unreached, value
 from .._solver.terms import Loss
 from ._data import BlockInput, SinglePickle, as_matrix, with_title
@@ -183,7 +183,7 @@ class Block(SinglePickle):
     start: Array | None  # rows of the user
     fixed: Array | None = None  # the last components of S
     penalties: Mapping[str, Penalties] = field(default_factory=dict)  # of S, and names of others
-    elsewhere: tuple[bool, ...] = ()  # see `Rules`
+    elsewhere: tuple[bool, ...] = ()  # see `Problem`
 
     @property
     def n_rows(self) -> int:
@@ -200,7 +200,7 @@ class Block(SinglePickle):
         """Return the problem of the rows, given the other factors."""
         support = {} if self.support is None else {"S": self.support}
         arguments = self.relations, support, rows.workspaces, False, self.penalties, self.elsewhere
-        return problem_of({"S": rows.S, **others}, *arguments)
+        return problem_kind(self.relations)({"S": rows.S, **others}, *arguments)
 
     def restrict(self, S: Array) -> None:
         """Set to 0 what is not in the support, and set the fixed components."""
@@ -230,7 +230,7 @@ class Plan:
     threads: int
     of_roots: bool = False
     penalties: Mapping[str, Penalties] = field(default_factory=dict)  # here of S alone
-    elsewhere: tuple[bool, ...] = ()  # of labels of features, see `Rules`
+    elsewhere: tuple[bool, ...] = ()  # of labels of features, see `Problem`
 
 
 def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Block:

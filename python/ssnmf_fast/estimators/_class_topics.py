@@ -19,19 +19,9 @@ from .._models.represent import represent
 from .._solver.build import as_weights
 from .._solver.weights import WeightsLike
 from .._topics import topic_shares
-from ._conventions import require
+from . import _views as views
+from ._base import require
 from ._training_data import TrainingLabels, as_outer, labels_for_training, with_sample_weight
-from ._views import (
-    EXACT,
-    Graph,
-    View,
-    directions_of,
-    filled,
-    row_sums,
-    view_of,
-    visible,
-    why_missing,
-)
 
 SUPPORTS = math.inf  # this supervision weight: labels decide which components may be used
 
@@ -40,6 +30,8 @@ Samples = TypeVar("Samples", bound="LabeledSamples")
 _TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels
 _REPRESENT_TOL = 1e-3  # of the representations during training
 OVERALL = 0.3  # share of the mean of all samples in a start
+_MOST_COMPLETED = 1 << 26  # entries of a matrix in which missing ones are filled in
+_BYTES_PER_ENTRY = 64  # of samples on disk, in memory: the entry, a unit row, and copies
 _UNLIKELY = 0.1  # of a class in the start of B for components of others
 
 
@@ -55,8 +47,8 @@ class LabeledSamples:
     seed: int
     start_seed: int | None = None  # of random starts, where it is not `seed`
     sample_weight: Array | None = None  # (n,); None stands for ones
-    view: View = field(default_factory=View)
-    graph: Graph | None = None  # of neighbors
+    view: views.View = field(default_factory=views.View)
+    graph: views.Graph | None = None  # of neighbors
     whole: tuple[LabeledSamples, Array] | None = None  # of which these are a part, and which, (n,)
 
     @classmethod
@@ -84,7 +76,7 @@ class LabeledSamples:
             if X_weights.by_rows is not None:
                 X_weights = X_weights.with_part(X_weights.by_rows[rows])
         if graph is not None:
-            graph = Graph.of(view.scores, self.options["n_threads"])
+            graph = views.Graph.of(view.scores, self.options["n_threads"])
         return replace(
             self,
             X=chosen_rows(X, rows) if isinstance(X, CsrFile) else X[rows],
@@ -112,9 +104,9 @@ class LabeledSamples:
         """Return values of these samples as values of all, others having a number to fill in."""
         if self.whole is None:
             return values
-        found = np.full((len(self.whole[1]), *values.shape[1:]), fill, dtype=values.dtype)
-        found[self.whole[1]] = values
-        return found
+        filled = np.full((len(self.whole[1]), *values.shape[1:]), fill, dtype=values.dtype)
+        filled[self.whole[1]] = values
+        return filled
 
     def for_trials(self) -> LabeledSamples:
         """Return the same with fewer iterations, no callback and no output."""
@@ -124,7 +116,7 @@ class LabeledSamples:
 
     @cached_property
     def _seen(self) -> Any:
-        return visible(self.X, self.X_weights)
+        return views.visible(self.X, self.X_weights)
 
     def sums(self, weights: Array) -> Array:
         """Return weights^T X, (columns of weights, m)."""
@@ -171,14 +163,16 @@ class LabeledSamples:
             support = self.support(owner)
             start = self.even_start(A, support), A.astype(self.X.dtype)
             fit = self.factorize(n_components=n_components, init=start, S_support=support)
-            B = _class_readings(self.labeled_sums(fit.S), members, owner)
-            return replace(fit, B=B.astype(self.X.dtype), supervision_weight=SUPPORTS)
+            sums = np.bincount(owner, self.labeled_sums(fit.S), k)
+            rates = np.where(sums > 0, counts / np.where(sums > 0, sums, 1), 0)
+            B = (np.eye(k)[owner] * rates).astype(self.X.dtype)
+            return replace(fit, B=B, supervision_weight=SUPPORTS)
         if isinstance(init, str) and init == "labels":
             A = self._class_means(owner, rng)
             S = self.even_start(A, None)
-            total = float(weight_of_known.sum())
-            means = self.labeled_sums(S) / total if total > 0 else None
-            B = _guided_B(means, counts / (total or 1), owner)
+            B, total = np.where(np.eye(k)[owner], 1.0, _UNLIKELY), float(weight_of_known.sum())
+            mean = float(self.labeled_sums(S) / total @ B.mean(axis=1)) if total > 0 else 0.0
+            B *= float((counts / total).mean()) / mean if mean > 0 else 1.0
             init = S, A.astype(self.X.dtype), B.astype(self.X.dtype)
         Y, y_weights = self.targets()
         return self.factorize(
@@ -283,59 +277,30 @@ def even_start(X: Any, A: Array, support: Array | None) -> Array:
     if support is None:
         support = np.ones((X.shape[0], len(A)), dtype=bool)
     scale = A.sum(axis=1).mean() * np.maximum(support.sum(axis=1), 1)
-    return support * (row_sums(X) / np.where(scale > 0, scale, 1))[:, None]
-
-
-def _class_readings(sums: Array, members: Array, owner: Array) -> Array:
-    """Return B from the sums of S over the labeled samples, and the classes of these."""
-    k = members.shape[1]
-    of_class = np.zeros(k)
-    np.add.at(of_class, owner, sums)
-    totals = members.sum(axis=0)
-    rates = np.where(of_class > 0, totals / np.where(of_class > 0, of_class, 1), 0)
-    return np.asarray(np.eye(k)[owner] * rates)
-
-
-def _guided_B(means: Array | None, prior: Array, owner: Array) -> Array:
-    """Return a start of B; `means` of S, if any, and `prior` are over the labeled samples."""
-    B = np.where(np.eye(len(prior), dtype=bool)[owner], 1.0, _UNLIKELY)
-    mean = 0.0 if means is None else float(means @ B.mean(axis=1))
-    share = 1.0 if means is None else float(prior.mean())
-    B *= share / mean if mean > 0 else 1.0
-    return B
-
-
-_MOST_COMPLETED = 1 << 26  # entries of a matrix in which missing ones are filled in
-_BYTES_PER_ENTRY = 64  # of samples on disk, in memory: the entry, a unit row, and copies
+    return support * (views.row_sums(X) / np.where(scale > 0, scale, 1))[:, None]
 
 
 def with_view(samples: LabeledSamples) -> LabeledSamples:
     """Return the same with what classifiers see apart from topics, where X can be completed."""
-    threads, X = samples.options["n_threads"], _completed(samples)
-    directions = directions_of(X, None, samples.seed, threads, samples.sample_weight)
-    if directions is None:
-        return samples
-    view, graph = view_of(X, directions, samples.view.tables), None
-    if view.rows is not None and not samples.labels.several and not why_missing(len(view)):
-        graph = Graph.of(view.scores, threads)
-    return replace(samples, view=view, graph=graph)
-
-
-def _completed(samples: LabeledSamples) -> Any:
-    """Return X, in memory, with a low rank in place of what is missing; None if too large."""
-    X, X_weights, absent = samples.X, samples.X_weights, None
-    if isinstance(X, CsrFile):
-        return None
-    if X_weights is not None:
+    X, X_weights, threads = samples.X, samples.X_weights, samples.options["n_threads"]
+    missing = not (isinstance(X, CsrFile) or sp.issparse(X)) and bool(np.isnan(X).any())
+    absent = None
+    if X_weights is not None and not isinstance(X, CsrFile):
         find = as_weights(X_weights, "X_weights").absent(X.shape)
         if math.prod(X.shape) > _MOST_COMPLETED and not sp.issparse(find(slice(0, 1))):
-            return None
-        absent = find(slice(None))
-    elif sp.issparse(X) or not np.isnan(X).any():
-        return X
-    k = samples.labels.members.shape[1]
-    fit = samples.for_trials().factorize(n_components=k, random_state=samples.seed)
-    return filled(X, fit.S, fit.A, absent)
+            return samples
+        absent, missing = find(slice(None)), True
+    if missing:  # a low rank takes their place
+        k = samples.labels.members.shape[1]
+        fit = samples.for_trials().factorize(n_components=k, random_state=samples.seed)
+        X = views.filled(X, fit.S, fit.A, absent)
+    directions = views.directions_of(X, None, samples.seed, threads, samples.sample_weight)
+    if directions is None:
+        return samples
+    view, graph = views.view_of(X, directions, samples.view.tables), None
+    if view.rows is not None and not samples.labels.several and not views.why_missing(len(view)):
+        graph = views.Graph.of(view.scores, threads)
+    return replace(samples, view=view, graph=graph)
 
 
 def in_memory(samples: LabeledSamples) -> LabeledSamples:
@@ -347,7 +312,7 @@ def in_memory(samples: LabeledSamples) -> LabeledSamples:
         return samples
     rng = np.random.default_rng(samples.seed)
     groups = (np.flatnonzero(known), np.flatnonzero(~known))
-    order = np.concatenate([rng.permutation(group) for group in groups])[:EXACT]
+    order = np.concatenate([rng.permutation(group) for group in groups])[: views.EXACT]
     most = max(1, X.memory // _BYTES_PER_ENTRY)
     rows = np.zeros(len(known), dtype=bool)
     rows[order[np.cumsum(row_counts(X)[order]) <= most]] = True

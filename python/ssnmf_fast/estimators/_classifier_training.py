@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,33 +13,12 @@ from .._common.text import nfc, short
 from .._data.border import check_integer, check_option, check_real
 from .._models.factorize import Factorization
 from .._topics import topic_shares
+from . import _committee as committee
 from ._class_topics import SUPPORTS, LabeledSamples
-from ._committee import (
-    Truth,
-    Validation,
-    cross_fitted,
-    fit_weights,
-    folds_of,
-    labels_are_balanced_by_design,
-    log_ratio,
-    parts_of,
-    score_of,
-    shares_of_classes,
-    temperature,
-)
-from ._members import (
-    ClassWeight,
-    Linear,
-    fit_coordinates,
-    fit_margins,
-    fit_naive_bayes,
-    fit_readout,
-    fit_table,
-    probabilities,
-)
+from ._members import ClassWeight, Linear, fit_member, probabilities
 from ._readout import LogisticReadout
 from ._training_data import TrainingLabels, surest
-from ._views import Tables, View, Votes, log_chances
+from ._views import NAMES_OF_MEMBERS, Tables, View, Votes, log_chances
 
 _ROUNDS = 2
 _PSEUDO_WEIGHT = 0.1  # of a predicted label, where a known one has 1
@@ -51,8 +28,6 @@ _CONFIDENT, _MORE_CONFIDENT, _MORE_LABELS = 0.5, 0.8, 4
 _NEIGHBORS_SHARE = 0.25  # in the first predictions
 _FOR_UNEVEN = 3  # components of a class where classes are uneven and labels are not
 _MANY_KNOWN = 0.5  # share of labeled samples from which the others teach nothing more
-_ROW_SCALE = 4.0  # of rows relative to topics, for the member that learns from all features
-_WEAK_PENALTY = 100.0  # C, for coordinates that are smaller than rows of length 1
 _PRIOR_OF_TABLE = 0.3  # where all members that see X have 1; noise does no harm with it
 _CHANCE = 0.01  # level of the test whether a table predicts better than its largest class
 # Samples in trials, unless more are labeled, by the number of folds: topics are better the more
@@ -72,39 +47,34 @@ class Plan:
 
 def plan_of(model: Any, samples: LabeledSamples, labels: TrainingLabels, classes: Array) -> Plan:
     """Check parameters; return how to train samples, a part of those with all the labels."""
-    k = labels.members.shape[1]
-    balance = _class_weight(model.class_weight, [0, 1] if labels.several else classes.tolist())
-    share = np.average(labels.known, weights=labels.weight)
-    learns = not labels.several and share < _MANY_KNOWN
+    k, several, balance = labels.members.shape[1], labels.several, model.class_weight
+    if isinstance(balance, str):
+        check_option(balance, "class_weight", ("balanced",))
+    elif balance is not None:
+        names = [0, 1] if several else classes.tolist()
+        weights = balance if isinstance(balance, dict) else {None: 0}
+        weights = {nfc(name): weight for name, weight in weights.items()}
+        if not set(weights) <= set(map(nfc, names)):
+            raise ValueError(
+                f"class_weight must be None, 'balanced' or a dict of weights for some of "
+                f"{short(names)}; got {short(balance)}."
+            )
+        balance = {
+            number: check_real(weights.get(nfc(name), 1.0), f"class_weight[{name!r}]")
+            for number, name in enumerate(names)
+        }
+    learns = not several and np.average(labels.known, weights=labels.weight) < _MANY_KNOWN
     # Labels that were drawn evenly from uneven classes mislead.
-    mislead = learns and balance is None and labels_are_balanced_by_design(samples)
+    mislead = learns and balance is None and committee.labels_are_balanced_by_design(samples)
     rounds = model.self_training
     if isinstance(rounds, str):
         check_option(rounds, "self_training", ("auto",))
         rounds = _ROUNDS if learns and not mislead else 0
     rounds = check_integer(rounds, "self_training", 0)
-    if labels.several:
-        balance = balance or "balanced"
-    if labels.several or samples.labels.known.all():
+    if several or samples.labels.known.all():
         rounds = 0
+    balance = balance or "balanced" if several else balance
     return Plan(_FOR_UNEVEN * k if mislead else k, rounds, balance, mislead)
-
-
-def _class_weight(class_weight: ClassWeight, classes: list[Any]) -> Any:
-    """Check the weights of classes, and return them by the number of the class."""
-    if class_weight is None or isinstance(class_weight, str):
-        return class_weight and check_option(class_weight, "class_weight", ("balanced",))
-    weights = class_weight if isinstance(class_weight, dict) else {None: 0}
-    weights = {nfc(name): weight for name, weight in weights.items()}
-    if not set(weights) <= set(map(nfc, classes)):
-        raise ValueError(
-            f"class_weight must be None, 'balanced' or a dict of weights for some of "
-            f"{short(classes)}; got {short(class_weight)}."
-        )
-    return {
-        number: check_real(weights.get(nfc(name), 1.0), f"class_weight[{name!r}]")
-        for number, name in enumerate(classes)
-    }
 
 
 def check_threshold(threshold: float | str) -> float | None:
@@ -162,51 +132,51 @@ def self_trained(
         shares = topic_shares(fit.S, fit.A)  # those without labels are represented already
         shares[rows] = samples.shares(fit.A, rows)
         seen = replace(view, shares=shares)
-        readout = fit_readout(seen[rows], taught.labels, class_weight=balance)
+        readout = fit_member("topics", seen[rows], taught.labels, balance)
         chance = probabilities(readout.logits(seen), False)
         if turn == 0 and spread is not None:
             # Where the readout is fitted to few labels, neighbors see clusters.
             chance = (1 - _NEIGHBORS_SHARE) * chance + _NEIGHBORS_SHARE * spread
         if of_tables is not None:
             chance = probabilities(log_chances(chance) + of_tables, False)
-        taught = replace(taught, labels=_add_predictions(labels, chance))
+        # The surer ones of the predictions of each class become labels.
+        members, entry_weights = labels.members.copy(), labels.entry_weights.copy()
+        known = labels.known
+        enough = known.sum() >= _MORE_LABELS * members.shape[1]
+        unit = entry_weights[known].max(axis=1).mean() if known.any() else 1.0
+        chosen = surest(chance, _MORE_CONFIDENT if enough else _CONFIDENT, ~known)
+        members[chosen] = 0
+        members[chosen, chance.argmax(axis=1)[chosen]] = 1
+        entry_weights[chosen] = _PSEUDO_WEIGHT * unit
+        new = replace(labels, members=members, entry_weights=entry_weights)
+        taught = replace(taught, labels=new)
     return taught, spread
 
 
-def train_members(
-    samples: LabeledSamples,
-    taught: LabeledSamples,
-    fit: Factorization,
-    plan: Plan,
-    names: set[str],
-    spread: Array | None,
-    most_voters: int,
+def train(
+    samples: LabeledSamples, plan: Plan, names: set[str], most_voters: int | None = None
 ) -> Trained:
-    """Fit members of a committee to a fit of the topics of samples, `taught` by self-training."""
+    """Fit topics to samples with labels by self-training, and members of a committee to these."""
+    taught, spread = self_trained(samples, plan, names)
+    fit = taught.joined().fit_topics(plan.n_components, SUPPORTS)
     labels, rows = samples.labels, taught.labels.known
     shares = samples.shares(fit.A, rows)
     own = shares[labels.known[rows]]
-    seen, balance = replace(samples.view[labels.known], shares=own), plan.class_weight
-    of_all = replace(samples.view[rows], shares=shares)
-    ways: dict[str, Callable[[], Linear | Votes]] = {
-        name: partial(fit_table, name, each, labels, balance) for name, each in seen.tables.items()
-    }
-    ways |= {
-        "topics": lambda: fit_readout(of_all, taught.labels, class_weight=balance),
-        "features": lambda: fit_readout(seen, labels, _ROW_SCALE, class_weight=balance),
-        "directions": lambda: fit_coordinates(seen, labels, _WEAK_PENALTY, balance),
-        "naive Bayes": lambda: fit_naive_bayes(seen, labels),
-        "margins": lambda: fit_margins(seen, labels, balance),
-    }
-    members = {name: fit_member() for name, fit_member in ways.items() if name in names}
-    if "neighbors" in names and samples.graph is not None and spread is not None:
-        members["neighbors"] = samples.graph.votes(spread, labels.known, most_voters)
+    members: dict[str, Linear | Votes] = {}
+    seen = replace(samples.view[labels.known], shares=own), labels
+    of_all = replace(samples.view[rows], shares=shares), taught.labels
+    for name in (*samples.view.tables, *NAMES_OF_MEMBERS):
+        if name != "neighbors" and name in names:
+            data = of_all if name == "topics" else seen
+            members[name] = fit_member(name, *data, plan.class_weight)
+        elif name in names and samples.graph is not None and spread is not None:
+            members[name] = samples.graph.votes(spread, labels.known, most_voters)
     return Trained(fit, own, members, spread)
 
 
 def calibrated(
-    samples: LabeledSamples, plan: Plan, trained: Trained, validation: Validation
-) -> tuple[LogisticReadout, Validation]:
+    samples: LabeledSamples, plan: Plan, trained: Trained, validation: committee.Validation
+) -> tuple[LogisticReadout, committee.Validation]:
     """Return the readout, and the validation with the shares of the classes if labels mislead."""
     weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
     k, view = samples.labels.members.shape[1], samples.view
@@ -221,9 +191,9 @@ def calibrated(
         linear,
         len(trained.fit.A),
         view,
-        votes,
-        weights.get("neighbors", 0.0),
-        np.hstack(side) if side else None,
+        votes=votes,
+        votes_weight=0.0 if votes is None else weights.get("neighbors", 0.0),
+        side=np.hstack(side) if side else None,
     )
     readout = validation.calibrate(readout)
     if not plan.corrects or not validation.rows.any():
@@ -233,34 +203,20 @@ def calibrated(
     seen = replace(view[rows], shares=topic_shares(S[rows], A))
     spread = None if trained.spread is None else log_chances(trained.spread[rows])
     logits = readout.with_tables(readout.logits(seen, of_neighbors=spread), seen.tables)
-    shares = shares_of_classes(logits, prior, samples.labels.weight[rows])
-    shifted = replace(readout, offsets=readout.offsets + log_ratio(shares, prior))
+    shares = committee.shares_of_classes(logits, prior, samples.labels.weight[rows])
+    shifted = replace(readout, offsets=readout.offsets + committee.log_ratio(shares, prior))
     return shifted, replace(validation, shares=shares)
-
-
-def _add_predictions(labels: TrainingLabels, chance: Array) -> TrainingLabels:
-    """Return labels to which the surer ones of the predictions of each class are added."""
-    members, entry_weights = labels.members.copy(), labels.entry_weights.copy()
-    known, predicted = labels.known, chance.argmax(axis=1)
-    enough = known.sum() >= _MORE_LABELS * members.shape[1]
-    share = _MORE_CONFIDENT if enough else _CONFIDENT
-    unit = entry_weights[known].max(axis=1).mean() if known.any() else 1.0
-    chosen = surest(chance, share, ~known)
-    members[chosen] = 0
-    members[chosen, predicted[chosen]] = 1
-    entry_weights[chosen] = _PSEUDO_WEIGHT * unit
-    return replace(labels, members=members, entry_weights=entry_weights)
 
 
 def _table_logits_for_self_training(
     tables: Tables, labels: TrainingLabels, seed: int, class_weight: ClassWeight
 ) -> Array | None:
     """Return what the tables that predict hidden labels add to logits, (n, k), or None."""
-    folds, sums = folds_of(labels, seed), None
+    folds, sums = committee.folds_of(labels, seed), None
     rows = folds >= 0
     if not rows.any():
         return None
-    truth = Truth.of(labels, rows)
+    truth = committee.Truth.of(labels, rows)
     weight = truth.weights[:, 0]
     largest = float(np.average(truth.members, axis=0, weights=weight).max())
     for name, table in tables.items():
@@ -268,25 +224,25 @@ def _table_logits_for_self_training(
         for fold in range(int(folds.max()) + 1):
             hidden = folds == fold
             seen = labels.only(~hidden)
-            member = fit_table(name, table[seen.known], seen, class_weight)
+            member = fit_member(name, View({name: table[seen.known]}), seen, class_weight)
             hidden_logits[hidden] = member.logits(View({name: table[hidden]}))
         right = hidden_logits[rows].argmax(axis=1) == truth.members.argmax(axis=1)
         counts = round(float(weight @ right)), round(float(weight.sum()))
         if binomtest(*counts, largest, alternative="greater").pvalue >= _CHANCE:
             continue
-        member = fit_table(name, table[labels.known], labels, class_weight)
+        member = fit_member(name, View({name: table[labels.known]}), labels, class_weight)
         logits = member.logits(View({name: table}))
-        scaled = temperature(hidden_logits[rows], truth) * logits
+        scaled = committee.temperature(hidden_logits[rows], truth) * logits
         sums = scaled if sums is None else sums + scaled
     return sums
 
 
-def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> Validation:
+def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> committee.Validation:
     """Return the weights of the members, and what they predict together for hidden labels."""
     labels, rng = samples.labels, np.random.default_rng(samples.seed)
-    folds, together = folds_of(labels, samples.seed), np.zeros(labels.members.shape)
+    folds, together = committee.folds_of(labels, samples.seed), np.zeros(labels.members.shape)
     if (folds < 0).all():
-        return Validation(labels, folds, together, weights=prior)
+        return committee.Validation(labels, folds, together, weights=prior)
     part, tried = samples, folds
     if samples.divisible:  # of the unlabeled samples some take part
         others = rng.permutation(np.flatnonzero(~labels.known))
@@ -299,12 +255,14 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> Va
         name: logits[hidden]
         for name, logits in predict_hidden(part.for_trials(), plan, tried, list(prior)).items()
     }
-    truth = Truth.of(part.labels, hidden)
-    weights = fit_weights(predicted, truth, prior)
-    together[folds >= 0] = cross_fitted(predicted, truth, prior, parts_of(tried[hidden]))
-    scores = {name: score_of(truth, logits) for name, logits in predicted.items()}
-    scores["committee"] = score_of(truth, together[folds >= 0])
-    return Validation(labels, folds, together, scores, weights)
+    truth = committee.Truth.of(part.labels, hidden)
+    weights = committee.fit_weights(predicted, truth, prior)
+    together[folds >= 0] = committee.cross_fitted(
+        predicted, truth, prior, committee.parts_of(tried[hidden])
+    )
+    scores = {name: committee.score_of(truth, logits) for name, logits in predicted.items()}
+    scores["committee"] = committee.score_of(truth, together[folds >= 0])
+    return committee.Validation(labels, folds, together, scores, weights)
 
 
 def predict_hidden(
@@ -320,11 +278,8 @@ def predict_hidden(
             seen = samples.part(~hidden)
         else:
             seen = replace(samples, labels=labels.only(~hidden))
-        taught, spread = self_trained(seen, plan, set(names))
-        fit = taught.fit_topics(plan.n_components, SUPPORTS)
-        voters = len(seen.labels.known)
-        trained = train_members(seen, taught, fit, plan, set(names), spread, voters)
-        view = replace(samples.view[hidden], shares=samples.shares(fit.A, hidden))
+        trained = train(seen, plan, set(names))
+        view = replace(samples.view[hidden], shares=samples.shares(trained.fit.A, hidden))
         for name, member in trained.members.items():
             predicted[name][hidden] = member.logits(view, n_threads)
     return predicted

@@ -168,8 +168,8 @@ class Validation:
                 for name, weight in self.weights.items()
             },
             "validation_scores_": self.scores,
-            "validation_accuracy_": self.accuracy,
-            "validation_interval_": self.interval(),
+            "validation_accuracy_": self.accuracy[0],
+            "validation_interval_": self.accuracy[1:],
             "validation_folds_": samples.of_all(self.folds, -1),
             "validation_proba_": samples.of_all(probability, 0),
         }
@@ -195,54 +195,49 @@ class Validation:
     @cached_property
     def _calibration(self) -> tuple[float, float]:
         """Slope and offset that make the validated logits probable."""
-        targets = self.labels.targets(self.rows)
-        weight = self.labels.weight[self.rows]
-        return calibration(self.logits[self.rows], targets, self.labels.several, weight)
+        labels, rows = self.labels, self.rows
+        targets = (labels.members if labels.several else labels.codes)[rows]
+        return calibration(self.logits[rows], targets, labels.several, labels.weight[rows])
 
     @cached_property
-    def _right(self) -> tuple[Array, Array, Array]:
-        """Whether each validated sample is predicted right, its class weight, and its weight."""
+    def accuracy(self) -> tuple[float, float, float]:
+        """Share of samples that are predicted right, with a 95 % interval; NaN without validation.
+
+        The interval is Wilson's.
+        """
         labels, rows = self.labels, self.rows
         if labels.several:
             rows = rows & (labels.entry_weights > 0).all(axis=1)
             right = (self.guesses == labels.members).all(axis=1)
-            return np.asarray(right[rows]), np.ones(rows.sum()), labels.weight[rows]
-        right, codes = self.logits.argmax(axis=1) == labels.codes, labels.codes[rows]
-        weight = labels.weight[rows]
-        if self.shares is None or not len(codes):
-            return np.asarray(right[rows]), np.ones(len(codes)), weight
-        shift = self._calibration[0] * self.logits + log_ratio(self.shares, labels.prior())
-        right = shift.argmax(axis=1) == labels.codes
-        return right[rows], self.shares[codes] / np.bincount(codes, weight)[codes], weight
-
-    @property
-    def accuracy(self) -> float:
-        """The share of samples that are predicted right; NaN without validation."""
-        right, of_class, weight = self._right
-        return float(np.average(right, weights=of_class * weight)) if len(right) else float("nan")
-
-    def interval(self) -> tuple[float, float]:
-        """Return a 95 % interval of the accuracy, Wilson's; NaN without validation."""
-        _, of_class, weight = self._right
-        if not len(weight):
-            return float("nan"), float("nan")
-        sizes = np.bincount(self.folds[self.rows], self.labels.weight[self.rows])
+        elif self.shares is None:
+            right = self.logits.argmax(axis=1) == labels.codes
+        else:
+            shift = self._calibration[0] * self.logits + log_ratio(self.shares, labels.prior())
+            right = shift.argmax(axis=1) == labels.codes
+        if not rows.any():
+            return float("nan"), float("nan"), float("nan")
+        weight, of_class = labels.weight[rows], np.ones(rows.sum())
+        if self.shares is not None:
+            codes = labels.codes[rows]
+            of_class = self.shares[codes] / np.bincount(codes, weight)[codes]
+        accuracy = float(np.average(right[rows], weights=of_class * weight))
+        sizes = np.bincount(self.folds[self.rows], labels.weight[self.rows])
         # Of unequal weights as many equal ones as have the same variance.
         equal = (of_class * weight).sum() ** 2 / (of_class**2 * weight).sum()
         count = max(1, round(_INDEPENDENT * equal))
-        wilson = binomtest(round(self.accuracy * count), count).proportion_ci(method="wilson")
+        wilson = binomtest(round(accuracy * count), count).proportion_ci(method="wilson")
         # The fit to all labels may be better than those to some: its errors are taken to be rarer
         # by at most the root of the share of labels that they miss.
-        unseen = 1 - float(sizes.mean()) / float(self.labels.weight[self.labels.known].sum())
-        return float(wilson.low), float(1 - (1 - wilson.high) * np.sqrt(unseen))
+        unseen = 1 - float(sizes.mean()) / float(labels.weight[labels.known].sum())
+        return accuracy, float(wilson.low), float(1 - (1 - wilson.high) * np.sqrt(unseen))
 
     def warn_if_poor(self) -> None:
         """Warn if always predicting the largest class would be better."""
         shares = self.labels.prior() if self.shares is None else self.shares
-        largest = float(shares.max())
-        if not self.labels.several and self.interval()[1] < largest:
+        accuracy, _, high = self.accuracy
+        if not self.labels.several and high < (largest := float(shares.max())):
             warn_user(
-                f"The cross-validated accuracy ({self.accuracy:.1%}) is below that of always "
+                f"The cross-validated accuracy ({accuracy:.1%}) is below that of always "
                 f"predicting the largest class ({largest:.1%}). Label more samples, or check that "
                 "X separates the classes.",
                 UserWarning,

@@ -27,7 +27,7 @@ from .._solver.result import RECEIPT, TensorFactorization, dense_model, sizes_of
 from .._solver.starts import given_factors
 from .._solver.weights import WeightsLike
 from .._topics import Topics, make_topics
-from ._conventions import IterativeEstimator, keep_stream
+from ._base import IterativeEstimator, keep_stream
 from ._docstrings import complete_docstring
 
 
@@ -54,28 +54,26 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Called with a state (``iteration``, ``objective``, read-only ``F0``, ``F1``, ..) after every
         check of the objective; returning True stops the fit.
     stream_mode : int
-        The mode along which slices arrive in :meth:`partial_fit`, such as time; from 0, or negative
-        from the last.
+        The mode of the slices of :meth:`partial_fit`, such as time; negative from the last.
     forget_factor : float
         In :meth:`partial_fit`, the share of their weight that earlier slices keep per new slice,
-        between 0 and 1; the n-th slice leaves them 1 - 1/n at most.  1 is for streams whose
-        components stay the same; a smaller value follows changes.
+        between 0 and 1; the n-th slice leaves them 1 - 1/n at most.  1 is for components that stay
+        the same; a smaller value follows changes.
 
     Attributes
     ----------
     factors_ : list of ndarray, shapes (n_k, r)
-        A factor for each mode.  Columns have Euclidean norm 1 for the Frobenius loss, sum 1 for all
-        others, or are zero.
+        A factor for each mode.  Columns have norm 1 for the Frobenius loss, sum 1 for others, or
+        are zero.
     weights_ : ndarray, shape (r,)
-        Sizes of the components: the model is
-        ``sum_q weights_[q] * outer(factors_[0][:, q], factors_[1][:, q], ..)``.  After :meth:`fit`
-        the largest is the first; in :meth:`partial_fit` components keep their numbers.
+        Sizes of the components, which multiply the products of the columns of the factors; the
+        largest is the first after :meth:`fit`, in :meth:`partial_fit` components keep their places.
     components_ : list of ndarray, shapes (n_k, r)
         The factors of all modes but the first.
     stream_representation_ : ndarray, shape (number of slices, r)
-        The factor of `stream_mode` times `weights_`: how much of every component each slice has.
+        The factor of `stream_mode` times `weights_`.
     label_components_ : dict of int to ndarray, shapes (r, number of labels)
-        For each mode with labels what approximates them: ``factors_[k] @ label_components_[k]``.
+        For each mode with labels, which ``factors_[k] @ label_components_[k]`` approximates.
     objective_ : list of (int, float)
         Iterations at which the objective was evaluated, and its values.  After :meth:`partial_fit`:
         numbers of calls, and estimates of the objective per slice.
@@ -124,6 +122,12 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     forget_factor: float = 0.98
 
     _verifiable = True
+    _of_methods: ClassVar = """
+    Parameters
+    ----------
+    X_weights : optional
+        Nonnegative weights of the loss of every entry, as in :func:`ssnmf_fast.factorize_tensor`.
+    """
     _saved: ClassVar[dict[str, Saved]] = {
         "factors_": Saved("?r", container=list),
         "weights_": Saved("r", "finite"),
@@ -163,27 +167,19 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return len(self.weights_)
 
     def fit(
-        self,
-        X: TensorLike,
-        y: Mapping[int, Any] | None = None,
-        *,
-        X_weights: WeightsLike = None,
+        self, X: TensorLike, y: Mapping[int, Any] | None = None, *, X_weights: WeightsLike = None
     ) -> NonnegativeCP:
         """Decompose a tensor.
 
         Parameters
         ----------
         X : array_like, or sparse
-            Nonnegative tensor of two modes or more, in the forms of
-            :func:`ssnmf_fast.factorize_tensor`: an array, in which NaN means missing, a tuple
+            Nonnegative tensor of two modes or more: an array, in which NaN means missing, a tuple
             ``(coords, values, shape)``, or an object with `coords`, `data` and `shape`.
         y : mapping of int to array_like, optional
             For some modes a nonnegative matrix (n_k x number of labels), which the factor of the
-            mode is to approximate as well; NaN = unlabeled.  Targets in one list or array, which
-            pipelines pass to every step, are ignored.
-        X_weights : optional
-            Nonnegative weights of the loss of every entry, as in
-            :func:`ssnmf_fast.factorize_tensor`.
+            mode is to approximate as well; NaN = unlabeled.  A vector, which pipelines pass to
+            every step, is ignored.
 
         Warns
         -----
@@ -207,10 +203,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
 
     @property
     def factorization_(self) -> TensorFactorization:
-        """Result of the last :meth:`fit`, with its receipt; it shares the arrays of the attributes.
-
-        Not after :meth:`partial_fit`.
-        """
+        """Result of the last :meth:`fit`, with its receipt; it shares the arrays of attributes."""
         receipt = getattr(self, "receipt_", None)
         if receipt is None:
             raise AttributeError("NonnegativeCP has a factorization_ after fit only.")
@@ -229,10 +222,9 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Parameters
         ----------
         X : array_like, or sparse
-            Nonnegative tensor whose length in `stream_mode` is the number of new slices; all other
-            lengths must stay the same.  Or a single slice, with a mode less.  The first call fits
-            its slices as :meth:`fit` does: give it some tens, if possible, as all components start
-            there, and one slice alone does not determine them.
+            Nonnegative tensor, as long in `stream_mode` as there are new slices; other lengths must
+            stay the same.  Or a single slice, with a mode less.  The first call fits its slices as
+            :meth:`fit` does: give it some tens, as one does not determine the components.
         one_slice : bool, optional
             Whether X is a single slice, without `stream_mode`.  None goes by the number of modes
             of earlier calls; the first call takes X to have the mode, and must be told if X has
@@ -241,7 +233,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Returns
         -------
         self
-            The factors are up to date, that of `stream_mode` has a row more for each new slice.
+            The factor of `stream_mode` has a row more for each new slice.
 
         Raises
         ------
@@ -250,16 +242,14 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
 
         Notes
         -----
-        New slices are coded first, with the other factors fixed, a convex problem.  Then the other
-        factors move to the minimizer of a sum over all slices, earlier ones with the weight that
-        they have left; both are repeated a few times.  Of earlier slices only sums are kept,
-        (sum n_k) r numbers in all, computed with the factors of their time, as usual in online
-        learning (Mairal et al. 2010).  Rows of earlier slices stay as they were found;
+        New slices are coded with the other factors fixed, a convex problem; then these move to the
+        minimizer of a sum over all slices, earlier ones with the weight that they have left.  Both
+        are repeated a few times.  Of earlier slices only sums are kept, (sum n_k) r numbers in all,
+        computed with the factors of their time (Mairal et al. 2010).  Their rows stay as they were;
         :meth:`transform` with ``mode=stream_mode`` gives them over the present factors.
 
-        After :meth:`fit`, learning continues from its factors, from which the statistics of its
-        slices follow.  Only the first call uses `solver`, `init`, `max_iter`, `tol`, `callback` and
-        `verbose`.
+        After :meth:`fit`, learning continues from its factors.  Only the first call uses `solver`,
+        `init`, `max_iter`, `tol`, `callback` and `verbose`.
         """
         del y
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
@@ -311,8 +301,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     ) -> Array:
         """Fit, then transform the same tensor: the same as ``fit(X).transform(X)``.
 
-        That is the factor of the first mode, with the weights of the components folded in.  Labels
-        do not affect it, but the last iterate of the fit, ``factors_[0] * weights_``.
+        It is not the last iterate of the fit, ``factors_[0] * weights_``, which labels affect.
 
         Returns
         -------
@@ -324,22 +313,18 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def transform(self, X: TensorLike, *, mode: int = 0, X_weights: WeightsLike = None) -> Array:
         """Represent rows of a mode, seen or new, over the factors of the others.
 
-        The problem is convex, and every row is solved until it meets the Karush-Kuhn-Tucker
-        conditions, as by :func:`ssnmf_fast.represent`.
+        Every row meets the Karush-Kuhn-Tucker conditions, as by :func:`ssnmf_fast.represent`.
 
         Parameters
         ----------
         X : array_like, or sparse
             Nonnegative tensor with any length in `mode` and the fitted lengths in all others; NaN
             in a dense one means missing.
-        X_weights : optional
-            Nonnegative weights of the loss of every entry, as in :meth:`fit`.
 
         Returns
         -------
         ndarray, shape (length of X in the mode, r)
-            Nonnegative, of the dtype of X, with the weights of the components folded in: with the
-            other factors it approximates X.
+            Nonnegative, of the dtype of X; with the other factors it approximates X.
         """
         check_is_fitted(self)
         X = check_tensor(X, "X", self.dtype)
@@ -364,8 +349,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Returns
         -------
         ndarray
-            Of length n in the mode and of the fitted lengths in all others: the sum over q of the
-            products of column q of X and of those of the factors of the other modes.
+            Of length n in the mode and of the fitted lengths in all others: the sum of the products
+            of each column of X and of those of the other factors.
 
         Raises
         ------
@@ -390,19 +375,13 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     ) -> float:
         """Return the share of the deviance of X that the model explains, with rows as fits best.
 
-        It is as :meth:`NMF.score`, for the model whose factor of `mode` is
-        ``transform(X, mode=mode)``.
+        As :meth:`NMF.score`, for the model whose factor of `mode` is ``transform(X, mode=mode)``.
 
         Parameters
         ----------
         X : array_like, or sparse
             Nonnegative tensor, as for :meth:`transform`: seen or new rows of `mode`.
-        X_weights : optional
-            Nonnegative weights of the loss of every entry, as in :meth:`fit`.
 
-        Returns
-        -------
-        float
         """
         del y
         S = self.transform(X, mode=mode, X_weights=X_weights)
@@ -434,8 +413,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Returns
         -------
         Topics
-            A sequence of topics, with weights from ``factors_[mode]``, and the share of the model
-            that each explains as its size; print it, or see its ``to_rows`` and ``to_frame``.
+            With weights from ``factors_[mode]``, and as its size the share of the model that each
+            explains; print it, or see its ``to_rows`` and ``to_frame``.
         """
         check_is_fitted(self)
         mode = check_mode(mode, "mode", len(self.factors_))

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, Matrix, MatrixLike, Solver
 from .._common.optional import TABLES_HINT, require_package
 from .._common.saved import LOSS, Saved
 from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
+from .._data.tensors import check_tensor
+from .._data.threads import resolve_threads
 from .._data.times import Times, cut, period_of, read_times
-from .._models.dated import means_of_slices, resampled
+from .._models.dated import means_of_slices, normalize_documents, resampled, sums_of_slices
 from .._models.factorize import Start, TensorStart
 from .._models.many_starts import draw_seeds
-from .._models.online import refuse_changes
+from .._models.online import Stream, refuse_changes
 from .._models.represent import represent
+from .._solver.losses import loss_named
+from .._solver.result import sizes_of
 from .._solver.weights import WeightsLike
 from .._topics import Records, numbered_names
-from ._base import FactorizationBase
-from ._conventions import keep_stream
+from ._base import FactorizationBase, keep_stream
 from ._docstrings import complete_docstring
 from ._dynamic_time import (
     METHODS,
@@ -32,10 +35,9 @@ from ._dynamic_time import (
     SlicePrevalence,
     find_topics,
     intervals_of,
-    learn_slices,
     lengths_of,
     peak_of,
-    stream_of,
+    prevalence_of,
     warn_if_degenerate,
 )
 
@@ -45,10 +47,9 @@ from ._dynamic_time import (
 class DynamicTopics(FactorizationBase):
     """Topics of dated documents, and how prevalent each is over time.
 
-    The time from the first to the last document is cut into slices.  All documents of a slice share
-    their coefficients over the topics: unlike a factorization of the matrix of documents, this
-    finds topics that last for a short time.  Other methods are the nonnegative CP decomposition
-    of a tensor [1]_ and two baselines.
+    The time from the first to the last document is cut into slices, whose documents share their
+    coefficients over the topics: unlike a factorization of the matrix of documents, this finds
+    topics that last for a short time.
 
     Parameters
     ----------
@@ -59,24 +60,24 @@ class DynamicTopics(FactorizationBase):
         at least 2: equal parts of the time from the first to the last document.
     method : {"tied", "tensor", "sums", "nmf"}
         How topics are found.  "tied": with the same coefficients for all documents of a slice,
-        which are smooth over time; see the notes.  "tensor": by the nonnegative CP decomposition
-        of the tensor terms x documents in a slice x slices.  "sums": by NMF of the sums of the
-        documents of every slice.  "nmf": by NMF of the matrix of all documents, without regard to
-        time.
+        which are smooth over time; see the notes.  "tensor": by nonnegative CP decomposition of
+        the tensor terms x documents in a slice x slices [1]_.  Baselines: "sums", NMF of the sums
+        of the documents of every slice; "nmf", NMF of all documents, without regard to time.
     documents_per_slice : int, optional
-        For "tied" and "tensor" only.  "tied": a slice counts for at most so many documents, so
-        that one with many does not dominate the topics; all documents are in its mean.  "tensor":
-        number of documents of every slice.  From a larger slice so many are drawn at random; a
-        smaller one is padded with empty documents.  None: the median number of documents of the
-        slices that have any.
+        "tied": the largest number of documents that a slice, the mean of all its documents, counts
+        for.  "tensor": how many documents every slice has; of larger ones so many are drawn at
+        random, and smaller ones are padded with empty documents.  None: the median number of
+        documents of the slices that have any.  The other methods take none.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
         Squared error, for TF-IDF; the I-divergence, for counts or TF-IDF; or another loss, as in
         :func:`ssnmf_fast.factorize`.
     init : {"auto", "slices", ...} or sequence of arrays
-        Start.  "auto" is "slices" for "tied", "tensor" and "sums": the best of ten short fits by
-        squared errors to the documents of the slices, added up.  Others as in
-        :func:`ssnmf_fast.factorize_tensor` or, with the other methods, in
-        :func:`ssnmf_fast.factorize`.
+        Start.  "auto" is "slices" but for "nmf": the best of ten short fits by squared errors to
+        the sums of the slices.  Others as in :func:`ssnmf_fast.factorize_tensor` for "tensor", else
+        in :func:`ssnmf_fast.factorize`.
+    tol : float, optional
+        As in :class:`NMF`.  None is 1e-4, and 0 for "tensor" with ``solver="mu"``, the thesis'
+        model: its multiplicative updates fall too slowly for a tolerance.
     forget_factor : float
         In :meth:`partial_fit`, the share of their weight that earlier slices keep per new slice,
         between 0 and 1.  1 is for topics whose terms stay the same.
@@ -88,20 +89,19 @@ class DynamicTopics(FactorizationBase):
     components_ : ndarray, shape (r, m)
         Terms of every topic, with sum 1.
     prevalence_ : ndarray, shape (slices, r)
-        How much of a mean document of every slice each topic explains, in the unit of X; of "tied"
-        with another loss than "frobenius", of documents with sum 1.  Of the tensor: the factor of
-        time, times the weights of the topics, per document that was taken.  Of "nmf": the mean of
-        `representation_`.  A slice without documents has zeros.
+        How much of a mean document of every slice each topic explains, in the unit of X ("tied"
+        with another loss than "frobenius": of documents with sum 1); 0 without documents.
+        "tensor": the factor of time times the weights of the topics, per document that was taken.
+        "nmf": the mean of `representation_`.
     slices_ : ndarray of datetime64, shape (slices,)
         When the slices begin, in years, months, days, hours or seconds.
     slice_sizes_ : ndarray of int, shape (slices,)
         Numbers of documents.
     date_order_ : {"month", "day", "year", "any"}
-        What stands first in dates of text such as "01/02/2003"; "any" where all dates were of other
-        forms.  Later ones are read in the same order.
+        What stands first in dates of text such as "01/02/2003", also in later ones; "any" where all
+        dates were of other forms.
     representation_ : ndarray, shape (n, r)
-        Coefficients of all documents over the topics, also of those that were not drawn; absent
-        after :meth:`partial_fit` has continued a fit.
+        Coefficients of all documents over the topics; absent once :meth:`partial_fit` continued.
     objective_ : list of (int, float)
         Iterations at which the objective was evaluated, and its values.  After
         :meth:`partial_fit`: numbers of calls since the fit, and estimates of the objective per
@@ -119,14 +119,13 @@ class DynamicTopics(FactorizationBase):
     "tied" minimizes ``sum over slices t, documents d in t of w_t / n_t d(x_d, p_t A)`` over
     prevalences p_t and topics A, where a slice counts for ``w_t = min(n_t, documents_per_slice)``
     of its n_t documents.  Up to a constant that is ``w_t ||mean_t - p_t A||^2`` for squared errors,
-    ``d(w_t mean_t, w_t p_t A)`` for other losses.  By squared errors the p_t have a small penalty,
-    of 1e-4 times the squares of their differences between neighboring slices, and A of 1e-4 times
-    its squares, for X in units of the mean length of documents.  For other losses a document
-    is divided by its sum, so that each counts the same, and the start is of terms weighted by how
-    few documents have them.
+    ``d(w_t mean_t, w_t p_t A)`` for other losses.  Squared errors have small penalties: 1e-4 times
+    the squares of the differences of p_t between neighboring slices, and of A, for X in units of
+    the mean length of documents.  For other losses documents are divided by their sums, and the
+    start is of terms weighted by how few documents have them.
 
-    The tensor has a factor of the arbitrary places of documents within slices, the fit of which
-    makes topics seem to be bound to time more than their words are.
+    "tensor" also fits the arbitrary places of documents within slices, which makes topics seem
+    bound to time more than their words are.
 
     References
     ----------
@@ -152,6 +151,7 @@ class DynamicTopics(FactorizationBase):
     loss: LossName | float = "frobenius"
     solver: Solver = "auto"
     init: Literal["slices"] | Start | TensorStart = "auto"
+    tol: float | None = None  # type: ignore[assignment]
     forget_factor: float = 0.98
 
     _allow_nan: ClassVar = False
@@ -173,6 +173,11 @@ class DynamicTopics(FactorizationBase):
         tags.target_tags.required = True
         return tags
 
+    def _arguments(self, *function: Any) -> dict[str, Any]:
+        slow = self.method == "tensor" and self.solver == "mu"
+        tol = (0.0 if slow else 1e-4) if self.tol is None else self.tol
+        return super()._arguments(*function) | {"tol": tol}
+
     def fit(self, X: MatrixLike, times: npt.ArrayLike | None = None) -> DynamicTopics:  # type: ignore[override]
         """Find topics and their prevalence.
 
@@ -183,9 +188,9 @@ class DynamicTopics(FactorizationBase):
         times : array_like, shape (n,)
             When each document is from; required.  NumPy or pandas datetimes, dates, ISO texts such
             as "2004-12-26", "2004Q4" or "2004-W52", or years or YYYYMMDD as texts or integers.
-            pandas reads other texts, such as "26 Dec 2004", "Dec 2004" or "26/12/2004".  All of
-            them together decide whether the day, the month or a year of two digits stands first;
-            where several fit, it is the month, else the day.
+            pandas reads other texts, such as "26 Dec 2004" or "26/12/2004"; all together decide
+            whether day, month or a year of two digits stands first (of several the month, then
+            the day).
 
         Raises
         ------
@@ -197,10 +202,9 @@ class DynamicTopics(FactorizationBase):
         Warns
         -----
         UserWarning
-            If several orders of day, month and year fit all dates of text, or a year of two digits
-            is read as one to come; if more than half of the topics resemble others, or lie in a
-            single slice; or, but for "nmf", if there are nearly as many topics as slices with
-            documents.
+            If several orders of day, month and year fit all dates, or a year of two digits is read
+            as one to come; if more than half of the topics resemble others or lie in a single
+            slice; or, but for "nmf", if topics are nearly as many as slices with documents.
         """
         self._learn(self._checked(X, reset=True), times)
         return self
@@ -223,25 +227,26 @@ class DynamicTopics(FactorizationBase):
         rank = check_integer(self.n_components, "n_components", 1)
         read = self._times(X, times, "any")
         slices = cut(read.values, self.freq)
-        check_option(self.method, "method", tuple(METHODS))
+        check_option(self.method, "method", METHODS)
         if self.documents_per_slice is not None:
             check_integer(self.documents_per_slice, "documents_per_slice", 1)
             if self.method not in ("tied", "tensor"):
                 raise ValueError(
                     "documents_per_slice is used by method='tied' and 'tensor' only; leave it out."
                 )
-        topics = find_topics(self, X, slices, rank, check_random_state(self.random_state))
+        rng, arguments = check_random_state(self.random_state), self._arguments()
+        settings = rng, self.documents_per_slice, arguments | {"n_components": rank}
+        self.components_, prevalence, fit = find_topics(self.method, X, slices, *settings)
         self.__dict__.pop("stream_statistics_", None)
         self.loss_, self.freq_, self.method_ = self.loss, self.freq, self.method
-        self.components_, self.date_order_ = topics.components, read.first
-        self.objective_, self.n_iter_ = topics.fit.objective, topics.fit.n_iter
-        self._warn_unless_converged(topics.fit)
-        self.representation_ = S = self._represent(X, None)
+        self.objective_, self.n_iter_, self.date_order_ = fit.objective, fit.n_iter, read.first
+        self._warn_unless_converged(fit)
+        self.representation_ = self._represent(X, None)
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
-        self.prevalence_: Array = (
-            means_of_slices(S, slices) if topics.prevalence is None else topics.prevalence
-        )
-        warn_if_degenerate(self)
+        if prevalence is None:
+            prevalence = means_of_slices(self.representation_, slices)
+        self.prevalence_: Array = prevalence
+        warn_if_degenerate(self.method, self.components_, self.prevalence_, self.slice_sizes_)
 
     def _times(self, X: Matrix, times: npt.ArrayLike | None, first: str) -> Times:
         read = read_times(times, first=first)
@@ -258,8 +263,7 @@ class DynamicTopics(FactorizationBase):
     def prevalence(self, X: MatrixLike, times: npt.ArrayLike) -> SlicePrevalence:
         """Return the prevalence of the topics in slices of other documents.
 
-        The slices continue those of the fit, before or after them, and may be among them; the model
-        stays as it is.
+        Their slices continue those of the fit, or are among them; the model stays as it is.
 
         Returns
         -------
@@ -275,7 +279,8 @@ class DynamicTopics(FactorizationBase):
         X, learned = self._checked(X, reset=False), self._learned_with()
         read = self._times(X, times, getattr(self, "date_order_", "any")).values
         slices = cut(read, learned["freq"], after=self.slices_[0], least=1)
-        values = METHODS[learned["method"]].prevalence(self, X, slices)
+        settings = self.components_, self.loss_, self.n_threads
+        values = prevalence_of(learned["method"], X, slices, *settings)
         return SlicePrevalence(slices.starts, slices.sizes, values)
 
     def partial_fit(self, X: MatrixLike, times: npt.ArrayLike) -> DynamicTopics:
@@ -296,25 +301,76 @@ class DynamicTopics(FactorizationBase):
         -----
         Without :meth:`fit`, the first call is one: give it many slices, as all topics start there.
 
-        The sums of the documents of every slice, or with "nmf" the documents, are learned from as
-        slices of a tensor are by :meth:`NonnegativeCP.partial_fit`.  All documents are used.  Those
-        of a slice that was seen before add to it, and nothing is forgotten for them.  The
-        prevalence of other slices does not change.
+        The sums of all documents of every slice, or with "nmf" the documents, are learned from as
+        slices of a tensor are by :meth:`NonnegativeCP.partial_fit`.  Those of a slice that was seen
+        before add to it, and nothing is forgotten for them; other slices keep their prevalence.
 
         Only the first call uses `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`.
         """
         if not hasattr(self, "components_"):
             return self.fit(X, times)
-        self._refuse_changes()
+        learned = self._learned_with()
+        refuse_changes({name: getattr(self, name) for name in learned}, learned)
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
         X = self._checked(X, reset=False)
         read = self._times(X, times, getattr(self, "date_order_", "any"))
         new = cut(read.values, self.freq, after=self.slices_[0], least=1)
-        stream = learn_slices(self, X, new, keep)
+        # Rows of a matrix or a tensor to learn from: the documents, or their sums.
+        rows = X.astype(self.components_.dtype, copy=False)
+        if self.method == "tied":
+            rows = normalize_documents(rows, self.loss)
+        if self.method != "nmf":
+            rows = sums_of_slices(rows, new)[new.sizes > 0]
+        used = new.starts[new.sizes > 0]
+        fresh = ~np.isin(used, self.slices_[self.slice_sizes_ > 0])
+        share = keep ** (float(fresh.sum()) / rows.shape[0])  # of earlier rows, for each of these
+        if sp.issparse(rows):
+            places = sp.coo_array(rows)
+            rows = np.stack([places.row, places.col]), places.data, rows.shape
+        else:
+            rows = np.ascontiguousarray(rows)
+        tensor, threads = check_tensor(rows, "X"), resolve_threads(self.n_threads)
+        stream, S = self._stream(threads).learn(tensor, loss=self.loss, keep=share, threads=threads)
+        (F,) = stream.factors
+        sums = F.sum(axis=0)
+        self.components_ = np.ascontiguousarray((F / np.where(sums > 0, sums, 1)).T)
+        ends = np.concatenate([self.slices_[[0, -1]], new.starts[[0, -1]]]).astype("datetime64[s]")
+        starts = cut(ends, self.freq, "earlier and new times", after=self.slices_[0]).starts
+        sizes = np.zeros(len(starts), dtype=self.slice_sizes_.dtype)
+        totals = np.zeros((len(starts), len(sums)))
+        before, at = np.searchsorted(starts, self.slices_), np.searchsorted(starts, new.starts)
+        sizes[before] = self.slice_sizes_
+        totals[before] = self.prevalence_ * self.slice_sizes_[:, None]
+        sizes[at] += new.sizes
+        if self.method == "nmf":
+            totals[at] += means_of_slices(S * sums, new) * new.sizes[:, None]
+        else:
+            totals[at[new.sizes > 0]] += S * sums
+        # A slice to which nothing came stays as it is, to the last bit.
+        prevalence = (totals / np.maximum(sizes, 1)[:, None]).astype(self.prevalence_.dtype)
+        same = ~np.isin(self.slices_, used)
+        prevalence[before[same]] = self.prevalence_[same]
+        self.prevalence_, self.slices_, self.slice_sizes_ = prevalence, starts, sizes
         self.date_order_ = read.first
         keep_stream(self, stream)
         self.__dict__.pop("representation_", None)
         return self
+
+    def _stream(self, threads: int) -> Stream:
+        """Return what was learned so far: with its statistics, or as it follows from the fit."""
+        # The factor of terms (m, r) with columns of size 1, and their former sizes.
+        A = self.components_
+        size = sizes_of(A.T, loss_named(self.loss_, "loss")).astype(A.dtype)
+        F = np.ascontiguousarray(A.T / np.where(size > 0, size, 1))
+        if hasattr(self, "stream_statistics_"):
+            return Stream.of_arrays([F], self.stream_statistics_)
+        if self.method == "nmf":
+            rows = self.representation_
+        else:
+            rows = (self.prevalence_ * self.slice_sizes_[:, None])[self.slice_sizes_ > 0]
+        rows = (rows * size).astype(F.dtype)
+        fitted = Stream.resumed([F], rows, loss=self.loss, keep=1.0, total=0.0, threads=threads)
+        return replace(fitted, seen=0.0)  # losses are those of new rows: the fit may have others
 
     def _learned_with(self) -> dict[str, Any]:
         """Return the settings of the fit; files of earlier versions do not have all of them."""
@@ -325,13 +381,9 @@ class DynamicTopics(FactorizationBase):
             "method": getattr(self, "method_", self.method),
         }
 
-    def _refuse_changes(self) -> None:
-        learned = self._learned_with()
-        refuse_changes({name: getattr(self, name) for name in learned}, learned)
-
     def _check_loaded(self) -> None:
         if hasattr(self, "stream_statistics_"):
-            stream_of(self, 1)
+            self._stream(1)
 
     def to_frame(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 3) -> Any:
         """Return the prevalence of the topics as a table (needs pandas).
@@ -344,8 +396,7 @@ class DynamicTopics(FactorizationBase):
         Returns
         -------
         pandas.DataFrame
-            A row for each slice, indexed by its beginning, and a column for each topic, named by
-            its number and largest terms, as "3: tsunami, aceh, quake".
+            Slices, indexed by their beginnings, x topics, named as "3: tsunami, aceh, quake".
         """
         names = numbered_names(self.topics(feature_names, n_terms))
         with require_package("pandas", f"{TABLES_HINT}, or use slices_ and prevalence_"):
@@ -359,8 +410,7 @@ class DynamicTopics(FactorizationBase):
         Parameters
         ----------
         window : int
-            Number of slices before and after the peak whose share in the prevalence is its
-            `concentration`, at least 0.
+            Number of slices before and after the peak for the `concentration`, at least 0.
         period : int, optional
             Period in slices, at least 2, for the `periodicity`.  None stands for a year; for a day
             if `freq` is an hour, or hours that divide a day.
@@ -385,14 +435,12 @@ class DynamicTopics(FactorizationBase):
         Parameters
         ----------
         share : float
-            A topic lasts where it has at least this share of the prevalence of its peak, above 0
-            and at most 1.
+            Of the prevalence at its peak that a topic has where it lasts; above 0, at most 1.
 
         Returns
         -------
         ndarray of int, shape (r,)
-            Numbers of slices, also of those that are not next to each other; 0 for a topic without
-            any prevalence.
+            Numbers of slices, next to each other or not; 0 for a topic without any prevalence.
         """
         check_is_fitted(self)
         if not 0 < check_real(share, "share") <= 1:
@@ -410,17 +458,17 @@ class DynamicTopics(FactorizationBase):
     ) -> Records[PeakInterval]:
         """Return between which slices the peaks of topics lie, and how long the topics last.
 
-        The model is fitted again `n_fits` times, with other seeds, which takes that many times as
-        long as one fit without representations.  Topics are matched by the cosine of their terms.
+        The model is fitted `n_fits` times with other seeds.  Topics are matched by the cosine of
+        their terms.
 
         Parameters
         ----------
         X : array_like or scipy.sparse, shape (n, m)
             The documents of the fit.
         over : {"documents", "starts"}
-            What differs between the fits.  "documents": as many documents of every slice are drawn
-            with replacement (the bootstrap), and the start too.  "starts": the start, and for the
-            tensor which documents are drawn.
+            What differs between the fits.  "documents": the start and the documents, of which every
+            slice has as many, drawn with replacement (the bootstrap).  "starts": the start, and for
+            the tensor which documents are drawn.
         n_fits : int
             Number of fits, at least 2.
 
@@ -428,10 +476,11 @@ class DynamicTopics(FactorizationBase):
         -------
         list of PeakInterval
             One for each topic, in their order; its ``to_frame()`` is a table of them.  The peak of
-            a topic that comes back every year may lie in any of them.
+            a topic that comes back every year may lie in any.
         """
         check_is_fitted(self)
-        self._refuse_changes()
+        learned = self._learned_with()
+        refuse_changes({name: getattr(self, name) for name in learned}, learned)
         n_fits = check_integer(n_fits, "n_fits", 2)
         if not 0 < check_real(level, "level") < 1:
             raise ValueError(f"level must be above 0 and below 1; got {level!r}.")
@@ -443,14 +492,14 @@ class DynamicTopics(FactorizationBase):
                 f"times have {len(slices.starts)} slices from {slices.starts[0]} on, and the fit "
                 f"had {len(self.slices_)} from {self.slices_[0]} on; give the documents of the fit."
             )
-        again = clone(self).set_params(callback=None, verbose=0)
-        again.loss_, fits = self.loss_, []
+        arguments, fits = self._arguments() | {"callback": None, "verbose": 0}, []
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)
             drawn = resampled(X, slices, rng) if redrawn else (X, slices)
-            A, prevalence, _ = find_topics(again, *drawn, len(self.components_), rng)
+            fit = find_topics(self.method, *drawn, rng, self.documents_per_slice, arguments)
+            A, prevalence = fit.components, fit.prevalence
             if prevalence is None:
-                again.components_ = A
-                prevalence = METHODS[self.method].prevalence(again, *drawn)
+                prevalence = prevalence_of(self.method, *drawn, A, self.loss_, self.n_threads)
             fits.append((A, prevalence))
-        return Records(intervals_of(self, fits, level))
+        model = self.components_, self.prevalence_, self.slices_
+        return Records(intervals_of(model, fits, level))

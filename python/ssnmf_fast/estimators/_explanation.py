@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,9 +38,8 @@ class SampleContributions:
     total : float
         Sum of all contributions.
     parts : tuple of (str, str, float)
-        Kind, name and contribution, from the largest to the smallest; the contributions sum to
-        `total`.  The kinds are "topic", "term", "neighbors", "table" (of side information),
-        "intercept" and "rest" (all other topics and terms together).
+        Kind, name and contribution, in falling order.  The kinds are "topic", "term", "neighbors",
+        "table" (of side information), "intercept" and "rest" (of all other topics and terms).
     """
 
     sample: int
@@ -49,11 +48,9 @@ class SampleContributions:
     parts: tuple[tuple[str, str, float], ...]
 
     def __repr__(self) -> str:
-        lines = [f"sample {self.sample}, {self.class_name}: {self.total:+.3g}"]
-        lines += [
-            f"  {value:+8.3g}  {f'{kind} {name}'.strip()}" for kind, name, value in self.parts
-        ]
-        return "\n".join(lines)
+        head = f"sample {self.sample}, {self.class_name}: {self.total:+.3g}"
+        parts = (f"  {value:+8.3g}  {kind} {name}".rstrip() for kind, name, value in self.parts)
+        return "\n".join([head, *parts])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one dictionary (sample, class, kind, name, contribution) per part."""
@@ -106,30 +103,28 @@ class Contributions:
 class Explanation:
     """Contributions to the scores of samples: result of ``explain`` of a classifier.
 
-    The score of a class is a sum of contributions: ``intercepts``, ``neighbors``, ``tables``, and
-    the sums of ``topics(class_name)`` and of ``features(class_name)`` over their columns are
-    ``totals``, up to rounding.
+    ``totals`` are, up to rounding, the sums of ``intercepts``, ``neighbors``, ``tables``, and of
+    ``topics(class_name)`` and ``features(class_name)`` over their columns.
 
     With one label per sample all of these are relative to the mean over the classes: `totals` are
-    ``decision_function(X)`` minus its mean over the classes; of two classes, the second minus the
-    first is ``decision_function(X)``.  With multiple labels `totals` are the logits of
-    ``predict_proba(X)``; ``decision_function(X)`` differs by the logits of the thresholds.
+    ``decision_function(X)`` minus its mean; of two classes, the second minus the first.  With
+    multiple labels they are the logits of ``predict_proba(X)``, from which ``decision_function(X)``
+    differs by those of the thresholds.
 
-    For the readouts "refit" and "joint" a topic contributes its part of the score S B, and features
-    nothing; with one label per sample scores are divided by their sum, as in ``predict_proba``.
+    For the readouts "refit" and "joint" a topic contributes its part of the score S B, divided by
+    the sum of the scores for one label per sample, and features contribute nothing.
 
     Attributes
     ----------
     classes : ndarray, shape (k,)
         The classes.
     predicted : ndarray, shape (n,)
-        The predicted class of every sample; with multiple labels the one with the largest
+        The predicted class of every sample; of multiple labels that of the largest
         ``decision_function``.
     totals : ndarray, shape (n, k)
         Sums of all contributions.
     intercepts : ndarray, shape (n, k)
-        Intercepts, the same for all samples; for empty samples, to which nothing else contributes,
-        the log-odds of the class frequencies.
+        The same for all samples; for empty samples the log-odds of the class frequencies.
     neighbors : ndarray, shape (n, k)
         Contributions of the neighbors; 0 for a model that has none.
     tables : dict of str to ndarray, shape (n, k)
@@ -174,8 +169,7 @@ class Explanation:
         Returns
         -------
         ndarray or scipy.sparse.csr_array, shape (n, m)
-            Sparse where X is sparse or on disk.  All zero, and sparse, for a model that sees
-            samples through their topics only.
+            Sparse where X is sparse or on disk, and for a model that sees topics only: all zero.
         """
         return self._features.of_class(self._number(class_name))
 
@@ -197,8 +191,7 @@ class Explanation:
         n_terms : int
             Largest number of terms, and of topics; at least 1.
         feature_names : array_like of str, shape (m,), optional
-            Names of the features, for example ``vectorizer.get_feature_names_out()``.  None takes
-            the attribute, which has the names seen in fit, or else "x0", "x1", ...
+            Names of the features; None takes the attribute.
 
         Returns
         -------
@@ -221,9 +214,8 @@ class Explanation:
             columns, values = contributions.of_sample(i, k)
             chosen = _largest(np.abs(values), n_terms)
             rest += float(np.delete(values, chosen).sum())
-            for column, value in zip(
-                columns[chosen].tolist(), values[chosen].tolist(), strict=True
-            ):
+            pairs = zip(columns[chosen].tolist(), values[chosen].tolist(), strict=True)
+            for column, value in pairs:
                 name = names[column]
                 if kind == "topic":
                     head = "".join(f" ({each})" for each in self._topic_names[column : column + 1])
@@ -278,14 +270,27 @@ def explanation_of(
     model: Any, readout: Readout, X: Matrix, X_weights: WeightsLike, tables: Tables
 ) -> Explanation:
     """Explain the predictions of a readout for checked samples and their tables."""
+
+    def relative(scores: Array, axis: int = 1) -> Array:  # to the mean over classes that exclude
+        several = model.multilabel_
+        return np.asarray(scores if several else scores - scores.mean(axis=axis, keepdims=True))
+
     if isinstance(readout, ComponentReadout):
         parts = _of_components(model, readout, X, X_weights)
     else:
         parts = _of_logits(model, readout, X, X_weights, tables)
-    sums = parts["_topics"].totals() + parts["_features"].totals()
+    parts |= {name: relative(parts[name]) for name in ("intercepts", "neighbors")}
+    parts["tables"] = {name: relative(each) for name, each in parts["tables"].items()}
+    sums = 0
+    for name in ("_topics", "_features"):
+        part = parts[name]
+        of_classes = {"along": relative(part.along, 0)}
+        of_classes["coefficients"] = relative(part.coefficients, 0)
+        parts[name] = replace(part, **of_classes)
+        sums = sums + parts[name].totals()
     totals = parts["intercepts"] + parts["neighbors"] + sums + sum(parts["tables"].values())
     require_finite({"the decision function": totals})
-    limits = model._limits(readout)
+    limits = model._limits()
     best = totals if limits is None else readout.decide(totals, limits)
     A, active = model.components_, getattr(model, "active_components_", None)
     return Explanation(
@@ -310,10 +315,11 @@ def _of_logits(
     (n, r), k = shares.shape, len(readout.intercepts)
     slopes, linear = readout.slopes[:, None], readout.linear(r)
     votes, blocks, scales = np.zeros((n, k)), [], np.zeros(n)
+    sparse = sp.issparse(X) or isinstance(X, CsrFile)
     for rows, view in readout.views(X, X_weights, S, A):
         if view.rows is None or view.coordinates is None:
             continue
-        blocks.append(sp.csr_array(view.rows) if _is_sparse(X) else view.rows)
+        blocks.append(sp.csr_array(view.rows) if sparse else view.rows)
         # What the coordinates in the first directions are multiplied by to have length 1.
         lengths = np.linalg.norm(view.coordinates[:, :N_DIRECTIONS], axis=1)
         scales[rows] = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
@@ -322,29 +328,19 @@ def _of_logits(
     votes[empty] = 0
     intercepts = np.tile(readout.intercepts * readout.slopes + readout.offsets, (n, 1))
     intercepts[empty] = prior_logits(model)
-
-    def relative(scores: Array, axis: int = 0) -> Array:
-        return _relative(scores, axis, model.multilabel_)
-
-    products = readout.of_tables(tables).items()
     assert linear.topics is not None
     topics = np.where(empty[:, None], 0, np.sqrt(shares))
-    features = _nothing(X, k)
+    features = None
     if linear.rows is not None and linear.scores is not None:
+        seen = blocks[0] if len(blocks) == 1 else (sp.vstack if sparse else np.vstack)(blocks)
+        seen = seen * ~empty[:, None] if empty.any() else seen
         along = (slopes * linear.scores) @ readout.directions
-        stack = sp.vstack if _is_sparse(X) else np.vstack
-        seen = blocks[0] if len(blocks) == 1 else stack(blocks)
-        seen = sp.csr_array(seen) if sp.issparse(seen) else seen
-        if empty.any():
-            seen = seen * ~empty[:, None]
-            seen = sp.csr_array(seen) if sp.issparse(seen) else seen
-        features = Contributions(seen, relative(slopes * linear.rows), relative(along), scales)
+        features = sp.csr_array(seen) if sparse else seen, slopes * linear.rows, along, scales
     return {
-        "intercepts": relative(intercepts, 1),
-        "tables": {name: relative(readout.slopes * each, 1) for name, each in products},
-        "neighbors": relative(readout.votes_weight * votes * readout.slopes, 1),
-        "_topics": _plain(topics, relative(slopes * linear.topics)),
-        "_features": features,
+        "intercepts": intercepts,
+        "tables": {name: readout.slopes * t for name, t in readout.of_tables(tables).items()},
+        "neighbors": readout.votes_weight * votes * readout.slopes,
+        **_contributions(X, topics, slopes * linear.topics, features),
     }
 
 
@@ -352,42 +348,27 @@ def _of_components(
     model: Any, readout: ComponentReadout, X: Matrix, X_weights: WeightsLike
 ) -> dict[str, Any]:
     """Return the parts of scores S B; with one label per sample, of their shares."""
-    S, several = model._represent(X, X_weights), model.multilabel_
+    S = model._represent(X, X_weights)
     scores = product(S, readout.components, "the predictions").astype(np.float64)
     S, B = S.astype(np.float64), readout.components.astype(np.float64)
-    n, k = scores.shape
-    intercepts = np.zeros((n, k))
-    if not several:
+    intercepts = np.zeros(scores.shape)
+    if not model.multilabel_:
         empty = np.logical_not(scores.any(axis=1))
         intercepts[empty] = model.class_prior_
         largest = np.where(empty, 1, scores.max(axis=1))[:, None]  # so that sums are finite
         sums = np.where(empty, 1, (scores / largest).sum(axis=1))[:, None]
         S = np.where(empty[:, None], 0, S / largest / sums)
+    others = {"neighbors": np.zeros(scores.shape), "tables": {}}
+    return {"intercepts": intercepts, **others, **_contributions(X, S, B.T, None)}
+
+
+def _contributions(
+    X: Matrix, topics: Array, coefficients: Array, features: tuple[Any, ...] | None
+) -> dict[str, Contributions]:
+    """Return the contributions of topics, and of features, which a model may not see."""
+    (n, m), nothing = X.shape, np.zeros(len(topics))
+    zeros = np.broadcast_to(0.0, (len(coefficients), m))
     return {
-        "intercepts": _relative(intercepts, 1, several),
-        "neighbors": np.zeros((n, k)),
-        "tables": {},
-        "_topics": _plain(S, _relative(B.T, 0, several)),
-        "_features": _nothing(X, k),
+        "_topics": Contributions(topics, coefficients, np.zeros_like(coefficients), nothing),
+        "_features": Contributions(*features or (sp.csr_array((n, m)), zeros, zeros, nothing)),
     }
-
-
-def _relative(scores: Array, axis: int, several: bool) -> Array:
-    """Return scores minus their means over the classes, of which a sample has one."""
-    return np.asarray(scores if several else scores - scores.mean(axis=axis, keepdims=True))
-
-
-def _is_sparse(X: Matrix) -> bool:
-    return sp.issparse(X) or isinstance(X, CsrFile)
-
-
-def _plain(columns: Array, coefficients: Array) -> Contributions:
-    """Return columns times coefficients."""
-    return Contributions(columns, coefficients, np.zeros_like(coefficients), np.zeros(len(columns)))
-
-
-def _nothing(X: Matrix, k: int) -> Contributions:
-    """Return the contributions of features to a model that sees topics only."""
-    n, m = X.shape
-    zeros = np.broadcast_to(0.0, (k, m))
-    return Contributions(sp.csr_array((n, m)), zeros, zeros, np.zeros(n))

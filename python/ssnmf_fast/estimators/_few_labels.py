@@ -13,24 +13,21 @@ from .._data.arrays import DataLike
 from .._data.border import require_memory
 from .._labels import labels_of
 from .._solver.weights import WeightsLike
-from ._base import Self
-from ._class_topics import SUPPORTS, LabeledSamples, in_memory, inputs_of_labels, with_view
+from ._base import Self, require
+from ._class_topics import LabeledSamples, in_memory, inputs_of_labels, with_view
 from ._classifier_training import (
     calibrated,
     check_threshold,
     plan_of,
     prior_of,
-    self_trained,
-    train_members,
+    train,
     validate,
 )
-from ._conventions import require
 from ._docstrings import complete_docstring
 from ._members import ClassWeight
 from ._predicting import ReadoutPredictions
-from ._readout import Readout
 from ._training_data import labels_for_training
-from ._views import View, tables_to_fit
+from ._views import View, check_tables
 
 _MOST_VOTERS = 5000  # of texts, where neighbors count little
 _PLAIN = {
@@ -47,11 +44,11 @@ class FewLabelsClassifier(ReadoutPredictions):
     """Classifier for few labels and many: topics of the classes, and a committee that sees them.
 
     The topics are those of semi-supervised NMF with an infinite weight of the labels: each class
-    has a component, and labeled samples use only those of their classes [1]_.  A committee of
-    several classifiers predicts: logistic regression on topics (found without labels), leading
-    singular directions and features; logistic regression on features; on coordinates in singular
-    directions; naive Bayes (sparse X), linear support vector machines and neighbors.  Their logits
-    are added with weights that are fitted to predictions for labels hidden from the fit.
+    has a component, and labeled samples use only those of their classes [1]_.  A committee
+    predicts: logistic regression on topics (computed without labels), leading singular directions
+    and features; on features; on coordinates in singular directions; naive Bayes (sparse X), linear
+    support vector machines and neighbors.  Their logits are added with weights that are fitted to
+    predictions for labels hidden from the fit.
 
     Parameters
     ----------
@@ -60,10 +57,9 @@ class FewLabelsClassifier(ReadoutPredictions):
         takes the best by validation, else 0.5.
     self_training : int or "auto"
         Number of rounds.  In each, the most certain half of the predictions for unlabeled samples
-        (four fifths from 4 labels per class on) become labels of weight 0.1; the first round also
-        uses their nearest neighbors.  "auto" is 2, or 0 where half of the samples are labeled or
-        the labels are much more even than the classes are by their neighbors.  Multiple labels:
-        always 0.
+        (four fifths from 4 labels per class on) become labels of weight 0.1; the first also uses
+        nearest neighbors.  "auto" is 2, or 0 where half of the samples are labeled or labels are
+        much more even than the classes are by their neighbors.  Multiple labels: always 0.
     class_weight : None, "balanced" or dict
         Weights of the classes, as in scikit-learn's LogisticRegression; for multiple labels the
         weights of 0 and 1, where None means "balanced".
@@ -79,14 +75,13 @@ class FewLabelsClassifier(ReadoutPredictions):
         Of every member its "weight", by which its logits are multiplied in the sum that predicts,
         and its validated "score" (NaN without validation).
     validation_scores_ : dict of str to float
-        Score of every member and of the "committee": accuracy, for multiple labels the mean of
-        micro and macro F, of labels that were hidden from the fit.  Empty without validation: for
-        fewer than 3 labeled samples per class on average.
+        Score of every member and of the "committee" for labels hidden from the fit: accuracy, for
+        multiple labels the mean of micro and macro F.  Empty without validation: for fewer than 3
+        labeled samples per class on average.
     validation_accuracy_, validation_interval_ : float, (float, float)
         Expected accuracy on new samples, as :meth:`score` measures it, and its 95 % interval
-        (Wilson's, of three quarters of the samples, since the fits of the folds share labels; its
-        upper end is raised, since the fit uses the labels that validation hides); NaN without
-        validation.
+        (Wilson's, of three quarters of the samples, as folds share labels, with a raised upper
+        end, as the fit uses the hidden labels too); NaN without validation.
     class_prior_ : ndarray, shape (k,)
         Share of every class (or label) among the labeled samples; among all, as estimated, where
         the labels are much more even than the classes.
@@ -95,8 +90,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     validation_proba_ : ndarray, shape (n, k)
         Calibrated probabilities predicted in that fold; 0 for all other samples.
     validation_predicted_ : ndarray of int, shape (n, k)
-        For multiple labels, what was predicted in that fold, with thresholds that were chosen
-        without the sample; 0 for all other samples.
+        For multiple labels, what was predicted then, with thresholds chosen without the sample.
     side_ : dict of str to int
         Number of columns of every table of side information.
 
@@ -118,16 +112,15 @@ class FewLabelsClassifier(ReadoutPredictions):
     :meth:`score` leaves unlabeled samples out.  Metrics of scikit-learn take -1 as a class; see
     :func:`ssnmf_fast.metrics.labeled_scorer`.
 
-    Of data on disk, labeled samples and others are read into memory for the committee, at most
-    50,000 and no more than fit into their `memory`; its topics are those of all samples.  What is
-    missing, or has no weight, is filled in by a plain factorization first.
+    Of data on disk the committee sees at most 50,000 samples, labeled ones first, and no more than
+    fit into their `memory`; topics are those of all.  What is missing, or has no weight, is filled
+    in by a plain factorization first.
 
     Each table of `side` is a member of the committee, by logistic regression on its rows at length
-    1; if it predicts hidden labels, it also takes part in self-training.  Topics, and so
-    :meth:`transform`, do not depend on it.
+    1, and takes part in self-training if it predicts hidden labels.  Topics do not depend on it.
 
-    A sample of weight 0 is left out.  Other weights of samples count in all losses and in the
-    validation; which labels are hidden together, and who is a neighbor, does not depend on them.
+    Weights of samples count in all losses and in the validation (0 leaves a sample out), but not in
+    which labels are hidden together, or who is a neighbor.
 
     References
     ----------
@@ -150,6 +143,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     self_training: int | Literal["auto"] = "auto"
     class_weight: ClassWeight = None
 
+    _tags: ClassVar = {"classifier_tags": "multi_label"}
     _saved: ClassVar = {
         "label_components_": Saved("rk"),
         "n_labeled_": COUNT,
@@ -160,11 +154,6 @@ class FewLabelsClassifier(ReadoutPredictions):
         "validation_predicted_": Saved("nk", "whole", optional=True),
         **{name: Saved(optional=True, kind=kind) for name, kind in _PLAIN.items()},
     }
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
 
     def fit(
         self: Self,
@@ -208,23 +197,21 @@ class FewLabelsClassifier(ReadoutPredictions):
         labels = labels_for_training(targets, **weights)
         labels.require_two_classes()
         check_threshold(self.threshold)
-        view, rows = View(tables_to_fit(side, X.shape[0])), labels.sample_weight
-        given = {"X": X, "X_weights": X_weights, "labels": labels, "view": view}
-        samples = with_view(in_memory(LabeledSamples.of(self, sample_weight=rows, **given)))
+        view = View(check_tables(side, X.shape[0]))
+        inputs = {"X": X, "X_weights": X_weights, "labels": labels, "view": view}
+        inputs["sample_weight"] = labels.sample_weight
+        samples = with_view(in_memory(LabeledSamples.of(self, **inputs)))
         plan = plan_of(self, samples, labels, targets.classes)
         require_memory(plan.n_components, X.shape, X.dtype)
         validation = validate(samples, plan, prior_of(samples))
         names = {name for name, weight in validation.weights.items() if weight > 0}
-        taught, spread = self_trained(samples, plan, names)
-        fit = taught.joined().fit_topics(plan.n_components, SUPPORTS)
         texts = samples.view.rows is not None and samples.view.like_counts
-        voters = _MOST_VOTERS if texts else len(samples.labels.known)
-        trained = train_members(samples, taught, fit, plan, names, spread, voters)
+        trained = train(samples, plan, names, _MOST_VOTERS if texts else None)
         readout, validation = calibrated(samples, plan, trained, validation)
         self._drop_readout()
         self.__dict__.pop("validation_predicted_", None)
         self._keep(
-            fit,
+            trained.fit,
             self_training_=plan.rounds,
             n_labeled_=int(labels.known.sum()),
             multilabel_=labels.several,
@@ -240,6 +227,6 @@ class FewLabelsClassifier(ReadoutPredictions):
 
     _fit_inputs = inputs_of_labels
 
-    def _limits(self, readout: Readout) -> Array | None:
+    def _limits(self) -> Array | None:
         given = check_threshold(self.threshold) if self.multilabel_ else None
-        return super()._limits(readout) if given is None else np.full(len(self.classes_), given)
+        return super()._limits() if given is None else np.full(len(self.classes_), given)

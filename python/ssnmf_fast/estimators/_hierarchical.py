@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array, LabelsLike, Matrix, VectorLike
+from .._common.arrays import Array, LabelsLike, VectorLike
 from .._common.bases import ClassifierMixin
 from .._common.saved import Saved, SavedModels
 from .._common.text import as_first_given, nfc, short
@@ -22,7 +22,7 @@ from .._data.arrays import DataLike
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, is_missing
 from .._topics import Topics, divide_by_sums
-from ._conventions import Estimator, require, score_labeled
+from ._base import Estimator, require, score_labeled
 from ._docstrings import complete_docstring
 from ._explanation import Explanation
 from ._few_labels import FewLabelsClassifier
@@ -44,12 +44,44 @@ class Hierarchy:
     parents: Array
 
     @classmethod
-    def of(cls, paths: Iterable[Path]) -> Hierarchy:
-        """Return the tree of some paths; ValueError for a mixture of text and numbers."""
-        paths = list(paths)
-        name = as_first_given(label for path in paths for label in path)
-        paths = [tuple(name[label] for label in path) for path in paths]
-        prefixes = {path[:end] for path in paths for end in range(1, len(path) + 1)}
+    def of(
+        cls, names: Iterable[Any], parents: Mapping[Any, Any] | None, separator: str | None
+    ) -> Hierarchy:
+        """Return the tree of labels: by their parents, or of the parts of their text."""
+        if not isinstance(parents, Mapping | None):
+            raise TypeError(
+                "parents must be a mapping of labels to what they are part of, such as "
+                f"{{'wheat': 'grain'}}; got {type(parents).__name__}."
+            )
+        if parents is None and (separator == "" or not isinstance(separator, str | None)):
+            raise TypeError(
+                f"separator must be text that is not empty, or None; got {short(separator)}."
+            )
+        above = {
+            nfc(part): whole for part, whole in (parents or {}).items() if not is_missing(whole)
+        }
+        paths = []
+        for name in names:
+            path = [name]
+            if parents is None and separator is not None and isinstance(name, str):
+                parts = name.split(separator)
+                if not all(parts):
+                    raise ValueError(
+                        f"The label {short(name)} has an empty part next to {separator!r}. Give "
+                        "another separator, or separator=None if labels have no parts."
+                    )
+                path = [separator.join(parts[:end]) for end in range(1, len(parts) + 1)]
+            while nfc(path[0]) in above:
+                path.insert(0, above[nfc(path[0])])
+                if nfc(path[0]) in map(nfc, path[1:]):
+                    raise ValueError(f"parents has a circle: {short(path[0])} is part of itself.")
+            paths.append(path)
+        first = as_first_given(label for path in paths for label in path)
+        prefixes = {
+            tuple(first[label] for label in path[:end])
+            for path in paths
+            for end in range(1, len(path) + 1)
+        }
         try:
             ordered = sorted(prefixes, key=lambda path: (len(path), path))
         except TypeError as error:
@@ -57,8 +89,8 @@ class Hierarchy:
                 "Labels are a mixture of text and numbers, which cannot be sorted; use one kind."
             ) from error
         place = {path: k for k, path in enumerate(ordered)}
-        parents = [place[path[:-1]] if len(path) > 1 else -1 for path in ordered]
-        return cls(np.array([path[-1] for path in ordered]), np.array(parents, dtype=np.int64))
+        numbers = [place[path[:-1]] if len(path) > 1 else -1 for path in ordered]
+        return cls(np.array([path[-1] for path in ordered]), np.array(numbers, dtype=np.int64))
 
     @cached_property
     def paths(self) -> list[list[int]]:
@@ -73,17 +105,17 @@ class Hierarchy:
         """Number of levels."""
         return max(map(len, self.paths))
 
-    def labels(self, names: Iterable[Any], level: int) -> Array:
-        """Return the labels at a level, None where that is not known."""
+    def labels(self, labels: ClassLabels, level: int) -> tuple[Array, Array]:
+        """Return the labels of samples at a level, None where unknown, and which are known."""
         nodes = self.nodes.tolist()
         place = {nfc(label): node for node, label in enumerate(nodes)}
-        labels = []
-        for name in names:
+        names = np.full(len(labels.labeled), None, dtype=object)
+        for row, name in zip(np.flatnonzero(labels.labeled), labels.known.tolist(), strict=True):
             if nfc(name) not in place:
                 raise ValueError(f"y holds {short(name)}, which is none of the labels of the fit.")
             node = self.at(place[nfc(name)], level)
-            labels.append(None if node < 0 else nodes[node])
-        return np.array([*labels, None], dtype=object)[:-1]
+            names[row] = None if node < 0 else nodes[node]
+        return names, np.array([name is not None for name in names], dtype=bool)
 
     def at(self, node: int, level: int) -> int:
         """Return the node of a level that has a node, or -1 where only parts of it are there."""
@@ -101,49 +133,6 @@ class Hierarchy:
         """Return 1 where a node of the last level is part of one of a level, (last, level)."""
         last = [self.at(node, level) for node in self.level(self.depth - 1).tolist()]
         return np.asarray(np.array(last)[:, None] == self.level(level), dtype=np.float64)
-
-
-def paths_of(
-    labels: ClassLabels, parents: Mapping[Any, Any] | None, separator: str | None
-) -> list[Path]:
-    """Return the path of every labeled sample: by its parents, or of the parts of its text."""
-    names = labels.known.tolist()
-    if parents is not None:
-        if not isinstance(parents, Mapping):
-            raise TypeError(
-                "parents must be a mapping of labels to what they are part of, such as "
-                f"{{'wheat': 'grain'}}; got {type(parents).__name__}."
-            )
-        above = {nfc(part): whole for part, whole in parents.items() if not is_missing(whole)}
-        return [_climbed(name, above) for name in names]
-    if separator is None:
-        return [(name,) for name in names]
-    if not isinstance(separator, str) or not separator:
-        raise TypeError(
-            f"separator must be text that is not empty, or None; got {short(separator)}."
-        )
-    return [_cut(name, separator) for name in names]
-
-
-def _climbed(label: object, parents: Mapping[Any, Any]) -> Path:
-    path = [label]
-    while nfc(path[-1]) in parents:
-        path.append(parents[nfc(path[-1])])
-        if nfc(path[-1]) in map(nfc, path[:-1]):
-            raise ValueError(f"parents has a circle: {short(path[-1])} is part of itself.")
-    return tuple(reversed(path))
-
-
-def _cut(label: object, separator: str) -> Path:
-    if not isinstance(label, str):
-        return (label,)
-    parts = label.split(separator)
-    if not all(parts):
-        raise ValueError(
-            f"The label {short(label)} has an empty part next to {separator!r}. Give another "
-            "separator, or separator=None if labels have no parts."
-        )
-    return tuple(separator.join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
 _LAST_COUNTS = 3  # a label of the last level, where one of a level above counts once
@@ -230,6 +219,14 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
     separator: str | None = "/"
     unlabeled: Any = "auto"
 
+    _of_methods: ClassVar = """
+    Parameters
+    ----------
+    level : int
+        0 for the top, -1 for the last.
+    **parameters
+        Passed on to the classifiers, such as `X_weights` or `side`.
+    """
     _saved: ClassVar = {
         "nodes_": Saved("t"),
         "node_parents_": Saved("t"),
@@ -269,52 +266,39 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         labels = ClassLabels(y, self.unlabeled)
         labels.check_fit()
         weight = checked_weight(sample_weight, len(labels.labeled))
-        hierarchy = Hierarchy.of(paths_of(labels, self.parents, self.separator))
-        classifiers: list[Any] = []
+        tree = Hierarchy.of(labels.known.tolist(), self.parents, self.separator)
+        self.nodes_, self.node_parents_ = tree.nodes, tree.parents
+        self.classifiers_: list[Any] = []
         counts = []
-        for level in range(hierarchy.depth):
-            names = np.full(len(labels.labeled), None, dtype=object)
-            names[labels.labeled] = hierarchy.labels(labels.known.tolist(), level)
-            known = np.array([name is not None for name in names])
+        for level in range(tree.depth):
+            names, known = tree.labels(labels, level)
             counts.append(float(known.sum() if weight is None else known @ weight))
-            model = None
-            if len(hierarchy.level(level)) > 1:
-                model = self._fit_level(X, names, known, weight, fit_parameters)
-            classifiers.append(model)
-        if classifiers[-1] is None:
+            self.classifiers_.append(None)
+            if len(tree.level(level)) < 2:
+                continue
+            if not hasattr(self._wrapped(), "predict_proba"):
+                raise TypeError(
+                    "estimator must be a classifier with predict_proba; got "
+                    f"{short(self.estimator)}. CalibratedClassifierCV of scikit-learn adds it."
+                )
+            model = clone(self._wrapped())
+            # Samples without a label of the level are left out, unless the classifier takes them.
+            markers = [name for name in model.get_params() if f"__{name}".endswith("__unlabeled")]
+            model.set_params(**dict.fromkeys(markers))
+            if weight is not None:
+                fit_parameters["sample_weight"] = weight if markers else weight[known]
+            part: Any = X
+            if not markers:
+                part, names = _safe_indexing(X, np.flatnonzero(known)), names[known].tolist()
+            self.classifiers_[-1] = model.fit(part, np.array(names), **fit_parameters)
+        if self.classifiers_[-1] is None:
             raise ValueError(
-                f"y has one label without parts only, {short(hierarchy.nodes.tolist()[-1])}; "
-                "expected labeled samples of at least two. Label some of another one, or use NMF."
+                f"y has one label without parts only, {short(tree.nodes.tolist()[-1])}; expected "
+                "labeled samples of at least two. Label some of another one, or use NMF."
             )
-        self.nodes_, self.node_parents_ = hierarchy.nodes, hierarchy.parents
-        self.classifiers_ = classifiers
         total = np.array(counts)
         self.level_weights_ = total / (total + _LAST_COUNTS * total[-1])
         return self
-
-    def _fit_level(
-        self,
-        X: Matrix,
-        names: Array,
-        known: Array,
-        weight: Array | None,
-        parameters: dict[str, Any],
-    ) -> Any:
-        """Return a classifier of one level; unlabeled samples are left out unless it takes them."""
-        if not hasattr(self._wrapped(), "predict_proba"):
-            raise TypeError(
-                "estimator must be a classifier with predict_proba; got "
-                f"{short(self.estimator)}. CalibratedClassifierCV of scikit-learn adds it."
-            )
-        model = clone(self._wrapped())
-        markers = [name for name in model.get_params() if f"__{name}".endswith("__unlabeled")]
-        model.set_params(**dict.fromkeys(markers))
-        if weight is not None:
-            parameters = parameters | {"sample_weight": weight if markers else weight[known]}
-        if markers:
-            return model.fit(X, names, **parameters)
-        y = np.array(names[known].tolist())
-        return model.fit(_safe_indexing(X, np.flatnonzero(known)), y, **parameters)
 
     def _check_loaded(self) -> None:
         """Raise ValueError if loaded classifiers do not fit the tree."""
@@ -344,12 +328,8 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         """The labels of the last level."""
         return self.levels_[-1]
 
-    def _last(self) -> Any:
-        check_is_fitted(self, "classifiers_")
-        return self.classifiers_[-1]
-
-    n_features_in_ = property(lambda self: self._last().n_features_in_)
-    feature_names_in_ = property(lambda self: self._last().feature_names_in_)
+    n_features_in_ = property(lambda self: self._at(-1).n_features_in_)
+    feature_names_in_ = property(lambda self: self._at(-1).feature_names_in_)
 
     def _at(self, level: int) -> Any:
         """Return the classifier of a level."""
@@ -361,13 +341,6 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
     @one_blas_thread()
     def predict_proba(self, X: DataLike, *, level: int = -1, **parameters: object) -> Array:
         """Return the probability of every label of a level.
-
-        Parameters
-        ----------
-        level : int
-            0 for the top, -1 for the last.
-        **parameters
-            Passed on to the classifiers, such as `X_weights` or `side`.
 
         Returns
         -------
@@ -391,11 +364,6 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
     def decision_function(self, X: DataLike, *, level: int = -1, **parameters: object) -> Array:
         """Return the logarithms of the probabilities; of two labels, the second minus the first.
 
-        Parameters
-        ----------
-        level, **parameters
-            As in :meth:`predict_proba`.
-
         Returns
         -------
         ndarray, shape (n, labels of the level) or (n,)
@@ -405,11 +373,6 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
 
     def predict(self, X: DataLike, *, level: int = -1, **parameters: object) -> Array:
         """Return the most probable label of a level.
-
-        Parameters
-        ----------
-        level, **parameters
-            As in :meth:`predict_proba`.
 
         Returns
         -------
@@ -427,18 +390,10 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         level: int = -1,
         **parameters: object,
     ) -> float:
-        """Return the accuracy at a level; samples whose label there is not known are left out.
-
-        Parameters
-        ----------
-        level, **parameters
-            As in :meth:`predict_proba`.
-        """
+        """Return the accuracy at a level; samples whose label there is not known are left out."""
         tree, labels = self._hierarchy, ClassLabels(y, self.unlabeled, self.nodes_)
         level = place_of_level(level, tree.depth)
-        truth = np.full(len(labels.labeled), None, dtype=object)
-        truth[labels.labeled] = tree.labels(labels.known.tolist(), level)
-        known = np.array([label is not None for label in truth], dtype=bool)
+        truth, known = tree.labels(labels, level)
         predicted = self.predict(X, level=level, **parameters)
         target = np.array(truth[known].tolist())
         return score_labeled(predicted, target, known, sample_weight, accuracy_score)
@@ -446,11 +401,6 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
     @_if_wrapped_has("explain")
     def explain(self, X: DataLike, *, level: int = -1, **parameters: object) -> Explanation:
         """Explain the scores of the classifier of a level, before they are corrected.
-
-        Parameters
-        ----------
-        level, **parameters
-            As in :meth:`predict_proba`.
 
         Returns
         -------
@@ -467,8 +417,6 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         ----------
         n : int
             How many to choose, at least 1.
-        level, **parameters
-            As in :meth:`predict_proba`.
 
         Returns
         -------
@@ -477,21 +425,15 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         return np.asarray(self._at(level).suggest(X, n, **parameters))
 
     def transform(self, X: DataLike, **parameters: object) -> Array:
-        """Represent samples over the topics of the last level, (n, r).
-
-        Parameters
-        ----------
-        **parameters
-            As in :meth:`predict_proba`.
-        """
-        return np.asarray(self._last().transform(X, **parameters))
+        """Represent samples over the topics of the last level, (n, r)."""
+        return np.asarray(self._at(-1).transform(X, **parameters))
 
     @_if_wrapped_has("topics")
     def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
         """Return the topics of the classifier of the last level."""
-        topics: Topics = self._last().topics(feature_names, n_terms)
+        topics: Topics = self._at(-1).topics(feature_names, n_terms)
         return topics
 
     def get_feature_names_out(self, input_features: VectorLike = None) -> Array:
         """Return the names of the topics of the last level."""
-        return np.asarray(self._last().get_feature_names_out(input_features))
+        return np.asarray(self._at(-1).get_feature_names_out(input_features))

@@ -31,7 +31,7 @@ from ..completion._complete import check_gamma_min, counts, solve
 from ..completion._irls import Observations, Problem, ridge
 from ..completion._methods import IRLS
 from ..completion._noisy import COLUMN_MEANS
-from ._conventions import DTYPES, Estimator
+from ._base import DTYPES, Estimator
 from ._docstrings import complete_docstring
 
 _LEAST_RIDGE = 1e-10  # rows with fewer entries than components take the shortest solution

@@ -7,7 +7,7 @@ weighted sum is one linear function again, so that predictions cost no more than
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,7 +30,9 @@ _MAX_ITER = 1000
 _IN_SPAN = 1000  # labeled samples up to which the unknowns are as many as these
 _SPAN_TOLERANCE = 1e-10  # of the variance, below which a direction of the span is rounding
 _SMOOTHING = 0.3
-_TABLE_PENALTY = 10.0  # C, for rows of length 1
+_PENALTY = 10.0  # C, for rows of length 1
+_WEAK_PENALTY = 100.0  # C, for coordinates that are smaller than these
+_ROW_SCALE = 4.0  # of rows relative to topics, for the member that learns from all features
 
 
 def probabilities(logits: Array, several: bool) -> Array:
@@ -74,87 +76,55 @@ class Linear:
         parts = (self.topics, self.scores, self.rows)
         scaled = (None if part is None else weight * part for part in parts)
         tables = {name: weight * part for name, part in self.tables.items()}
-        return replace(Linear(weight * self.intercepts, *scaled), tables=tables)
+        return Linear(weight * self.intercepts, *scaled, tables=tables)
 
     def __add__(self, other: Linear) -> Linear:
         """Return the sum; no two have the same table."""
         pairs = ((self.topics, other.topics), (self.scores, other.scores), (self.rows, other.rows))
         added = (b if a is None else a if b is None else a + b for a, b in pairs)
-        total = Linear(self.intercepts + other.intercepts, *added)
-        return replace(total, tables=self.tables | other.tables)
+        tables = self.tables | other.tables
+        return Linear(self.intercepts + other.intercepts, *added, tables=tables)
+
+
+@one_blas_thread()
+def fit_member(
+    name: str, view: View, labels: TrainingLabels, class_weight: ClassWeight = None
+) -> Linear:
+    """Fit a linear member, or that of a table, to what is seen of samples with known labels."""
+    if name in ("topics", "features"):
+        return fit_readout(view, labels, 1.0 if name == "topics" else _ROW_SCALE, class_weight)
+    if name == "naive Bayes":  # its complement (Rennie 2003), or for several labels the plain
+        if labels.several:
+            return _fit_labels(MultinomialNB(alpha=_SMOOTHING), view.rows, labels)
+        return _fit_classes(ComplementNB(alpha=_SMOOTHING), view.rows, labels)
+    if name == "margins":  # the solver of the dual has one random generator for all threads
+        return _fit_classes(LinearSVC(dual=False, class_weight=class_weight), view.rows, labels)
+    if name == "directions":
+        fit = fit_logistic(view.coordinates, labels, _WEAK_PENALTY, class_weight)
+        return Linear(fit[1], rows=fit[0] @ view.directions)
+    coefficients, intercepts = fit_logistic(view.tables[name], labels, _PENALTY, class_weight)
+    return Linear(intercepts, tables={name: coefficients})
 
 
 @one_blas_thread()
 def fit_readout(
-    view: View,
-    labels: TrainingLabels,
-    row_scale: float = 1.0,
-    C: float = 10.0,
-    class_weight: ClassWeight = None,
+    view: View, labels: TrainingLabels, row_scale: float = 1.0, class_weight: ClassWeight = None
 ) -> Linear:
     """Fit logistic regression on topics, scores and rows of samples with known labels."""
     assert view.shares is not None
     topics: Any = np.sqrt(view.shares)
     if view.rows is None:
-        coefficients, intercepts = fit_logistic(topics, labels, C, class_weight)
+        coefficients, intercepts = fit_logistic(topics, labels, _PENALTY, class_weight)
         return Linear(intercepts, coefficients)
     parts = topics, view.scores, row_scale * view.rows
     if sp.issparse(view.rows):
         features = sp.csr_array(sp.hstack([sp.csr_array(part) for part in parts]))
     else:
         features = np.hstack(parts)
-    coefficients, intercepts = fit_logistic(features, labels, C, class_weight)
-    r = topics.shape[1]
-    d = r + view.scores.shape[1]
-    rows = row_scale * coefficients[:, d:]
-    return Linear(intercepts, coefficients[:, :r], coefficients[:, r:d], rows)
-
-
-@one_blas_thread()
-def fit_table(
-    name: str, table: Matrix, labels: TrainingLabels, class_weight: ClassWeight
-) -> Linear:
-    """Fit logistic regression to a table of side information, of the samples with known labels."""
-    coefficients, intercepts = fit_logistic(table, labels, _TABLE_PENALTY, class_weight)
-    return Linear(intercepts, tables={name: coefficients})
-
-
-@one_blas_thread()
-def fit_coordinates(
-    view: View, labels: TrainingLabels, C: float, class_weight: ClassWeight = None
-) -> Linear:
-    """Fit logistic regression to the coordinates in all directions, not brought to length 1."""
-    coefficients, intercepts = fit_logistic(view.coordinates, labels, C, class_weight)
-    return Linear(intercepts, rows=coefficients @ view.directions)
-
-
-@one_blas_thread()
-def fit_margins(view: View, labels: TrainingLabels, class_weight: ClassWeight = None) -> Linear:
-    """Fit linear support vector models to rows, one for each class."""
-    # The solver of the dual draws from one random generator for all threads.
-    return _fit_classes(LinearSVC(dual=False, class_weight=class_weight), view.rows, labels)
-
-
-@one_blas_thread()
-def fit_naive_bayes(view: View, labels: TrainingLabels) -> Linear:
-    """Fit naive Bayes to rows: its complement (Rennie 2003), or for several labels the plain."""
-    rows, weights = view.rows, labels.readout_weights(labels.known)
-    k = labels.members.shape[1]
-    if labels.several:
-        coefficients, intercepts = np.zeros((k, rows.shape[1])), np.zeros(k)
-        for label in range(k):
-            truth, used = labels.members[labels.known, label] > 0, weights[:, label] > 0
-            intercepts[label] = _log_odds(truth[used], labels.weight[labels.known][used])
-            if truth[used].all() or not truth[used].any():
-                continue
-            model = MultinomialNB(alpha=_SMOOTHING)
-            model.fit(rows[used], truth[used], weights[used, label])
-            coefficients[label] = model.feature_log_prob_[1] - model.feature_log_prob_[0]
-        return Linear(intercepts, rows=coefficients)
-    codes = labels.codes[labels.known]
-    model = ComplementNB(alpha=_SMOOTHING).fit(rows, codes, weights)
-    logs = model.feature_log_prob_ - model.feature_log_prob_.mean(axis=0)
-    return _for_all_classes(model.classes_, logs, np.zeros(len(logs)), k)
+    coefficients, intercepts = fit_logistic(features, labels, _PENALTY, class_weight)
+    ends = np.cumsum([topics.shape[1], view.scores.shape[1]])
+    of_topics, of_scores, of_rows = np.split(coefficients, ends, axis=1)
+    return Linear(intercepts, of_topics, of_scores, row_scale * of_rows)
 
 
 def fit_logistic(
@@ -172,11 +142,10 @@ def fit_logistic(
         if kept.any():  # not all samples are zero
             axes, lengths = axes[:, kept], np.sqrt(squares[kept])
             features, back = axes * lengths / root[:, None], (axes / lengths, weighed)
-    settings = {"C": C, "tol": tol, "max_iter": _MAX_ITER, "class_weight": class_weight}
+    model = LogisticRegression(C=C, tol=tol, max_iter=_MAX_ITER, class_weight=class_weight)
     if labels.several:
-        member = _fit_labels(features, labels, settings)
-    else:
-        member = _fit_classes(LogisticRegression(**settings), features, labels)
+        model.set_params(solver="liblinear", intercept_scaling=10.0, random_state=0)
+    member = (_fit_labels if labels.several else _fit_classes)(model, features, labels)
     coefficients: Any = member.rows
     if back is not None:
         coefficients = np.asarray((back[1].T @ (back[0] @ coefficients.T)).T)
@@ -184,22 +153,19 @@ def fit_logistic(
 
 
 def _fit_classes(model: Any, features: Matrix, labels: TrainingLabels) -> Linear:
-    """Fit a linear model to the known labels of one class per sample."""
+    """Fit a linear model to the known labels of one class per sample; others are improbable."""
     codes, k = labels.codes[labels.known], labels.members.shape[1]
     present = np.unique(codes)
-    if len(present) == 1:
-        coefficients, intercepts = np.zeros((1, features.shape[1])), np.zeros(1)
-    else:
+    coefficients, intercepts = np.zeros((len(present), features.shape[1])), np.zeros(len(present))
+    if len(present) > 1:
         model.fit(features, codes, sample_weight=labels.readout_weights(labels.known))
-        coefficients, intercepts = model.coef_, model.intercept_
+        if isinstance(model, ComplementNB):
+            coefficients = model.feature_log_prob_ - model.feature_log_prob_.mean(axis=0)
+        else:
+            coefficients, intercepts = model.coef_, model.intercept_
         if len(coefficients) == 1:  # the difference of two classes
             signs = np.array([[-0.5], [0.5]])
             coefficients, intercepts = signs * coefficients, signs[:, 0] * intercepts
-    return _for_all_classes(present, coefficients, intercepts, k)
-
-
-def _for_all_classes(present: Array, coefficients: Array, intercepts: Array, k: int) -> Linear:
-    """Return logits of all classes, from those of the classes that are present."""
     if len(present) == k:
         return Linear(intercepts, rows=coefficients)
     everywhere, offsets = np.zeros((k, coefficients.shape[1])), np.full(k, -_LARGEST_LOGIT)
@@ -207,24 +173,20 @@ def _for_all_classes(present: Array, coefficients: Array, intercepts: Array, k: 
     return Linear(offsets, rows=everywhere)
 
 
-def _log_odds(truth: Array, weight: Array) -> float:
-    """Return log odds of a share of weighted samples, by the rule of succession."""
-    share = (weight @ truth + 1) / (weight.sum() + 2)
-    return float(np.log(share / (1 - share)))
-
-
-def _fit_labels(features: Matrix, labels: TrainingLabels, settings: dict[str, Any]) -> Linear:
+def _fit_labels(model: Any, features: Matrix, labels: TrainingLabels) -> Linear:
+    """Fit a linear model to each of several labels; where all are equal, only its share counts."""
     rows, k = labels.known, labels.members.shape[1]
     coefficients, intercepts = np.zeros((k, features.shape[1])), np.zeros(k)
     for label, weight in enumerate(labels.readout_weights(rows).T):
         used = weight > _NEGLIGIBLE
-        truth = labels.members[rows][used, label] > 0
+        truth, counted = labels.members[rows][used, label] > 0, labels.weight[rows][used]
+        share = (counted @ truth + 1) / (counted.sum() + 2)  # by the rule of succession
+        intercepts[label] = np.log(share / (1 - share))
         if truth.all() or not truth.any():
-            intercepts[label] = _log_odds(truth, labels.weight[rows][used])
             continue
-        model = LogisticRegression(
-            solver="liblinear", intercept_scaling=10.0, random_state=0, **settings
-        )
         model.fit(features[used], truth, sample_weight=weight[used])
-        coefficients[label], intercepts[label] = model.coef_[0], model.intercept_[0]
+        if isinstance(model, MultinomialNB):
+            coefficients[label] = model.feature_log_prob_[1] - model.feature_log_prob_[0]
+        else:
+            coefficients[label], intercepts[label] = model.coef_[0], model.intercept_[0]
     return Linear(intercepts, rows=coefficients)

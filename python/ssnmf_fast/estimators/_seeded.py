@@ -32,10 +32,10 @@ from .._linalg.operators import unit_rows
 from .._models.factorize import Factorization, factorize
 from .._solver.starts import FILLER, roots
 from .._topics import Topics, divide_by_sums, names_of, topic_shares
+from ._base import require
 from ._class_topics import OVERALL, even_start, weighted_sums
-from ._conventions import require
 from ._docstrings import complete_docstring
-from ._members import Linear, fit_naive_bayes
+from ._members import Linear, fit_member
 from ._predicting import NamedTopics
 from ._readout import LogisticReadout
 from ._training_data import TrainingLabels, surest
@@ -364,10 +364,7 @@ class SeededTopics(NamedTopics):
 
     _allow_nan: ClassVar = False
     _takes_files: ClassVar = False
-    _saved: ClassVar = {
-        "seed_weights_": Saved("tm"),
-        "unknown_seeds_": Saved(kind=list[str]),
-    }
+    _saved: ClassVar = {"seed_weights_": Saved("tm"), "unknown_seeds_": Saved(kind=list[str])}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -480,7 +477,8 @@ class SeededTopics(NamedTopics):
         weights = np.repeat(np.where(labeled, 1.0, 1 / _LABEL_WEIGHT)[:, None], k, axis=1)
         labels = TrainingLabels(np.eye(k)[likely.argmax(axis=1)], weights, False)
         view = view_of(X, directions_of(X, None, 0, self.n_threads))
-        member = fit_naive_bayes(view, labels) if view.rows is not None else Linear(np.zeros(k))
+        complete = view.rows is not None
+        member = fit_member("naive Bayes", view, labels) if complete else Linear(np.zeros(k))
         readout = LogisticReadout.of(member, len(self.components_), view)
         self.readout_ = replace(readout, slopes=np.full(k, _SLOPE))
 

@@ -29,56 +29,44 @@ from ._training_data import TrainingLabels
 
 Tables = dict[str, Any]  # by their names; rows have length 1
 
-_NAMES_OF_MEMBERS = ("topics", "features", "directions", "naive Bayes", "margins", "neighbors")
+NAMES_OF_MEMBERS = ("topics", "features", "directions", "naive Bayes", "margins", "neighbors")
 
 
-def tables_to_fit(side: TablesLike, n_samples: int) -> Tables:
-    """Return the tables of a fit; ValueError for names that other members have."""
-    tables = _checked(side, n_samples)
-    for name in tables:
-        if name in (*_NAMES_OF_MEMBERS, "committee"):
-            raise ValueError(
-                f"side has a table {name!r}, which is the name of a member of the committee. Give "
-                "it another one, such as 'embedding'."
-            )
-    return tables
-
-
-def tables_to_predict(side: TablesLike, n_samples: int, columns: Mapping[str, int]) -> Tables:
-    """Return the tables of a prediction: those of the fit, with as many columns."""
-    tables = _checked(side, n_samples)
-    if tables.keys() != columns.keys():
-        wanted = f"side with the tables {list(columns)}" if columns else "no side"
-        passed = f"the tables {list(tables)}" if tables else "none"
-        raise ValueError(
-            f"The model was fitted with {wanted}; got {passed}. Predictions need the same tables "
-            "as the fit."
-        )
-    for name, count in columns.items():
-        if tables[name].shape[1] != count:
-            raise ValueError(
-                f"side[{short(name)}] has {tables[name].shape[1]} columns; expected {count}, as in "
-                "fit."
-            )
-    return {name: tables[name] for name in columns}
-
-
-def _checked(side: TablesLike, n_samples: int) -> Tables:
-    if side is None:
-        return {}
+def check_tables(
+    side: TablesLike, n_samples: int, columns: Mapping[str, int] | None = None
+) -> Tables:
+    """Return tables of a fit or, where their numbers of `columns` are known, of predictions."""
+    side = {} if side is None else side
     if not isinstance(side, Mapping) or not all(isinstance(name, str) for name in side):
         raise TypeError(
             f"side must be a mapping of names to tables; got {type(side).__name__}. Give, for "
             "example, side={'embedding': E}."
         )
+    if columns is not None and side.keys() != columns.keys():
+        wanted = f"side with the tables {list(columns)}" if columns else "no side"
+        passed = f"the tables {list(side)}" if side else "none"
+        raise ValueError(
+            f"The model was fitted with {wanted}; got {passed}. Predictions need the same tables "
+            "as the fit."
+        )
     tables = {}
-    for name, table in side.items():
-        matrix = check_matrix(table, f"side[{short(name)}]", allow_nan=False, allow_negative=True)
-        if matrix.shape[0] != n_samples or not matrix.shape[1]:
+    for name in side if columns is None else columns:
+        if columns is None and name in (*NAMES_OF_MEMBERS, "committee"):
             raise ValueError(
-                f"side[{short(name)}] has shape {matrix.shape}; expected {n_samples} rows, one for "
-                "each sample of X, and at least one column."
+                f"side has a table {name!r}, which is the name of a member of the committee. Give "
+                "it another one, such as 'embedding'."
             )
+        where = f"side[{short(name)}]"
+        matrix = check_matrix(side[name], where, allow_nan=False, allow_negative=True)
+        n_columns = matrix.shape[1]
+        if matrix.shape[0] != n_samples or not n_columns:
+            raise ValueError(
+                f"{where} has shape {matrix.shape}; expected {n_samples} rows, one for each sample "
+                "of X, and at least one column."
+            )
+        if columns is not None and n_columns != columns[name]:
+            wanted = f"expected {columns[name]}, as in fit"
+            raise ValueError(f"{where} has {n_columns} columns; {wanted}.")
         tables[name] = unit_rows(matrix)
     return tables
 
@@ -142,21 +130,17 @@ class Graph:
         """Return the probability of every class for all samples (Zhou et al. 2004), (n, k)."""
         codes = np.where(labels.known, labels.codes, -1)
         nearness = sp.csr_matrix(self.nearness)
-
-        def affinity(X: Matrix, Y: Matrix | None = None) -> Any:
-            return nearness
-
-        spreading = LabelSpreading(
-            kernel=affinity, alpha=_CLAMPING, max_iter=_STEPS, tol=_TOLERANCE
-        ).fit(np.zeros((len(codes), 1)), codes)
+        settings = {"alpha": _CLAMPING, "max_iter": _STEPS, "tol": _TOLERANCE}
+        spreading = LabelSpreading(kernel=lambda X, Y=None: nearness, **settings)
+        spreading.fit(np.zeros((len(codes), 1)), codes)
         chances = np.zeros(labels.members.shape)
         chances[:, spreading.classes_] = spreading.label_distributions_
         reached = chances.any(axis=1, keepdims=True)
         return np.asarray(np.where(reached, chances, labels.prior()))
 
-    def votes(self, chances: Array, known: Array, most: int) -> Votes:
+    def votes(self, chances: Array, known: Array, most: int | None) -> Votes:
         """Return the voters: up to `most` samples, the labeled ones and others, evenly chosen."""
-        if len(known) <= most:
+        if most is None or len(known) <= most:
             return Votes(self.points, self.scales, chances)
         others = np.flatnonzero(~known)
         count = min(max(0, most - int(known.sum())), len(others))
@@ -183,16 +167,12 @@ def nearest(
     """Return distances to the k nearest of the points, nearest first, and which these are."""
     asked = np.ascontiguousarray(asked, dtype=np.float32)
     threads = resolve_threads(n_threads)
-    if len(points) > EXACT:
-        return _approximate(points, asked, k, threads)
-    search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(points)
-    with limited_openmp(threads):
-        distances, neighbors = search.kneighbors(asked)
-    return distances, neighbors
-
-
-def _approximate(points: Array, asked: Array, k: int, threads: int) -> tuple[Array, Array]:
-    """Look only into the cells of an inverted file that are nearest."""
+    if len(points) <= EXACT:
+        search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(points)
+        with limited_openmp(threads):
+            distances, neighbors = search.kneighbors(asked)
+        return distances, neighbors
+    # Only the cells of an inverted file that are nearest are looked into.
     import faiss
 
     look_for_libraries()
