@@ -13,26 +13,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array, MatrixLike, Seed
 from .._common.text import short
 from .._common.warn import UNINFORMED, is_quiet, warn_user
-from .._data.arrays import (
-    DUPLICATES,
-    as_array,
-    check_dtype,
-    inspect_csr,
-    inspect_sparse,
-    list_entries,
-    require_real,
-    sample,
-)
-from .._data.border import (
-    LARGEST,
-    check_integer,
-    check_matrix,
-    check_observers,
-    check_random_state,
-    check_real,
-    read_pattern,
-    require_finite,
-)
+from .._data import arrays, border
 from .._data.threads import resolve_threads
 from .._solver.loop import verbose_progress
 from ._irls import Fit, Method, Problem
@@ -172,15 +153,15 @@ def complete(
     """
     chosen = check_method(method, noisy=gamma_min is not None)
     kind = type(chosen).__name__
-    rank = None if n_components is None else check_integer(n_components, "n_components", 1)
+    rank = None if n_components is None else border.check_integer(n_components, "n_components", 1)
     gamma_min = check_gamma_min(gamma_min)
     for name, flag in (("biases", biases), ("nonnegative", nonnegative)):
         if not isinstance(flag, (bool, np.bool_)) and not (flag is None and name != "biases"):
             raise TypeError(f"{name} must be True or False; got {short(flag)}.")
-    fill_value = check_real(fill_value, "fill_value", allow_negative=True)
-    max_iter = None if max_iter is None else check_integer(max_iter, "max_iter", 1)
-    tol = None if tol is None else check_real(tol, "tol")
-    rng, threads = check_random_state(random_state), resolve_threads(n_threads)
+    fill_value = border.check_real(fill_value, "fill_value", allow_negative=True)
+    max_iter = None if max_iter is None else border.check_integer(max_iter, "max_iter", 1)
+    tol = None if tol is None else border.check_real(tol, "tol")
+    rng, threads = border.check_random_state(random_state), resolve_threads(n_threads)
     noisy = gamma_min is not None and chosen.by_levels
     options = {"n_components": rank, "gamma_min": gamma_min, "init": init}
     unused = [name for name, value in options.items() if value is not None]
@@ -203,9 +184,9 @@ def complete(
         raise ValueError("init has no part in a fit with gamma_min; leave one of them out.")
     if biases and fill_value != 0:
         raise ValueError("fill_value belongs to a fit without biases; leave it at 0.")
-    check_observers(callback, verbose)
+    border.check_observers(callback, verbose)
     entries = read_observed(M, observed, shape, threads, dtype)
-    limit = LARGEST[entries.dtype]
+    limit = border.LARGEST[entries.dtype]
     if abs(fill_value) > limit:
         raise ValueError(
             f"fill_value must be at most {limit:g} in size for M of dtype {entries.dtype}; got "
@@ -261,7 +242,7 @@ def solve(
                 break
         result = fit.completion(problem)
     names = ("left", "right", "singular_values", "iterate")
-    require_finite({name: getattr(result, name) for name in names}, _HINT)
+    border.require_finite({name: getattr(result, name) for name in names}, _HINT)
     return result
 
 
@@ -270,7 +251,7 @@ def check_gamma_min(value: object) -> float | Literal["validate"] | None:
         raise ValueError(f"gamma_min must be a number, 'validate' or None; got {short(value)}.")
     if value is None or isinstance(value, str):
         return None if value is None else "validate"
-    number = check_real(value, "gamma_min")
+    number = border.check_real(value, "gamma_min")
     if number == 0:
         raise ValueError("gamma_min must be above 0; None lets the regularizer vanish.")
     return number
@@ -288,7 +269,7 @@ def _start(
     elif isinstance(init, (tuple, list)) and len(init) == 2:
         signs: dict[str, Any] = {"allow_negative": True, "limited": False}
         left, right = (
-            check_matrix(as_array(factor, name), name, dtype=dtype, **signs)
+            border.check_matrix(arrays.as_array(factor, name), name, dtype=dtype, **signs)
             for factor, name in zip(init, ("init[0]", "init[1]"), strict=True)
         )
     else:
@@ -331,23 +312,23 @@ def read_observed(
         raise ValueError("shape belongs to M = (rows, columns, values); leave it out.")
     elif sp.issparse(M):
         sparse: Any = M
-        state = DUPLICATES
+        state = arrays.DUPLICATES
         if sparse.format in ("csr", "csc"):
-            matrix, state = inspect_csr(M, "M", n_threads)
-        if state == DUPLICATES:
-            matrix = _without_repeats(inspect_sparse(M, "M")[0].tocoo())
+            matrix, state = arrays.inspect_csr(M, "M", n_threads)
+        if state == arrays.DUPLICATES:
+            matrix = _without_repeats(arrays.inspect_sparse(M, "M")[0].tocoo())
         elif not matrix.has_sorted_indices:
             matrix = matrix.sorted_indices()
         if observed is not None:
-            matrix = sample(matrix, _pattern(observed, matrix.shape))
+            matrix = arrays.sample(matrix, _pattern(observed, matrix.shape))
     else:
         try:
-            M = as_array(M, "M", allow_nan=True)
-            M = as_array(M.astype(object), "M") if M.dtype.kind in "SU" else M
-            require_real(M.dtype, "M")
+            M = arrays.as_array(M, "M", allow_nan=True)
+            M = arrays.as_array(M.astype(object), "M") if M.dtype.kind in "SU" else M
+            arrays.require_real(M.dtype, "M")
         except TypeError as error:
             raise TypeError(f"{error} {_LONG} {_IDS}") from error
-        array = check_matrix(M, "M", allow_negative=True)
+        array = border.check_matrix(M, "M", allow_negative=True)
         pattern = ~np.isnan(array)
         if observed is not None:
             wanted = _pattern(observed, array.shape).toarray()
@@ -355,9 +336,11 @@ def read_observed(
                 row, column = np.argwhere(wanted & ~pattern)[0]
                 raise ValueError(f"M[{row}, {column}] is NaN, but `observed` is True there.")
             pattern = wanted
-        matrix = list_entries(array, pattern)
+        matrix = arrays.list_entries(array, pattern)
     signs: dict[str, Any] = {"allow_nan": False, "allow_negative": True}
-    matrix = check_matrix(matrix, "M", dtype=check_dtype(dtype), **signs, n_threads=n_threads)
+    matrix = border.check_matrix(
+        matrix, "M", dtype=arrays.check_dtype(dtype), **signs, n_threads=n_threads
+    )
     if matrix.nnz == 0:
         raise ValueError("M has no observed entry; at least one is needed.")
     return matrix
@@ -366,9 +349,9 @@ def read_observed(
 def _triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp.coo_array:
     if len(M) != 3:
         raise ValueError(f"M must be (rows, columns, values); got a tuple of {len(M)}.")
-    values = as_array(M[2], "values of M")
+    values = arrays.as_array(M[2], "values of M")
     try:
-        rows, columns = as_array(M[0], "rows of M"), as_array(M[1], "columns of M")
+        rows, columns = arrays.as_array(M[0], "rows of M"), arrays.as_array(M[1], "columns of M")
     except TypeError as error:
         raise TypeError(f"{error} {_IDS}") from error
     if not rows.shape == columns.shape == values.shape or rows.ndim != 1:
@@ -389,7 +372,10 @@ def _triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp
     if shape is None:
         shape = n, m
     elif isinstance(shape, (tuple, list)) and len(shape) == 2:
-        shape = check_integer(shape[0], "shape[0]", 1), check_integer(shape[1], "shape[1]", 1)
+        shape = (
+            border.check_integer(shape[0], "shape[0]", 1),
+            border.check_integer(shape[1], "shape[1]", 1),
+        )
     else:
         raise ValueError(f"shape must be (rows, columns); got {short(shape)}.")
     if n > shape[0] or m > shape[1]:
@@ -400,7 +386,7 @@ def _triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp
 
 
 def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
-    matrix = inspect_sparse(matrix, "M")[0]
+    matrix = arrays.inspect_sparse(matrix, "M")[0]
     if matrix.data.dtype.kind != "f":
         matrix = matrix.astype(np.float64)
     result = matrix.tocsr()
@@ -415,7 +401,7 @@ def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
 
 
 def _pattern(observed: MatrixLike, shape: tuple[int, int]) -> sp.csr_array:
-    mask = read_pattern(observed, "observed")
+    mask = border.read_pattern(observed, "observed")
     if not sp.issparse(observed) and np.any((mask.data != 0) & (mask.data != 1)):
         raise TypeError("observed must be a mask: True (1) where an entry is observed.")
     if mask.shape != shape:

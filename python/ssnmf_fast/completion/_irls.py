@@ -16,19 +16,7 @@ from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
 from .._data.arrays import entry_rows
 from .._data.border import LARGEST, check_integer, check_option, check_real
-from .._linalg.operators import (
-    MatrixOperator,
-    Operator,
-    Pattern,
-    SparseOperator,
-    SparsePlusLowRank,
-    add_times,
-    cross,
-    inner,
-    square,
-    svd,
-    times,
-)
+from .._linalg import operators as ops
 from .._linalg.randomized_svd import leading_triplets, sketch, truncated_svd
 from ._result import Completion, CompletionState
 
@@ -44,7 +32,7 @@ _NORM_SKETCH, _NORM_STEPS = 5, 8
 class Observations:
     """P_O(M - offset) / scale, of spectral norm 1: values on a pattern, zero elsewhere."""
 
-    pattern: Pattern
+    pattern: ops.Pattern
     values: Array
     scale: float
     offset: float
@@ -52,12 +40,12 @@ class Observations:
 
     @classmethod
     def of(cls, matrix: sp.csr_array, offset: float, n_threads: int) -> Observations:
-        pattern = Pattern.of(matrix, n_threads)
+        pattern = ops.Pattern.of(matrix, n_threads)
         values = matrix.data - matrix.dtype.type(offset)
         largest = float(np.abs(values).max())
         scale = 1.0
         if largest > 0:
-            shifted = SparseOperator(pattern, values / values.dtype.type(largest), n_threads)
+            shifted = ops.SparseOperator(pattern, values / values.dtype.type(largest), n_threads)
             rng = np.random.default_rng(0)
             _, singular, _ = truncated_svd(shifted, 1, _NORM_SKETCH, _NORM_STEPS, rng)
             scale = largest * float(singular[0])
@@ -77,10 +65,10 @@ class Observations:
 
     @cached_property
     def norm(self) -> float:
-        return float(square(self.values) ** 0.5)
+        return float(ops.square(self.values) ** 0.5)
 
     def relative(self, residuals: Array) -> float:
-        return float(square(residuals) ** 0.5 / self.norm) if self.norm > 0 else 0.0
+        return float(ops.square(residuals) ** 0.5 / self.norm) if self.norm > 0 else 0.0
 
     @property
     def root_mean_square(self) -> float:
@@ -370,7 +358,7 @@ class Iteration:
                 self.X = np.ascontiguousarray(self.F @ self.G.T)
                 indptr, indices, values = observations.csr
                 self.X[entry_rows(indptr), indices] = values
-            _, self.G = self._leading(MatrixOperator(self.X, n_threads))
+            _, self.G = self._leading(ops.MatrixOperator(self.X, n_threads))
             self.F = np.zeros((len(self.X), self.G.shape[1]), dtype=observations.dtype)
             weights = ridge(self.singular, gamma, schedule.p)
             sparsity = schedule.sparsity * gamma ** (1 - schedule.p / 2)
@@ -384,9 +372,9 @@ class Iteration:
         else:
             scale, shrink = schedule.map_at(iteration, self._largest)
             residuals = observations.residuals(self.F, self.G, scale, shrink)
-            sparse = SparseOperator(observations.pattern, residuals, n_threads)
+            sparse = ops.SparseOperator(observations.pattern, residuals, n_threads)
             mapped = None if shrink == IDENTITY else shrink
-            product, G = self._leading(SparsePlusLowRank(sparse, self.F, self.G, scale, mapped))
+            product, G = self._leading(ops.SparsePlusLowRank(sparse, self.F, self.G, scale, mapped))
         if schedule.exact:
             F = observations.exact_rows(G, ridge(self.singular, gamma, schedule.p))
         else:
@@ -408,10 +396,10 @@ class Iteration:
         z[entry_rows(indptr), indices] = values
         return z.astype(self.observations.dtype, copy=False)
 
-    def _leading(self, X: Operator | Array) -> tuple[Array, Array]:
+    def _leading(self, X: ops.Operator | Array) -> tuple[Array, Array]:
         """X G and the leading right singular vectors G of an iterate; sets the singular values."""
         if isinstance(X, np.ndarray):
-            U, singular, rows = svd(X)
+            U, singular, rows = ops.svd(X)
             V = rows.T
         else:
             # The space of the last iterate is a good start; the first one has to be found.
@@ -436,7 +424,7 @@ class Iteration:
             product, residuals = np.empty_like(F), np.empty_like(csr[2])
             kernels.residual_step(*csr, F, G, residuals, product, n_threads)
             if before is not None:  # how far the missing entries moved, for one G
-                moved = square(F - before[0]) - square(residuals - before[1])
+                moved = ops.square(F - before[0]) - ops.square(residuals - before[1])
                 if self._relative(moved, F, residuals) < schedule.inner_tol:
                     break
             before = F, residuals
@@ -445,8 +433,8 @@ class Iteration:
 
     def _relative(self, moved: float, F: Array, residuals: Array) -> float:
         """A squared length as a length, relative to the iterate that leaves these residuals."""
-        fitted = square(self.observations.values - residuals)
-        whole = self.observations.norm**2 + max(square(F) - fitted, 0.0)
+        fitted = ops.square(self.observations.values - residuals)
+        whole = self.observations.norm**2 + max(ops.square(F) - fitted, 0.0)
         return float((max(moved, 0.0) / (whole if whole > 0 else 1.0)) ** 0.5)
 
     def state(self, before: tuple[Array, Array], iteration: int) -> CompletionState:
@@ -454,7 +442,7 @@ class Iteration:
         observations = self.observations
         residuals = observations.residuals(self.F, self.G)
         moved = distance_squared(self.F, self.G, *before, observations.n_threads)
-        moved -= square(residuals - observations.residuals(*before))
+        moved -= ops.square(residuals - observations.residuals(*before))
         change = self._relative(moved, self.F, residuals)
         residual = observations.relative(residuals)
         return CompletionState(iteration, change, residual, self.gamma, len(self.singular))
@@ -464,12 +452,12 @@ def distance_squared(
     F: Array, G: Array, F_before: Array, G_before: Array, n_threads: int = 1
 ) -> float:
     """||F G^T - F' G'^T||^2 for orthonormal columns of G and of G', without cancellation."""
-    overlap = cross(G, G_before, n_threads)
+    overlap = ops.cross(G, G_before, n_threads)
     outside, along = G_before.copy(), F.copy()
-    add_times(outside, G, overlap, n_threads, -1.0)
-    add_times(along, F_before, overlap.T, n_threads, -1.0)
-    across = times(F_before, cross(outside, outside, n_threads), n_threads)
-    return square(along) + inner(across, F_before)
+    ops.add_times(outside, G, overlap, n_threads, -1.0)
+    ops.add_times(along, F_before, overlap.T, n_threads, -1.0)
+    across = ops.times(F_before, ops.cross(outside, outside, n_threads), n_threads)
+    return ops.square(along) + ops.inner(across, F_before)
 
 
 def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Fit]:

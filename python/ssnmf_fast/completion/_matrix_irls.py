@@ -17,18 +17,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array
 from .._data.arrays import column_ranges, entry_rows, kernel_parts, transpose
-from .._linalg.operators import (
-    Operator,
-    Pattern,
-    SparseOperator,
-    SparsePlusLowRank,
-    add_times,
-    cross,
-    inner,
-    square,
-    svd,
-    times,
-)
+from .._linalg import operators as ops
 from .._linalg.randomized_svd import leading_triplets, orthonormal, sketch
 from ._irls import Fit, Method, Observations, Problem, distance_squared, estimated_rank, structured
 from ._result import CompletionState
@@ -47,7 +36,7 @@ class Tangent(NamedTuple):
         return Tangent(*(x + step * y for x, y in zip(self, other, strict=True)))
 
     def dot(self, other: Tangent) -> float:
-        return float(sum(inner(x, y) for x, y in zip(self, other, strict=True)))
+        return float(sum(ops.inner(x, y) for x, y in zip(self, other, strict=True)))
 
     def divided(self, diagonal: Tangent, shift: float) -> Tangent:
         return Tangent(*(x / (d + shift) for x, d in zip(self, diagonal, strict=True)))
@@ -57,7 +46,7 @@ class Weighted:
     """Entries of a pattern with their weights (None stands for ones), by rows and by columns."""
 
     def __init__(
-        self, pattern: Pattern, weights: Array | None, dtype: npt.DTypeLike, n_threads: int
+        self, pattern: ops.Pattern, weights: Array | None, dtype: npt.DTypeLike, n_threads: int
     ) -> None:
         self.pattern = pattern
         self.mean = 1.0 if weights is None else float(weights.mean())
@@ -82,7 +71,7 @@ class TangentSpace:
         """Two padded factors of rank 2 r whose product is x; they are overwritten by the next."""
         r = self.rank
         self._left[:, :r], self._left[:, r : 2 * r] = self.U, x.left
-        self._right[:, :r] = times(self.V, x.core.T, self._n_threads)
+        self._right[:, :r] = ops.times(self.V, x.core.T, self._n_threads)
         self._right[:, :r] += x.right
         self._right[:, r : 2 * r] = self.V
         return self._left, self._right
@@ -91,12 +80,12 @@ class TangentSpace:
         """The tangent part of a matrix known by its products with V and, transposed, with U."""
         threads = self._n_threads
         left, right = np.ascontiguousarray(times_V), np.ascontiguousarray(transposed_times_U)
-        core = cross(self.U, left, threads)
-        add_times(left, self.U, core, threads, -1.0)
-        add_times(right, self.V, core.T, threads, -1.0)
+        core = ops.cross(self.U, left, threads)
+        ops.add_times(left, self.U, core, threads, -1.0)
+        ops.add_times(right, self.V, core.T, threads, -1.0)
         return Tangent(core, right, left)
 
-    def project(self, X: Operator) -> Tangent:
+    def project(self, X: ops.Operator) -> Tangent:
         U, V = (padded(factor, factor.dtype) for factor in (self.U, self.V))
         return self._part(X.times(V)[:, : self.rank], X.transposed_times(U)[:, : self.rank])
 
@@ -205,12 +194,12 @@ class MatrixIRLS(Method):
         residuals = observations.residuals(F, G)
         missing = _MissingEntries(problem, 2.0 if freedom > _HARD else 1.0, self.sparsity)
         everywhere = Weighted(pattern, None, dtype, n_threads)
-        data = SparseOperator(pattern, observations.values, n_threads)
+        data = ops.SparseOperator(pattern, observations.values, n_threads)
         share = len(observations.values) / (n * m)
         history: list[CompletionState] = []
         eps, change = np.inf, 1.0
         for iteration in range(1, (problem.max_iter or MAX_ITER) + 1):
-            X = SparsePlusLowRank(SparseOperator(pattern, residuals, n_threads), F, G)
+            X = ops.SparsePlusLowRank(ops.SparseOperator(pattern, residuals, n_threads), F, G)
             steps = 2 if history else 4
             U, singular, row_space = leading_triplets(X, row_space, columns, steps)
             largest = max(float(singular[0]), 1e-300)
@@ -225,14 +214,14 @@ class MatrixIRLS(Method):
                 weighted.append(pulled)
                 mean += pulled.mean * (1 - share)
                 if pull is not None:
-                    pulling = SparseOperator(pulled.pattern, pull, n_threads)
+                    pulling = ops.SparseOperator(pulled.pattern, pull, n_threads)
                     target = target.plus(1.0, space.project(pulling))
             bend = curvature(singular[:rank], eps, dtype)
             cg_tol = max(1e-8, least, min(cg_share * change, 1e-2))
             x = solve(space, bend, weighted, mean, target, space.project(X), cg_tol)
             before = F, G
             F, G, values = _orthonormal(*space.factors(x), n_threads)
-            length = moved = square(F) ** 0.5
+            length = moved = ops.square(F) ** 0.5
             if not is_zero:
                 moved = distance_squared(F, G, *before, n_threads) ** 0.5
             change = moved / length if length > 0 else 0.0
@@ -254,9 +243,9 @@ class _MissingEntries:
         n, m = pattern.shape
         self._taken = entry_rows(pattern.indptr) * m + pattern.indices
         self._count, self._wanted = n * m - len(self._taken), int(share * len(self._taken))
-        self._whole: Pattern | None = None
+        self._whole: ops.Pattern | None = None
 
-    def _draw(self) -> Pattern:
+    def _draw(self) -> ops.Pattern:
         """Return distinct missing entries, uniformly at random, about as many as wanted."""
         if self._whole is not None:
             return self._whole
@@ -276,7 +265,7 @@ class _MissingEntries:
         rows, columns = np.divmod(places, m)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
         ranges = column_ranges(np.bincount(columns, minlength=m), self._problem.n_threads)
-        pattern = Pattern(shape, indptr.astype(np.int64), columns.astype(np.int32), ranges)
+        pattern = ops.Pattern(shape, indptr.astype(np.int64), columns.astype(np.int32), ranges)
         if self._count <= self._wanted:
             self._whole = pattern
         return pattern
@@ -307,9 +296,9 @@ def _orthonormal(F: Array, G: Array, n_threads: int) -> tuple[Array, Array, Arra
     columns = F.shape[1]
     if columns > min(len(F), len(G)):  # of more than full rank
         Q, R = np.linalg.qr(G)
-        left, singular, right = svd(F @ R.T)
+        left, singular, right = ops.svd(F @ R.T)
         return padded(left * singular, F.dtype), padded(Q @ right.T, F.dtype), singular
     P, Q = F.copy(), G.copy()
     core = orthonormal(P, columns, n_threads) @ orthonormal(Q, columns, n_threads).T
-    left, singular, right = svd(core)
-    return times(P, left * singular, n_threads), times(Q, right.T, n_threads), singular
+    left, singular, right = ops.svd(core)
+    return ops.times(P, left * singular, n_threads), ops.times(Q, right.T, n_threads), singular

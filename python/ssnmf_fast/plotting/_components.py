@@ -13,23 +13,7 @@ from .._data.border import check_integer, check_option, check_real
 from .._data.tensors import check_mode
 from .._topics import Topics, divide_by_sums, real_terms
 from ..metrics._tensors import check_cp_model
-from ._style import (
-    ACCENT,
-    FRAME,
-    GRAY,
-    INK,
-    axes_or_new,
-    check_finite,
-    check_names,
-    check_table,
-    complete_docstring,
-    count_along,
-    figure,
-    fitted,
-    inches,
-    plain,
-    text_width,
-)
+from . import _style as style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +25,7 @@ _TEXT = 8.0  # points
 _PAGE, _BAR, _HEADING = 11.0, 0.16, 0.4  # inches: width of a page, heights of a bar and a heading
 
 
-@complete_docstring
+@style.complete_docstring
 def term_bars(
     topics: Topics,
     *,
@@ -105,16 +89,16 @@ def term_bars(
     columns = min(check_integer(columns, "columns", 1), len(topics))
     width = min(_PAGE / columns, 4.0)
     bars = [real_terms(topic)[:n_terms] for topic in topics]
-    names = [[fitted(term, 0.6 * width, _TEXT) for term, _ in some] for some in bars]
-    beside = max(text_width(some, _TEXT) for some in names) + 0.1
+    names = [[style.fitted(term, 0.6 * width, _TEXT) for term, _ in some] for some in bars]
+    beside = max(style.text_width(some, _TEXT) for some in names) + 0.1
     rows = -(-len(topics) // columns)
     height = (_BAR * n_terms + _HEADING) * rows + 0.36 * (1 + (title is not None))
-    drawn = figure(width * columns, height)
+    drawn = style.figure(width * columns, height)
     layout: Any = drawn.get_layout_engine()
     layout.set(w_pad=0.07, h_pad=0.06)
     grid = drawn.subplots(rows, columns, squeeze=False).ravel()
     widest = max(max(t.weights, default=0.0) for t in topics) if common_scale else None
-    look = {"textcoords": "offset points", "fontsize": 9, "color": INK, "parse_math": False}
+    look = {"textcoords": "offset points", "fontsize": 9, "color": style.INK, "parse_math": False}
     for axes, topic, some, terms in zip(grid, topics, bars, names, strict=False):
         _draw_bars(axes, [weight for _, weight in some], terms, n_terms, widest)
         label, end = topic.name, ""
@@ -122,16 +106,21 @@ def term_bars(
             label, end = topic.leading[0][0], f" {topic.leading[0][1]:.0%}"
         heading = f"topic {topic.topic}"
         if topic.name or end:
-            heading = fitted(f"{heading}: {label}", width - 0.2 - text_width([end], 9), 9) + end
+            heading = (
+                style.fitted(f"{heading}: {label}", width - 0.2 - style.text_width([end], 9), 9)
+                + end
+            )
         axes.annotate(heading, (0, 1), (-72 * beside, 6), "axes fraction", **look)
         if not some:
-            axes.text(0.05, 0.5, "no terms", transform=axes.transAxes, fontsize=_TEXT, color=GRAY)
+            axes.text(
+                0.05, 0.5, "no terms", transform=axes.transAxes, fontsize=_TEXT, color=style.GRAY
+            )
     for axes in grid[len(topics) :]:
         axes.remove()
     scale = "all charts on the same scale" if common_scale else "each chart on its own scale"
-    drawn.supxlabel(f"weight of the term in the topic; {scale}", color=INK, fontsize=9)
+    drawn.supxlabel(f"weight of the term in the topic; {scale}", color=style.INK, fontsize=9)
     if title is not None:
-        drawn.suptitle(title, color=INK, fontsize=11, parse_math=False)
+        drawn.suptitle(title, color=style.INK, fontsize=11, parse_math=False)
     return drawn
 
 
@@ -144,14 +133,14 @@ def _draw_bars(
     """
     values = np.asarray(values, dtype=np.float64)
     places = np.arange(len(values))
-    axes.barh(places, values, height=0.72, color=ACCENT)
-    axes.set_yticks(places, names, fontsize=_TEXT, color=INK, parse_math=False)
+    axes.barh(places, values, height=0.72, color=style.ACCENT)
+    axes.set_yticks(places, names, fontsize=_TEXT, color=style.INK, parse_math=False)
     axes.set_ylim(count - 0.5, -0.5)
     axes.set_xlim(0, widest or float(values.max(initial=0.0)) or 1.0)
     axes.set_xticks([])
     axes.tick_params(axis="y", length=0, pad=3)
     axes.spines[["top", "right", "bottom"]].set_visible(False)
-    axes.spines["left"].set_color(GRAY)
+    axes.spines["left"].set_color(style.GRAY)
 
 
 _GAP = 0.14  # between images, in their widths
@@ -160,7 +149,7 @@ _LINE = 0.16  # inches of a line of text
 _GRID = 8.0  # inches
 
 
-@complete_docstring
+@style.complete_docstring
 def image_grid(
     components: ArrayLike,
     shape: tuple[int, int],
@@ -209,7 +198,7 @@ def image_grid(
     >>> len(drawn.axes[0].images)  # four components and a reconstruction
     5
     """
-    table = check_table(components, "components", "(components, pixels)")
+    table = style.check_table(components, "components", "(components, pixels)")
     if not isinstance(shape, Sequence) or len(shape) != 2:
         raise TypeError(f"shape must be a pair (height, width); got {short(shape)}.")
     count, n_pixels = table.shape
@@ -230,7 +219,7 @@ def image_grid(
         whole, framed = _reconstruct(table, row, coverage)
         beside.append((f"reconstruction:\n{framed.sum()} of {count} framed", whole))
     if names is not None:
-        names = check_names(names, "names", count, "component")
+        names = style.check_names(names, "names", count, "component")
     if columns is None:  # somewhat wider than high, with few places empty in the last row
         wanted = np.sqrt(1.6 * count * height / width)
         near = range(int(np.ceil(0.7 * wanted)), int(1.25 * wanted) + 2)
@@ -240,19 +229,24 @@ def image_grid(
     tall, above = height / width, 0.0 if names is None else 0.28
     across, down = 1 + _GAP, tall + above + _GAP
     right, bottom = columns * across - _GAP, -(-count // columns) * down - above - _GAP
-    room, least = (_GRID, 0.3) if ax is None else (inches(ax)[0], 0.05)
+    room, least = (_GRID, 0.3) if ax is None else (style.inches(ax)[0], 0.05)
     inch = float(np.clip(room / (right + 2.8 * bool(beside)), least, 0.9))
     wide, line = max(_BESIDE[0], _BESIDE[1] / inch), _LINE / inch
     left = -(wide + 0.6) if beside else 0.0
     bottom = max(bottom, len(beside) * (tall * wide + 1.6 * line) + line) if beside else bottom
     size = max(inch * (right - left + 0.2), 2.2), inch * (bottom + above) + 0.4
-    drawn, axes = axes_or_new(ax, *size, title)
-    look: dict[str, Any] = {"ha": "center", "fontsize": _TEXT, "color": INK, "parse_math": False}
+    drawn, axes = style.axes_or_new(ax, *size, title)
+    look: dict[str, Any] = {
+        "ha": "center",
+        "fontsize": _TEXT,
+        "color": style.INK,
+        "parse_math": False,
+    }
     for number, image in enumerate(table.reshape(count, height, width)):
         x, y = number % columns * across, number // columns * down
         _draw_image(axes, image, (x, y), 1.0, max(1.6, 3 * inch) if framed[number] else 0.8)
         if names is not None:
-            name = fitted(names[number], 1.1 * inch, _TEXT)
+            name = style.fitted(names[number], 1.1 * inch, _TEXT)
             axes.text(x + 0.5, y - 0.06, name, va="bottom", **look)
     for number, (name, image) in enumerate(beside):
         y = number * (tall * wide + 1.6 * line)
@@ -264,7 +258,7 @@ def image_grid(
 
 
 def _check_row(values: ArrayLike, name: str, length: int, of: str) -> Array:
-    row = check_finite(values, name, allow_negative=False)
+    row = style.check_finite(values, name, allow_negative=False)
     if row.shape != (length,):
         shape = f"({length},), one number for each {of}"
         raise ValueError(f"{name} has shape {row.shape}; expected {shape}.")
@@ -295,7 +289,7 @@ def _draw_image(
     scaled = image / (float(image.max()) or 1.0)
     look: dict[str, Any] = {"cmap": "gray_r", "vmin": 0, "vmax": 1, "interpolation": "nearest"}
     axes.imshow(scaled, extent=(left, left + width, top + height, top), **look)
-    look = {"edgecolor": FRAME if line < 1 else ACCENT, "linewidth": line, "zorder": 3}
+    look = {"edgecolor": style.FRAME if line < 1 else style.ACCENT, "linewidth": line, "zorder": 3}
     axes.add_patch(Rectangle(corner, width, height, fill=False, **look))
 
 
@@ -306,7 +300,7 @@ _NAMES = 1.5  # inches, at most, of names next to bars
 _ON_AXIS = 12  # names below bars
 
 
-@complete_docstring
+@style.complete_docstring
 def tensor_components(
     result: Any,
     *,
@@ -363,7 +357,7 @@ def tensor_components(
     count = min(check_integer(max_components, "max_components", 1), len(weights))
     if mode_names is None:
         mode_names = [f"mode {mode}" for mode in range(n_modes)]
-    mode_names = check_names(mode_names, "mode_names", n_modes, "mode")
+    mode_names = style.check_names(mode_names, "mode_names", n_modes, "mode")
     entries = _by_mode(entry_names, "entry_names", n_modes)
     kind_of = _by_mode(kinds, "kinds", n_modes)
     shares = divide_by_sums(weights * np.prod([F.sum(axis=0) for F in factors], axis=0), axis=0)
@@ -373,41 +367,43 @@ def tensor_components(
     room, widths = {}, [_PANEL] * n_modes
     for mode, F in enumerate(factors):
         if mode in entries:
-            names[mode] = check_names(entries[mode], f"entry_names[{mode}]", len(F), "entry")
+            names[mode] = style.check_names(entries[mode], f"entry_names[{mode}]", len(F), "entry")
         long = "largest" if mode in entries else "line"
         kind = kind_of.setdefault(mode, "bars" if len(F) <= _FEW else long)
         if check_option(kind, f"kinds[{mode}]", _KINDS) == "largest":
             orders = [np.argsort(-F[:, q], kind="stable")[:n_terms] for q in shown]
             tops = [k[F[k, q] > 0].tolist() for q, k in zip(shown, orders, strict=True)]
-            wide = text_width([plain(names[mode][k], 200) for some in tops for k in some], _TEXT)
+            wide = style.text_width(
+                [style.plain(names[mode][k], 200) for some in tops for k in some], _TEXT
+            )
             largest[mode], room[mode] = tops, min(_NAMES, wide)
             widths[mode] = _PANEL / 2 + room[mode] + 0.1
     bars = max((len(some) for tops in largest.values() for some in tops), default=0)
     height = max(_ROW, _NAMED_BAR * bars + 0.2)
-    drawn = figure(sum(widths) + 1.3, height * count + 0.7 + 0.3 * (title is not None))
+    drawn = style.figure(sum(widths) + 1.3, height * count + 0.7 + 0.3 * (title is not None))
     grid = drawn.subplots(count, n_modes, squeeze=False, width_ratios=widths)
     for (row, mode), axes in np.ndenumerate(grid):
         q, F = shown[row], factors[mode]
         if row == 0:
-            axes.set_title(plain(mode_names[mode], 30), color=INK, fontsize=10)
+            axes.set_title(style.plain(mode_names[mode], 30), color=style.INK, fontsize=10)
         if mode in largest:
             some = largest[mode][row]
-            terms = [fitted(names[mode][k], room[mode], _TEXT) for k in some]
+            terms = [style.fitted(names[mode][k], room[mode], _TEXT) for k in some]
             _draw_bars(axes, F[some, q], terms, bars)
             continue
         _draw_entries(axes, F[:, q], names[mode], bars=kind_of[mode] == "bars")
         axes.set_ylim(0, 1.05 * (float(F[:, shown].max()) or 1.0))
         axes.tick_params(axis="x", labelbottom=row == count - 1)
-    look = {"rotation": 0, "ha": "right", "va": "center", "fontsize": 9, "color": INK}
+    look = {"rotation": 0, "ha": "right", "va": "center", "fontsize": 9, "color": style.INK}
     for axes, q in zip(grid[:, 0], shown, strict=True):
         share = f"{shares[q]:.0%}" if shares[q] >= 0.01 else "below 1%"
         axes.set_ylabel(f"component {q}\n{share}", labelpad=14, **look)
     drawn.align_ylabels(grid[:, 0])
     if count < len(weights):
         rest = f"the {count} largest of {len(weights)} components"
-        drawn.supxlabel(rest, color=GRAY, fontsize=9)
+        drawn.supxlabel(rest, color=style.GRAY, fontsize=9)
     if title is not None:
-        drawn.suptitle(title, color=INK, fontsize=11)
+        drawn.suptitle(title, color=style.INK, fontsize=11)
     return drawn
 
 
@@ -424,18 +420,18 @@ def _draw_entries(axes: Axes, values: Array, names: Sequence[object], *, bars: b
     """Draw all entries, as bars or as a line."""
     places = np.arange(len(values))
     if bars:
-        axes.bar(places, values, width=0.8, color=ACCENT)
+        axes.bar(places, values, width=0.8, color=style.ACCENT)
     else:
-        axes.plot(places, values, color=ACCENT, linewidth=0.9)
+        axes.plot(places, values, color=style.ACCENT, linewidth=0.9)
     axes.set_xlim(-0.6, len(values) - 0.4)
     axes.set_yticks([])
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.spines["bottom"].set_color(FRAME)
+    axes.spines["bottom"].set_color(style.FRAME)
     if isinstance(names, range):
-        count_along(axes.xaxis, 5)
+        style.count_along(axes.xaxis, 5)
     else:
         places = places[:: -(-len(values) // _ON_AXIS)]
-        texts = [fitted(names[place], _NAMES / 2, _TEXT) for place in places.tolist()]
-        wide = text_width(texts, _TEXT) + 0.06 > _PANEL / len(places)
+        texts = [style.fitted(names[place], _NAMES / 2, _TEXT) for place in places.tolist()]
+        wide = style.text_width(texts, _TEXT) + 0.06 > _PANEL / len(places)
         axes.set_xticks(places, texts, rotation=90 if wide else 0, parse_math=False)
-    axes.tick_params(axis="x", labelsize=_TEXT, labelcolor=INK, color=FRAME)
+    axes.tick_params(axis="x", labelsize=_TEXT, labelcolor=style.INK, color=style.FRAME)

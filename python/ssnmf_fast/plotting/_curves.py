@@ -12,21 +12,7 @@ import numpy.typing as npt
 from .._common.arrays import Array
 from .._data.border import check_integer, check_option
 from .._topics import numbered_names
-from ._style import (
-    ACCENT,
-    FRAME,
-    GRAY,
-    INK,
-    add_legend,
-    axes_or_new,
-    check_finite,
-    complete_docstring,
-    count_along,
-    curve_look,
-    label_axes,
-    logarithmic,
-    write_next_to,
-)
+from . import _style as style
 from ._tables import draw_cells, name_rows, table_axes
 
 if TYPE_CHECKING:
@@ -37,7 +23,7 @@ _FAR = 4  # ranges of the later values, beyond which a first value is left outsi
 _FEW = 30  # points of a curve that are marked
 
 
-@complete_docstring
+@style.complete_docstring
 def objective_curve(
     fits: Any, *, label: str = "objective", title: str | None = None, ax: Axes | None = None
 ) -> Figure:
@@ -80,19 +66,19 @@ def objective_curve(
             )
         if not len(values):
             raise ValueError("fits has a fit without objective values; there is nothing to draw.")
-        curves.append(check_finite(values, "objective"))
+        curves.append(style.check_finite(values, "objective"))
         if curves[-1].ndim != 2 or curves[-1].shape[1] != 2:
             raise ValueError(f"fits has pairs of shape {curves[-1].shape}; expected (k, 2).")
-    drawn, axes = axes_or_new(ax, 6.0, 3.4, title)
+    drawn, axes = style.axes_or_new(ax, 6.0, 3.4, title)
     lines = []
     for number, pairs in enumerate(curves):
-        look = curve_look(number, points=len(pairs) <= _FEW)
+        look = style.curve_look(number, points=len(pairs) <= _FEW)
         lines += axes.plot(*pairs.T, markersize=3.5, linewidth=1.6, **look)
-    label_axes(axes, "iteration", label)
+    style.label_axes(axes, "iteration", label)
     _fit_values(axes, curves)
-    count_along(axes.xaxis)
+    style.count_along(axes.xaxis)
     if isinstance(fits, Mapping):
-        add_legend(axes, lines, [str(name) for name in named])
+        style.add_legend(axes, lines, [str(name) for name in named])
     return drawn
 
 
@@ -106,7 +92,7 @@ def _fit_values(axes: Axes, curves: list[Array]) -> None:
     low = float(later.min()) if below else low
     high = float(later.max()) if above else high
     if low > 0 and high / 10 > low:
-        logarithmic(axes)
+        style.logarithmic(axes)
         margin = (high / low) ** 0.06
         limits = low / margin, high * margin
     else:
@@ -121,10 +107,10 @@ def _fit_values(axes: Axes, curves: list[Array]) -> None:
     text = start if len(curves) == 1 else "starts are outside"
     for top in (True, False):
         if above if top else below:
-            write_next_to(axes, text, enters, left=left, top=top, color=GRAY)
+            style.write_next_to(axes, text, enters, left=left, top=top, color=style.GRAY)
 
 
-@complete_docstring
+@style.complete_docstring
 def singular_values(
     values: npt.ArrayLike, *, rank: int | None = None, ax: Axes | None = None
 ) -> Figure:
@@ -145,25 +131,28 @@ def singular_values(
     >>> drawn.axes[0].get_yscale()
     'log'
     """
-    sigma = check_finite(values, "values", allow_negative=False)
+    sigma = style.check_finite(values, "values", allow_negative=False)
     if sigma.ndim != 1 or not sigma.size:
         raise ValueError(f"values must be a vector that is not empty; got shape {sigma.shape}.")
     if rank is not None and not 1 <= rank <= len(sigma):
         raise ValueError(f"rank must be from 1 to {len(sigma)}, the number of values; got {rank}.")
-    drawn, axes = axes_or_new(ax, 5.0, 3.2)
+    drawn, axes = style.axes_or_new(ax, 5.0, 3.2)
     places = np.arange(1, len(sigma) + 1)
     inside = places <= (len(sigma) if rank is None else rank)
-    for chosen, color in ((inside & (sigma > 0), ACCENT), (~inside & (sigma > 0), GRAY)):
+    for chosen, color in (
+        (inside & (sigma > 0), style.ACCENT),
+        (~inside & (sigma > 0), style.GRAY),
+    ):
         if chosen.any():
             axes.plot(places[chosen], sigma[chosen], color=color, marker="o", markersize=4, lw=1.2)
     if (sigma > 0).any():
-        logarithmic(axes)
+        style.logarithmic(axes)
     if rank is not None:
-        axes.axvline(rank + 0.5, color=GRAY, linestyle="--", linewidth=1)
-        write_next_to(axes, f"rank {rank}", rank + 0.5, left=rank > len(sigma) / 2)
+        axes.axvline(rank + 0.5, color=style.GRAY, linestyle="--", linewidth=1)
+        style.write_next_to(axes, f"rank {rank}", rank + 0.5, left=rank > len(sigma) / 2)
     axes.set_xlim(0.5 - 0.02 * len(sigma), len(sigma) + 0.5 + 0.02 * len(sigma))
-    count_along(axes.xaxis)
-    label_axes(axes, "number", "singular value")
+    style.count_along(axes.xaxis)
+    style.label_axes(axes, "number", "singular value")
     return drawn
 
 
@@ -175,7 +164,7 @@ _MEANINGS = {
 _FEW_SLICES = 40  # slices whose points of curves have markers
 
 
-@complete_docstring
+@style.complete_docstring
 def topics_over_time(
     model: Any,
     feature_names: npt.ArrayLike | None = None,
@@ -244,7 +233,7 @@ def topics_over_time(
         chosen = sorted(chosen, key=lambda k: int(values[:, k].argmax()))
     shown, room = [names[k] for k in chosen], None
     if kind == "lines":
-        drawn, axes = axes_or_new(ax, 9.0, 3.8, title)
+        drawn, axes = style.axes_or_new(ax, 9.0, 3.8, title)
     else:
         width = float(np.clip(0.12 * len(values), 4.5, 10))
         height = float(np.clip(0.26 * len(shown), 1.6, 40))
@@ -255,12 +244,12 @@ def topics_over_time(
     if room is None:
         lines = []
         for number, column in enumerate(np.where(empty[:, None], np.nan, values)[:, chosen].T):
-            look = curve_look(number, points=len(column) <= _FEW_SLICES)
+            look = style.curve_look(number, points=len(column) <= _FEW_SLICES)
             middles = (days[:-1] + days[1:]) / 2
             lines += axes.plot(middles, column, linewidth=1.5, markersize=4, **look)
         axes.set_ylim(bottom=0)
-        label_axes(axes, "", "prevalence in a mean document")
-        add_legend(axes, lines, shown)
+        style.label_axes(axes, "", "prevalence in a mean document")
+        style.add_legend(axes, lines, shown)
     else:
         largest = {"peak": values.max(axis=0), "largest": values.max()}
         divisor = largest[share] if share in largest else values.sum(axis=1, keepdims=True)
@@ -268,12 +257,12 @@ def topics_over_time(
         shares[:, empty] = np.nan
         down = np.arange(len(shown) + 1) - 0.5
         draw_cells(axes, days, down, shares, 1.0, _MEANINGS[share], room.height)
-        axes.hlines(down[1:-1], days[0], days[-1], color=FRAME, linewidth=0.4)
+        axes.hlines(down[1:-1], days[0], days[-1], color=style.FRAME, linewidth=0.4)
         name_rows(axes, room.rows, room.height / len(shown))
-        label_axes(axes, "", "topic", curves=False)
+        style.label_axes(axes, "", "topic", curves=False)
     locator = dates.AutoDateLocator(minticks=3, maxticks=10)  # round dates
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
     axes.set_xlim(days[0], days[-1])
-    axes.tick_params(axis="x", labelsize=9, labelcolor=INK, color=FRAME)
+    axes.tick_params(axis="x", labelsize=9, labelcolor=style.INK, color=style.FRAME)
     return drawn

@@ -8,22 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from .._common.arrays import Array
-from ._style import (
-    ACCENT,
-    COLORS,
-    FRAME,
-    GRAY,
-    INK,
-    axes_or_new,
-    blues,
-    complete_docstring,
-    count_along,
-    figure,
-    label_axes,
-    logarithmic,
-    plain,
-    write_next_to,
-)
+from . import _style as style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +19,7 @@ _SPAN = 10  # a factor between scores, from which on the scale is logarithmic
 _WANTED = ("rank", "ranks", "scores", "means", "standard_errors", "label")
 
 
-@complete_docstring
+@style.complete_docstring
 def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None) -> Figure:
     """Draw the scores of :func:`~ssnmf_fast.choose_rank` against the ranks.
 
@@ -60,21 +45,21 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
     """
     if not all(hasattr(choice, name) for name in _WANTED):
         raise TypeError(f"choice must be a RankChoice; got {type(choice).__name__}.")
-    drawn, axes = axes_or_new(ax, 6.0, 3.4, title)
+    drawn, axes = style.axes_or_new(ax, 6.0, 3.4, title)
     ranks = np.asarray(choice.ranks)
-    axes.plot(ranks, choice.scores, "o", color=FRAME, markersize=3)
+    axes.plot(ranks, choice.scores, "o", color=style.FRAME, markersize=3)
     errors = np.nan_to_num(choice.standard_errors)
     axes.errorbar(
-        ranks, choice.means, errors, color=ACCENT, marker="o", markersize=4, lw=1.6, capsize=2
+        ranks, choice.means, errors, color=style.ACCENT, marker="o", markersize=4, lw=1.6, capsize=2
     )
     low, high = np.nanmin(choice.scores), np.nanmax(choice.scores)
     if low > 0 and high > _SPAN * low:
-        logarithmic(axes)
-    axes.axvline(choice.rank, color=GRAY, linestyle="--", linewidth=1)
+        style.logarithmic(axes)
+    axes.axvline(choice.rank, color=style.GRAY, linestyle="--", linewidth=1)
     left = choice.rank > (ranks[0] + ranks[-1]) / 2
-    write_next_to(axes, f"rank {choice.rank}", choice.rank, left=bool(left))
-    count_along(axes.xaxis)
-    label_axes(axes, "components", choice.label)
+    style.write_next_to(axes, f"rank {choice.rank}", choice.rank, left=bool(left))
+    style.count_along(axes.xaxis)
+    style.label_axes(axes, "components", choice.label)
     return drawn
 
 
@@ -104,7 +89,7 @@ class ConsensusLike(Protocol):
 _MOST = 2000  # spectra whose distances are drawn
 
 
-@complete_docstring
+@style.complete_docstring
 def clustergram(consensus: ConsensusLike, *, title: str | None = None) -> Figure:
     """Draw the distances between the components that were kept, by cluster, and their densities.
 
@@ -129,49 +114,49 @@ def clustergram(consensus: ConsensusLike, *, title: str | None = None) -> Figure
     """
     _check(consensus)
     spectra, clusters = _in_order(consensus)
-    drawn = figure(9.0, 6.0)
+    drawn = style.figure(9.0, 6.0)
     panels = drawn.subplot_mosaic(
         [["clusters", "distances", "stability"], ["clusters", "distances", "density"]],
         width_ratios=(0.35, 9, 5),
         height_ratios=(2, 1),
     )
     side, middle, bars, density = panels.values()
-    look: dict[str, Any] = {"cmap": blues().reversed(), "vmin": 0, "vmax": np.sqrt(2)}
+    look: dict[str, Any] = {"cmap": style.blues().reversed(), "vmin": 0, "vmax": np.sqrt(2)}
     middle.imshow(_distances(spectra), aspect="auto", rasterized=True, **look)
     numbers, lengths = np.unique(clusters, return_counts=True)
     ends = np.cumsum(lengths)
     for border in ends[:-1]:
         for line in (middle.axhline, middle.axvline):
-            line(border - 0.5, color=FRAME, linewidth=0.5)
+            line(border - 0.5, color=style.FRAME, linewidth=0.5)
     middle.set(xticks=[], yticks=[])
     text = "distances between the components that were kept" if title is None else title
-    middle.set_title(text, color=INK, fontsize=11)
+    middle.set_title(text, color=style.INK, fontsize=11)
     look = {"ha": "center", "va": "center", "fontsize": 8, "color": "white"}
     for number, length, end in zip(numbers.tolist(), lengths.tolist(), ends.tolist(), strict=True):
-        color = COLORS[number % len(COLORS)]
+        color = style.COLORS[number % len(style.COLORS)]
         side.bar(0, length, 1, end - length, color=color, alpha=0.75)
         if length / len(clusters) > 0.02:
             side.text(0, end - length / 2, str(number), **look)
     side.set(xlim=(-0.5, 0.5), ylim=(len(clusters), 0))
     side.set_axis_off()
     stability = np.nan_to_num(consensus.stability)
-    colors = [COLORS[k % len(COLORS)] for k in range(len(stability))]
+    colors = [style.COLORS[k % len(style.COLORS)] for k in range(len(stability))]
     bars.barh(np.arange(len(stability)), stability, color=colors, alpha=0.75)
     bars.set(xlim=(min(0.0, float(stability.min())), 1), ylim=(len(stability) - 0.5, -0.5))
-    count_along(bars.yaxis)
-    label_axes(bars, "stability", "component")
+    style.count_along(bars.yaxis)
+    style.label_axes(bars, "stability", "component")
     distances = consensus.neighbor_distances
-    density.hist(distances[np.isfinite(distances)], bins=40, color=ACCENT)
+    density.hist(distances[np.isfinite(distances)], bins=40, color=style.ACCENT)
     limit, last = consensus.distance_threshold, density.get_xlim()[1]
     if limit <= max(last, 1.0):
-        density.axvline(limit, color=GRAY, linestyle="--", linewidth=1)
-        write_next_to(density, "dropped beyond", limit, left=limit > last / 2)
-    name = plain(f"mean distance to the nearest ({1 - consensus.kept:.0%} dropped)", 60)
-    label_axes(density, name, "spectra")
+        density.axvline(limit, color=style.GRAY, linestyle="--", linewidth=1)
+        style.write_next_to(density, "dropped beyond", limit, left=limit > last / 2)
+    name = style.plain(f"mean distance to the nearest ({1 - consensus.kept:.0%} dropped)", 60)
+    style.label_axes(density, name, "spectra")
     return drawn
 
 
-@complete_docstring
+@style.complete_docstring
 def consensus_matrix(
     consensus: ConsensusLike, *, title: str | None = None, ax: Axes | None = None
 ) -> Figure:
@@ -202,19 +187,19 @@ def consensus_matrix(
     together = consensus.consensus_matrix()
     order = _leaves(1 - together)
     text = f"cophenetic correlation {consensus.cophenetic:.3f}" if title is None else title
-    drawn, axes = axes_or_new(ax, 6.4, 5.6, text)
-    look: dict[str, Any] = {"cmap": blues(), "vmin": 0, "vmax": 1, "rasterized": True}
+    drawn, axes = style.axes_or_new(ax, 6.4, 5.6, text)
+    look: dict[str, Any] = {"cmap": style.blues(), "vmin": 0, "vmax": 1, "rasterized": True}
     cells = axes.imshow(together[np.ix_(order, order)], **look)
     axes.set(xticks=[], yticks=[])
-    label_axes(axes, "sample", "sample", curves=False)
+    style.label_axes(axes, "sample", "sample", curves=False)
     bar = drawn.colorbar(cells, ax=axes, shrink=0.5, format="{x:.0%}")
-    bar.set_label("starts in which two samples\nhave the same component", color=INK)
+    bar.set_label("starts in which two samples\nhave the same component", color=style.INK)
     for spine in (*axes.spines.values(), bar.outline):
-        spine.set_edgecolor(FRAME)
+        spine.set_edgecolor(style.FRAME)
     return drawn
 
 
-@complete_docstring
+@style.complete_docstring
 def stability_by_rank(
     consensuses: Iterable[ConsensusLike], *, title: str | None = None, ax: Axes | None = None
 ) -> Figure:
@@ -246,18 +231,18 @@ def stability_by_rank(
         raise ValueError("consensuses is empty; there is nothing to draw.")
     every.sort(key=lambda consensus: len(consensus.components))
     ranks = [len(consensus.components) for consensus in every]
-    drawn, axes = axes_or_new(ax, 5.6, 3.6, title)
+    drawn, axes = style.axes_or_new(ax, 5.6, 3.6, title)
     other = axes.twinx()
     parts = [(axes, "stability", "silhouette", "o-"), (other, "error", "error", "s--")]
-    for (place, label, name, style), color in zip(parts, COLORS, strict=False):
+    for (place, label, name, look), color in zip(parts, style.COLORS, strict=False):
         values = [getattr(consensus, name) for consensus in every]
-        place.plot(ranks, values, style, color=color, markersize=4, linewidth=1.6)
-        label_axes(place, "components", label)
+        place.plot(ranks, values, look, color=color, markersize=4, linewidth=1.6)
+        style.label_axes(place, "components", label)
         place.yaxis.label.set_color(color)
         place.tick_params(axis="y", colors=color)
     other.grid(visible=False)
     other.spines["right"].set_visible(True)
-    count_along(axes.xaxis)
+    style.count_along(axes.xaxis)
     return drawn
 
 

@@ -12,23 +12,7 @@ from .._common.arrays import Array
 from .._data.border import check_integer, check_real
 from .._labels import unmask_labels
 from .._topics import Topics, divide_by_sums
-from ._style import (
-    FRAME,
-    GRAY,
-    INK,
-    axes_or_new,
-    blues,
-    check_names,
-    check_samples,
-    complete_docstring,
-    fitted,
-    inches,
-    label_axes,
-    neighbors_by_class,
-    plain,
-    text_width,
-    topic_names,
-)
+from . import _style as style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,20 +50,20 @@ def table_axes(
     """
     pairs = list(zip(rows, ends or [""] * len(rows), strict=True))
     if ax is None:
-        rows = [plain(name, _LONGEST_ROW) + end for name, end in pairs]
-        columns = [plain(name, _LONGEST_COLUMN) for name in columns]
-        beside = text_width(rows, _size(height / len(rows))) + 1.6
+        rows = [style.plain(name, _LONGEST_ROW) + end for name, end in pairs]
+        columns = [style.plain(name, _LONGEST_COLUMN) for name in columns]
+        beside = style.text_width(rows, _size(height / len(rows))) + 1.6
         below = _name_height(columns, width / max(len(columns), 1)) + 0.7
-        drawn, axes = axes_or_new(None, width + beside, height + below, title)
+        drawn, axes = style.axes_or_new(None, width + beside, height + below, title)
         return drawn, axes, Room(rows, columns, width, height)
-    width, height = inches(ax)
+    width, height = style.inches(ax)
     size = _size(0.7 * height / len(rows))
-    widths = [0.4 * width - text_width([end], size) for _, end in pairs]
-    rows = [fitted(name, w, size) + end for (name, end), w in zip(pairs, widths, strict=True)]
-    columns = [fitted(name, 0.4 * height / 0.72, 9) for name in columns]
-    wide = max(width - text_width(rows, size) - 1.2, 0.3 * width)
+    widths = [0.4 * width - style.text_width([end], size) for _, end in pairs]
+    rows = [style.fitted(name, w, size) + end for (name, end), w in zip(pairs, widths, strict=True)]
+    columns = [style.fitted(name, 0.4 * height / 0.72, 9) for name in columns]
+    wide = max(width - style.text_width(rows, size) - 1.2, 0.3 * width)
     high = height - _name_height(columns, wide / max(len(columns), 1)) - 0.4
-    drawn, axes = axes_or_new(ax, width, height, title)
+    drawn, axes = style.axes_or_new(ax, width, height, title)
     return drawn, axes, Room(rows, columns, wide, max(high, 0.3 * height))
 
 
@@ -92,16 +76,16 @@ def draw_cells(
     """
     from matplotlib.ticker import StrMethodFormatter
 
-    look: dict[str, Any] = {"cmap": blues(), "vmin": 0, "vmax": top}
+    look: dict[str, Any] = {"cmap": style.blues(), "vmin": 0, "vmax": top}
     cells = axes.pcolormesh(across, down, values, **look, rasterized=values.size > 20_000)
     axes.set(xlim=(across[0], across[-1]), ylim=(down[-1], down[0]))
     look = {"shrink": min(1.0, _BAR / height), "anchor": (0.0, 1.0), "aspect": 12}
     ticks, percent = np.linspace(0, top or 1, 5), StrMethodFormatter("{x:.0%}")
     bar = axes.figure.colorbar(cells, ax=axes, **look, ticks=ticks, format=percent)
     for spine in (*axes.spines.values(), bar.outline):
-        spine.set_edgecolor(FRAME)
-    bar.set_label(meaning, color=INK, fontsize=9)
-    bar.ax.tick_params(labelsize=8, color=FRAME)
+        spine.set_edgecolor(style.FRAME)
+    bar.set_label(meaning, color=style.INK, fontsize=9)
+    bar.ax.tick_params(labelsize=8, color=style.FRAME)
     return cells
 
 
@@ -130,7 +114,9 @@ def name_rows(axes: Axes, names: Sequence[str], height: float) -> None:
     """Write names left of rows of this height in inches, as many as there is room for."""
     size = _size(height)
     places = _every(len(names), height, size)
-    axes.set_yticks(places, [names[k] for k in places], fontsize=size, color=INK, parse_math=False)
+    axes.set_yticks(
+        places, [names[k] for k in places], fontsize=size, color=style.INK, parse_math=False
+    )
     axes.tick_params(axis="y", length=0)
 
 
@@ -138,8 +124,8 @@ def name_columns(axes: Axes, room: Room) -> None:
     """Write names below the columns, slanted where they are long."""
     names, width = room.columns, room.width / len(room.columns)
     # Short names rather shrink a little than slant.
-    size = 9 * min(1.0, 0.85 * width / max(text_width(names, 9), 1e-9))
-    look: dict[str, Any] = {"color": INK, "parse_math": False}
+    size = 9 * min(1.0, 0.85 * width / max(style.text_width(names, 9), 1e-9))
+    look: dict[str, Any] = {"color": style.INK, "parse_math": False}
     places = list(range(len(names)))
     if size < 6.5:
         size = float(np.clip(0.9 * 72 * width, _SMALLEST_TEXT, 9))
@@ -151,7 +137,7 @@ def name_columns(axes: Axes, room: Room) -> None:
 
 def _name_height(names: Sequence[str], width: float) -> float:
     """Return how much room, in inches, :func:`name_columns` takes below such columns."""
-    wide = text_width(names, 9)
+    wide = style.text_width(names, 9)
     return 0.2 if wide <= width else 0.72 * wide + 0.1
 
 
@@ -159,7 +145,7 @@ _LOWEST = 0.17  # inches: a class has room for its name
 _UNLABELED = "(no label)"
 
 
-@complete_docstring
+@style.complete_docstring
 def representation_map(
     S: npt.ArrayLike,
     y: Any,
@@ -211,15 +197,15 @@ def representation_map(
             f"y has shape {np.shape(y)}; expected one class for each sample. For several labels "
             "of a sample see label_map."
         )
-    table, indicators, classes = check_samples(S, y, unlabeled)
+    table, indicators, classes = style.check_samples(S, y, unlabeled)
     part, n_classes = divide_by_sums(table), len(classes)
     if class_names is not None:
-        classes = check_names(class_names, "class_names", n_classes, "class")
-    names = topic_names(range(part.shape[1]) if topics is None else topics, part.shape[1])
+        classes = style.check_names(class_names, "class_names", n_classes, "class")
+    names = style.topic_names(range(part.shape[1]) if topics is None else topics, part.shape[1])
     columns = np.arange(part.shape[1])
     if sort:
         counts = np.maximum(indicators.sum(axis=0), 1)
-        columns = neighbors_by_class(np.asarray((indicators.T @ part).T) / counts)
+        columns = style.neighbors_by_class(np.asarray((indicators.T @ part).T) / counts)
     part = part[:, columns]
     code = np.full(len(part), n_classes)  # those without a label come last
     rows, labels = indicators.nonzero()
@@ -234,7 +220,7 @@ def representation_map(
         ax, width, height, title, shown, [names[k] for k in columns], ends
     )
     _draw_blocks(axes, room, blocks, max_rows, darkest)
-    label_axes(axes, "topic", "samples, by class (their number)", curves=False)
+    style.label_axes(axes, "topic", "samples, by class (their number)", curves=False)
     return drawn
 
 
@@ -260,8 +246,8 @@ def _draw_blocks(
     top, meaning = darkest_share(rows, darkest), "share of the topic\nin the samples"
     cells = draw_cells(axes, across, down, rows, top, meaning, room.height)
     cells.set_rasterized(True)
-    axes.hlines(borders[1:-1], *across[[0, -1]], color=GRAY, linewidth=0.8)
+    axes.hlines(borders[1:-1], *across[[0, -1]], color=style.GRAY, linewidth=0.8)
     middles = (borders[:-1] + borders[1:]) / 2
-    axes.set_yticks(middles, room.rows, fontsize=9, color=INK, parse_math=False)
+    axes.set_yticks(middles, room.rows, fontsize=9, color=style.INK, parse_math=False)
     axes.tick_params(axis="y", length=0)
     name_columns(axes, room)

@@ -12,20 +12,7 @@ from .._common.arrays import Array, MatrixLike
 from .._data.border import check_integer, check_option
 from .._topics import Topics, class_means, divide_by_sums, topic_shares
 from ..metrics import hoyer_sparsity
-from ._style import (
-    FRAME,
-    INK,
-    axes_or_new,
-    check_names,
-    check_samples,
-    check_table,
-    complete_docstring,
-    fitted,
-    inches,
-    label_axes,
-    neighbors_by_class,
-    topic_names,
-)
+from . import _style as style
 from ._tables import darkest_share, draw_cells, name_columns, name_rows, table_axes
 
 if TYPE_CHECKING:
@@ -44,7 +31,7 @@ _DARK = 0.45  # cells of a larger share of the darkest have white text
 _ROOM_FOR_A_NUMBER = (0.34, 0.16)  # width and height of a cell in inches
 
 
-@complete_docstring
+@style.complete_docstring
 def class_map(
     model: Any,
     classes: Sequence[object] | npt.ArrayLike | None = None,
@@ -116,17 +103,17 @@ def class_map(
             f"model must be a fitted estimator where X and y are given; got {model!r:.80}."
         )
     if X is not None:
-        S, indicators, own = check_samples(model.transform(X), y, unlabeled)
+        S, indicators, own = style.check_samples(model.transform(X), y, unlabeled)
         table = class_means(topic_shares(S, model.components_), indicators)
     else:
         own, matrix = model._class_shares() if fitted_model else (None, model)
         if matrix is None:
             name = type(model).__name__
             raise ValueError(f"{name} has no matrix of topics over classes; give X and y.")
-        table = check_table(matrix, "label_components", "(topics, classes)")
+        table = style.check_table(matrix, "label_components", "(topics, classes)")
     if classes is None:
         classes = range(table.shape[1]) if own is None else own
-    columns = check_names(classes, "classes", table.shape[1], "class")
+    columns = style.check_names(classes, "classes", table.shape[1], "class")
     if topics is None and fitted_model:
         topics = [topic.name for topic in model.topics(n_terms=1)]
         topics = topics if all(topics) else None
@@ -148,31 +135,31 @@ def _draw_topics(
     meaning: str,
 ) -> Figure:
     """Draw shares of a table of topics, with their numbers where there is room, and names."""
-    names = topic_names(topics, len(table))
-    order = neighbors_by_class(table) if sort else np.arange(len(table))
+    names = style.topic_names(topics, len(table))
+    order = style.neighbors_by_class(table) if sort else np.arange(len(table))
     values, (n_rows, n_columns) = shares[order], table.shape
     width = min(max(float(np.clip(7 / n_columns, 0.2, 0.7)) * n_columns, 1.6), 30.0)
     height = min(max(float(np.clip(9 / n_rows, 0.19, 0.34)) * n_rows, 1.4), 40.0)
     rows = [names[k] for k in order]
     drawn, axes, room = table_axes(ax, width, height, title, rows, columns)
-    label_axes(axes, kind, "topic", curves=False)
+    style.label_axes(axes, kind, "topic", curves=False)
     across, down = (np.arange(count + 1) - 0.5 for count in (n_columns, n_rows))
     top = darkest_share(values, darkest)
     cells = draw_cells(axes, across, down, values, top, meaning, room.height)
     wide, high = room.width / n_columns, room.height / n_rows
-    cells.set(edgecolor=FRAME if min(wide, high) > 0.1 else "none", linewidth=0.4)
+    cells.set(edgecolor=style.FRAME if min(wide, high) > 0.1 else "none", linewidth=0.4)
     name_rows(axes, room.rows, high)
     name_columns(axes, room)
     if wide > _ROOM_FOR_A_NUMBER[0] and high > _ROOM_FOR_A_NUMBER[1]:
         for (row, column), value in np.ndenumerate(values):
-            look: dict[str, Any] = {"color": "white" if value > _DARK * top else INK}
+            look: dict[str, Any] = {"color": "white" if value > _DARK * top else style.INK}
             if value >= 0.005:
                 look |= {"fontsize": 7.5, "ha": "center", "va": "center"}
                 axes.text(column, row, f"{value:.0%}", **look)
     return drawn
 
 
-@complete_docstring
+@style.complete_docstring
 def label_map(
     S: npt.ArrayLike,
     y: object,
@@ -223,10 +210,10 @@ def label_map(
     'sparsity of S 0.56, between labels 0.74'
     """
     check_option(share, "share", tuple(_MEANINGS))
-    table, indicators, labels = check_samples(S, y, unlabeled)
+    table, indicators, labels = style.check_samples(S, y, unlabeled)
     sums = np.asarray((indicators.T @ table).T)
     if label_names is not None:
-        labels = check_names(label_names, "label_names", len(labels), "label")
+        labels = style.check_names(label_names, "label_names", len(labels), "label")
     if share == "largest":
         shares = sums / max(float(sums.max()), np.finfo(np.float64).tiny)
     else:
@@ -247,7 +234,7 @@ _FILL = "#cfe0f2"
 _TEXT = 8.0  # points
 
 
-@complete_docstring
+@style.complete_docstring
 def topic_tree(
     tree: TopicTree, *, n_terms: int = 4, title: str | None = None, ax: Axes | None = None
 ) -> Figure:
@@ -288,8 +275,8 @@ def topic_tree(
         while name is not None:
             spans[name] = spans.get(name, (number,))[0], number
             name = parents[name]
-    drawn, axes = axes_or_new(ax, _COLUMN * tree.depth, _ROW * len(lines) + 0.5, title)
-    room = inches(axes)[0] / tree.depth - 0.15
+    drawn, axes = style.axes_or_new(ax, _COLUMN * tree.depth, _ROW * len(lines) + 0.5, title)
+    room = style.inches(axes)[0] / tree.depth - 0.15
     largest = [max(row["share"] for row in rows if row["level"] == k) for k in range(tree.depth)]
     for row in rows:
         first, last = spans[row["name"]]
@@ -297,10 +284,10 @@ def topic_tree(
         box = {"height": last - first + 0.9, "left": level + 0.01}
         filled = row["share"] / (largest[level] or 1.0)
         axes.barh(middle, 0.98 * filled, color=_FILL, **box)
-        axes.barh(middle, 0.98, facecolor="none", edgecolor=FRAME, linewidth=0.8, **box)
-        text = fitted(f"{row['name']}  {row['share']:.0%}  {row['terms']}", room, _TEXT)
+        axes.barh(middle, 0.98, facecolor="none", edgecolor=style.FRAME, linewidth=0.8, **box)
+        text = style.fitted(f"{row['name']}  {row['share']:.0%}  {row['terms']}", room, _TEXT)
         look: dict[str, Any] = {"va": "center", "fontsize": _TEXT, "parse_math": False}
-        axes.text(level + 0.03, middle, text, color=INK, **look)
+        axes.text(level + 0.03, middle, text, color=style.INK, **look)
     axes.set(xlim=(0, tree.depth), ylim=(len(lines) - 0.5, -0.5))
     axes.set_axis_off()
     return drawn
