@@ -48,7 +48,6 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     _allow_nan: ClassVar = True
     _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, besides inherited
-    _verifiable: ClassVar[bool] = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         refuse_foreign(cls.__name__, kwargs)
@@ -183,7 +182,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     }
 
     _takes_files: ClassVar[bool] = True  # whether X may be on disk
-    _verifiable = True
+    _verifiable: ClassVar[bool] = True
 
     @property
     def factorization_(self) -> Factorization:
@@ -413,8 +412,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Notes
         -----
         The d documents are those with a word and with a topic.  Shares of 0 become 1e-12, as
-        pyLDAvis takes their logarithms; a topic without any term has all terms alike.  The sums
-        are numbers of words where X has counts, else sums of weights such as TF-IDF.
+        pyLDAvis takes their logarithms; a topic without any term has all terms alike.
         """
         X = self._checked(X)
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names

@@ -22,6 +22,7 @@ from .._topics import count_copies
 from ._base import FactorizationBase, Self, require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
+from ._training_data import labels_for_training
 
 _TRANSFORM_ITERATIONS = 100
 # A component without evidence spreads a few counts over all features: in ten fits to texts at most
@@ -49,8 +50,8 @@ class BayesianBase(FactorizationBase):
         does not depend on the units: the common step of all entries is one count or, without one
         as in TF-IDF, the median of the entries above 0 is two.
     tol : float
-        Stop when the bound rises by less than `tol` times its first value per iteration, once
-        burn-in is over; 0 never stops early.
+        Stop when, after burn-in, the bound rises by less than `tol` times its first value per
+        iteration; 0 never stops early.
     callback : callable, optional
         As in :class:`NMF`, with expectations ``S`` and ``A``; ``objective`` is minus the bound.
 
@@ -66,11 +67,9 @@ class BayesianBase(FactorizationBase):
         Iterations at which the bound was evaluated, and *minus* its values, which fall.
     count_scale_ : float
         What one unit of X is in counts, given or found.
-    representation_rates_ : ndarray, shape (groups, r)
-        Rates of the posteriors of S, float64: for each class, then for unlabeled samples if there
-        are any; one row for a model without labels.
-    representation_groups_ : ndarray of int32, shape (n,)
-        Row of `representation_rates_` for every sample.
+    representation_rates_, representation_groups_ : ndarray, shape (groups, r), (n,)
+        Rates of the posteriors of S, float64, for each class and for unlabeled samples (one row
+        without labels); the row of every sample, int32.
     A_shape_, A_mean_ : float
         Shape and mean of the prior of A, given or learned.
     active_components_ : ndarray of bool, shape (r,)
@@ -299,11 +298,10 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     Attributes
     ----------
     label_rates_ : ndarray, shape (r, k)
-        Expected rates of the components in the classes, float64: where one is small, the samples of
-        the class make much use of the component.
+        Expected rates of the components in the classes, float64: small where the samples of the
+        class make much use of the component.
     new_sample_rate_ : float
-        Rate of the exponential prior of new samples, the same for all components: 1 divided by the
-        mean of `representation_`.
+        Rate of the prior of new samples: 1 divided by the mean of `representation_`.
     representation_ : ndarray, shape (n, r)
         Posterior expectations of S, which the labels affect.
     rate_shape_, rate_mean_ : float
@@ -366,7 +364,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         self.label_rates_ = np.ascontiguousarray(rates[:k].T)
         self.n_labeled_ = len(labels.known)
         self.new_sample_rate_ = float(1 / self.representation_.mean(dtype=np.float64))
-        self._keep_predictions(X, None, labels)
+        self._keep_predictions(X, None, labels_for_training(labels), labels.classes)
 
     def _prior_of_new_samples(self) -> tuple[float, Any]:
         return 1.0, self.new_sample_rate_

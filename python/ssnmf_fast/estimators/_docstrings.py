@@ -25,13 +25,11 @@ init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of
     Start; a tuple holds S (n, r) and A (r, m).  "auto" is "least-squares" for the
     Kullback-Leibler loss, "random" for the Frobenius loss; see :func:`ssnmf_fast.factorize`.
 n_starts : int
-    Number of starts of :meth:`fit`, at least 1, of which the best fit is kept: that with the
-    smallest last value of `objective_`.
+    Number of starts of :meth:`fit`, at least 1; the one of the smallest objective is kept.
 max_iter : int
     Largest number of iterations, at least 0.
 tol : float
-    Stop when the objective falls by less than `tol` times its first value per iteration; 0
-    never stops early.
+    Stop when the objective falls by less than `tol` times its first value per iteration; 0: never.
 random_state : None, int, Generator or RandomState
     Seed of the start; give an int for the same result every time.
 n_threads : int, optional
@@ -45,8 +43,8 @@ dtype : {"float32", "float64"}, optional
     Of the factors, and of all that is computed from X, whose values are converted; the same in all
     methods.  None: that of X in each call, float64 for integers; see :func:`ssnmf_fast.factorize`.
 forget_factor : float
-    In :meth:`partial_fit`, the share of their weight that earlier batches keep, between 0 and
-    1.  A smaller value learns faster at first; a larger one ends closer to a fit to all data.
+    In :meth:`partial_fit`, the share of their weight that earlier batches keep, 0 to 1.  A smaller
+    one learns faster at first; a larger one ends closer to a fit to all data.
 A_support : array_like of 0 and 1 or bool, shape (r, m), optional
     Where components may be positive.
 fixed_components : array_like, shape (number of fixed components, m), optional
@@ -94,8 +92,7 @@ mode : int
 times : array_like, shape (n,)
     When each document is from, as in :meth:`fit`.
 level : float
-    Probability inside the interval, above 0 and below 1; both sides have equal parts of the
-    rest.
+    Probability inside the interval, above 0 and below 1; both sides have equal parts of the rest.
 
 Attributes
 ----------

@@ -27,6 +27,7 @@ from .._solver.weights import WeightsLike
 from ._base import require
 from ._docstrings import complete_docstring
 from ._predicting import NamedTopics, ReadoutPredictions
+from ._training_data import labels_for_training
 
 
 @complete_docstring
@@ -134,7 +135,7 @@ class ConstrainedNMF(ReadoutPredictions):
             class_representation_=result.S[: len(labels.classes)].copy(),
             n_labeled_=int(labels.labeled.sum()),
         )
-        self._keep_predictions(X, X_weights, labels)
+        self._keep_predictions(X, X_weights, labels_for_training(labels), labels.classes)
 
 
 @complete_docstring
@@ -220,8 +221,7 @@ class TopicSupervisedNMF(NamedTopics):
         result = self._factorize(X, n_components=rank, **known, **self._arguments())
         self._keep(result, topic_names_=lists.names, n_labeled_=int(lists.labeled.sum()))
         X, seen = self._for_readout(X, lists)
-        self._keep_predictions(X, X_weights, seen.targets())
-        self.classes_ = lists.names
+        self._keep_predictions(X, X_weights, labels_for_training(seen.targets()), lists.names)
 
     def _known(
         self, X: Matrix, lists: LabelLists, X_weights: WeightsLike, rank: int
@@ -385,7 +385,7 @@ class MarginNMF(ReadoutPredictions):
         self._keep(result, inputs, **learned)
         self._drop_readout()
         if targets is not None:
-            self._keep_predictions(X, X_weights, targets)
+            self._keep_predictions(X, X_weights, labels_for_training(targets), targets.classes)
 
     def _features(self, X: Matrix, X_weights: WeightsLike, **known: object) -> Array:
         check_option(self.features, "features", FEATURES)

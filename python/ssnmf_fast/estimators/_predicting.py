@@ -26,7 +26,7 @@ from ._base import FactorizationBase, score_labeled
 from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
-from ._training_data import TrainingLabels, labels_for_training
+from ._training_data import TrainingLabels
 from ._views import Tables, View, check_tables, directions_of, filled, row_sums, view_of
 
 _LOOKED_AT = 10_000  # samples of a larger X, at least `n`
@@ -115,24 +115,16 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         return tags
 
     def _keep_predictions(
-        self,
-        X: Matrix,
-        X_weights: WeightsLike,
-        targets: ClassLabels | Indicators,
-        labels: TrainingLabels | None = None,
+        self, X: Matrix, X_weights: WeightsLike, labels: TrainingLabels, classes: Array
     ) -> None:
-        """Fit the readout to checked data, and set what belongs to it; `labels` have weights."""
+        """Fit the readout to checked data, and set what belongs to it."""
         self._drop_readout()
-        self.multilabel_ = isinstance(targets, Indicators)
-        self.classes_ = targets.classes
-        labels = labels_for_training(targets) if labels is None else labels
-        self.class_prior_ = labels.prior()
-        if not getattr(self, "predicts", True):
-            return
-        S = self._represent(X, X_weights)
-        shares = topic_shares(S, self.components_)[labels.known]
-        self.class_shares_ = labels.class_shares(shares)
-        self._fit_readout(X, X_weights, S, shares, labels)
+        self.multilabel_, self.classes_, self.class_prior_ = labels.several, classes, labels.prior()
+        if getattr(self, "predicts", True):
+            S = self._represent(X, X_weights)
+            shares = topic_shares(S, self.components_)[labels.known]
+            self.class_shares_ = labels.class_shares(shares)
+            self._fit_readout(X, X_weights, S, shares, labels)
 
     def _fit_readout(
         self, X: Matrix, X_weights: WeightsLike, S: Array, shares: Array, labels: TrainingLabels

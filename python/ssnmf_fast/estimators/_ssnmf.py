@@ -184,7 +184,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         count = int(labels.known.sum())
         inputs = {"labels": labels.members, "label_weight": labels.entry_weights}
         self._keep(fit, inputs, supervision_weight_=fit.supervision_weight, n_labeled_=count)
-        self._keep_predictions(samples.of_readout, X_weights, targets, labels=labels)
+        self._keep_predictions(samples.of_readout, X_weights, labels, targets.classes)
 
     def _samples(
         self, X: Any, X_weights: Any, targets: ClassLabels | Indicators, **weights: Any

@@ -21,10 +21,9 @@ from ._nmf import (
     NMF,
     SEPARATOR,
     check_topics,
-    components_of_groups,
     divided,
+    grouped,
     names_of_topics,
-    representation_by_groups,
     representation_of,
 )
 
@@ -118,7 +117,7 @@ class TopicTree:
         for level in range(self.depth):
             names, group = self._groups(level)
             S, A = representation_of(self.model), self.model.components_
-            rows = components_of_groups(S, A, group)
+            rows = grouped(S, A, group, S[:0])[1]
             sums = np.bincount(group, amounts(S, A).sum(axis=0))
             shares = divide_by_sums(sums, axis=0).tolist()
             for name, share, row in zip(names, shares, rows, strict=True):
@@ -166,8 +165,7 @@ class TopicTree:
         """
         _, group = self._groups(place_of_level(level, self.depth))
         S, A = self.model.transform(X), self.model.components_
-        grouped = components_of_groups(representation_of(self.model), A, group)
-        return representation_by_groups(S, A, group, grouped)
+        return grouped(representation_of(self.model), A, group, S)[0]
 
     def topic_proportions(self, X: MatrixLike, level: int = -1) -> Array:
         """Return the share of each sample that every topic of a level explains.
