@@ -24,10 +24,10 @@ from .._common.warn import UNINFORMED, quietly
 from .._data.arrays import drop_entries, entry_rows
 from .._labels import is_missing
 from .._solver.loop import ProgressBar
+from ..completion._complete import counts, empty_lines, is_long, only_value, read_observed
 from ..completion._matrix_irls import MAX_ITER
 from ..completion._methods import METHODS
 from ..completion._noisy import Biases, ranks
-from ..completion._read import counts, empty_lines, is_long, only_value, read_observed
 from ..completion._result import Completion
 from ..plotting import singular_values
 from ..report import png

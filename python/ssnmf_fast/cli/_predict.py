@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from .. import load, verify
 from .._common.warn import UNINFORMED, quietly
 from .._persist.texts import VECTORIZER_NAME
-from ..completion._read import counts
+from ..completion._complete import counts
 from ..completion._result import Completion
 from ._complete import read_columns
 from ._labels import read_labels_of
