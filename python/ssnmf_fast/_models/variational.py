@@ -1,9 +1,8 @@
 """Poisson-gamma NMF by variational Bayes (Cemgil 2009), also with labels (Ivek 2014, Table A3).
 
-Counts x_ij are sums over the components of Poisson variables of means s_ik a_kj; S and A have gamma
+Counts, ``count_scale * X``, are sums of Poisson variables of means s_ik a_kj; S and A have gamma
 priors.  The posterior is approximated by independent gamma distributions, each set in turn to where
-the lower bound of the log-evidence is largest.  Counts are ``count_scale * X``: outside of the fit
-A, its rates and A_mean are in the units of X.
+the lower bound of the log-evidence is largest.  Outside of the fit A is in the units of X.
 """
 
 from __future__ import annotations

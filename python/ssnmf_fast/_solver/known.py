@@ -116,11 +116,7 @@ class Known:
 def check_penalties(
     given: object, rows: Mapping[str, int], shape: tuple[int, ...], rank: int
 ) -> dict[str, Penalties]:
-    """Return the penalties of factors, each times the number of entries that its rows meet.
-
-    The factors are S, A, B and C of a matrix, or of a tensor F0, .. and B0, .., of which a mapping
-    has the modes in place of F0, ...
-    """
+    """Return the penalties of S, A, B and C, or of F0, .. and B0, .., times what its rows meet."""
     meets: dict[str, float] = {}
     if "S" in rows:
         meets = dict(zip("SABC", (shape[1], shape[0], shape[0], shape[1]), strict=True))
