@@ -231,16 +231,12 @@ def names_of(feature_names: Any, n_features: int) -> list[str]:
     if feature_names is None:
         return [f"x{i}" for i in range(n_features)]
     if isinstance(feature_names, Mapping):  # such as `vocabulary_`, in no order of the columns
-        raise TypeError(
-            f"feature_names must be a sequence of names; got {type(feature_names).__name__}. Give "
-            "vectorizer.get_feature_names_out()."
-        )
+        got = f"got {type(feature_names).__name__}. Give vectorizer.get_feature_names_out()"
+        raise TypeError(f"feature_names must be a sequence of names; {got}.")
     names = [str(name) for name in feature_names]
     if len(names) != n_features:
-        raise ValueError(
-            f"feature_names holds {len(names)} names; expected one for each of the {n_features} "
-            "features."
-        )
+        expected = f"expected one for each of the {n_features} features"
+        raise ValueError(f"feature_names holds {len(names)} names; {expected}.")
     return names
 
 
@@ -269,10 +265,8 @@ def arrays_for_pyldavis(
         lengths.append(words[some])
     documents = np.concatenate(kept)
     if not documents.any():
-        raise ValueError(
-            "X has no document of which a topic explains something. Give documents with words that "
-            "the fit knows."
-        )
+        why = "X has no document of which a topic explains something"
+        raise ValueError(f"{why}. Give documents with words that the fit knows.")
 
     def distributions(values: Array) -> Array:
         """Return rows that sum to 1, without zeros, of which pyLDAvis would take the logarithm."""

@@ -62,9 +62,8 @@ def as_array(
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise ValueError(
-            f"{name} has rows of different lengths; give all rows the same number of values."
-        ) from error
+        what = "rows of different lengths; give all rows the same number of values"
+        raise ValueError(f"{name} has {what}.") from error
     if array.ndim == 0 and array.dtype.kind in "OSU":
         how = f" Call {name}.collect() first." if hasattr(values, "collect") else ""
         raise TypeError(f"{name} must be an array; got {type(values).__name__}.{how}")
@@ -118,18 +117,14 @@ def _numbers_of(objects: Array, name: str) -> Array:
     for k, one in enumerate(listed):
         try:
             if isinstance(one, (str, bytes)):
-                raise TypeError(
-                    "it is text, of which TfidfVectorizer of scikit-learn makes numbers"
-                )
+                raise TypeError("it is text, which scikit-learn's TfidfVectorizer makes numbers")
             array[k] = np.nan if is_missing(one) else float(one)
         except OverflowError:  # an int beyond the range
             array[k] = np.inf
         except (TypeError, ValueError) as error:
             place = ", ".join(map(str, np.unravel_index(k, objects.shape)))
-            raise TypeError(
-                f"{name}[{place}] is {short(one)}, not a number: {error}. Give numbers, with NaN "
-                "where one is missing."
-            ) from error
+            why = f"{name}[{place}] is {short(one)}, not a number: {error}"
+            raise TypeError(f"{why}. Give numbers, with NaN where one is missing.") from error
     return array.reshape(objects.shape)
 
 
@@ -153,10 +148,8 @@ def unmask(X: Matrix, name: str, *, allow_nan: bool) -> Any:
     if not np.ma.is_masked(X):
         return X.data
     if not allow_nan:
-        raise ValueError(
-            f"{name} is a masked array with masked entries, which cannot be missing here. Fill "
-            "them first, with numpy.ma.filled, or leave them out."
-        )
+        why = "a masked array with masked entries, which cannot be missing here"
+        raise ValueError(f"{name} is {why}. Fill them with numpy.ma.filled, or leave them out.")
     if X.dtype == object:
         return np.where(np.ma.getmaskarray(X), np.nan, X.data)
     return np.ma.filled(X.astype(float_dtype(X.dtype, name)), np.nan)
@@ -165,10 +158,8 @@ def unmask(X: Matrix, name: str, *, allow_nan: bool) -> Any:
 def require_real(dtype: Any, name: str) -> None:
     """Raise TypeError unless a dtype is one of real numbers or bool."""
     if dtype.kind not in "biuf":
-        raise TypeError(
-            f"{name} has dtype {dtype}; expected a real numeric dtype (float32, float64, integers "
-            f"or bool). Convert it first, for example with {name}.astype(float)."
-        )
+        how = f"expected a real numeric dtype. Convert it, for example with {name}.astype(float)"
+        raise TypeError(f"{name} has dtype {dtype}; {how}.")
 
 
 def float_dtype(dtype: Any, name: str) -> np.dtype[Any]:
@@ -252,13 +243,8 @@ def _read_compressed(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
         _refuse(name, f"it has {len(data)} values, but {len(indices)} indices")
     state = kernels.inspect_csr(indptr, indices, width, n_threads)
     if state == UNSOUND:
-        falls = np.flatnonzero(indptr[1:] < indptr[:-1])
-        if indptr[0] != 0:
-            _refuse(name, f"indptr begins with {indptr[0]}; expected 0")
-        if len(falls):
-            _refuse(name, f"indptr falls from {indptr[falls[0]]} to {indptr[falls[0] + 1]}")
-        if indptr[-1] > len(indices):
-            _refuse(name, f"indptr ends at {indptr[-1]}, but there are {len(indices)} indices")
+        if indptr[0] != 0 or np.any(indptr[1:] < indptr[:-1]) or indptr[-1] > len(indices):
+            _refuse(name, f"indptr must rise from 0 to at most {len(indices)}, as many indices")
         _refuse(name, _outside(indices, width, "indices"))
     used = int(indptr[-1])
     parts = (data[:used], indices[:used], indptr)

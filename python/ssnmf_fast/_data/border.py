@@ -163,21 +163,15 @@ def require_memory(
 def warn_of_rank(rank: int, most: int, of: str) -> None:
     """Warn of more components than describe any data exactly, unless they are few."""
     if rank > max(most, _FEW):
-        warn_user(
-            f"n_components={rank} is more than {of} = {most} of X: so many components reproduce X "
-            "exactly, and more add nothing. Give fewer components.",
-            UserWarning,
-        )
+        why = f"n_components={rank} is more than {of} = {most} of X: so many reproduce X exactly"
+        warn_user(f"{why}, and more add nothing. Give fewer components.", UserWarning)
 
 
 # Products of three factors with the data must not overflow.
 LARGEST = {np.dtype(np.float32): 1e9, np.dtype(np.float64): 1e90}
 # Binary orders of magnitude of the largest entry of data to fit, whose squares must not overflow.
 _ORDINARY = {np.dtype(np.float32): 30, np.dtype(np.float64): 50}
-HINT = (
-    "Bring the data, their weights, supervision_weight and a given init nearer to 1, by constant "
-    "factors, or use float64 data."
-)
+HINT = "Bring data, weights, supervision_weight and init nearer to 1, or use float64 data."
 SHIFT = "shift or clip them"
 
 
@@ -220,8 +214,7 @@ def check_matrix(
         if matrix.ndim != 2:
             raise ValueError(
                 f"{name} must have two dimensions (samples x features); got shape {matrix.shape}. "
-                f"Reshape one sample with {name}.reshape(1, -1), one feature with "
-                f"{name}.reshape(-1, 1)."
+                f"Use {name}.reshape(1, -1) for one sample, {name}.reshape(-1, 1) for one feature."
             )
         matrix = arrays.to_native(matrix, target if dtype is None else dtype)
         if any(stride % matrix.itemsize for stride in matrix.strides):
@@ -261,33 +254,26 @@ def check_entries(
     if np.isnan(low):
         if not allow_nan:
             raise ValueError(
-                f"{name} contains NaN at {_position(matrix, np.isnan)}. NaN means missing in the "
-                "dense X or Y of a model only (for sparse data give weights.observed or "
-                "weights.missing); here fill it, or leave it out."
+                f"{name} contains NaN at {_position(matrix, np.isnan)}, missing in dense X or Y "
+                "of a model only (of sparse data: weights.observed or .missing); here fill it."
             )
         with np.errstate(invalid="ignore"):
             low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
         if np.isnan(low):
             return
     if not np.isfinite(low) or not np.isfinite(high):
-        raise ValueError(
-            f"{name} contains infinity at {_position(matrix, np.isinf)}. Replace it by a finite "
-            "number, or by NaN in a dense array if it is missing."
-        )
+        how = "Replace it by a finite number, or by NaN in a dense array if it is missing."
+        raise ValueError(f"{name} contains infinity at {_position(matrix, np.isinf)}. {how}")
     if low < 0 and not allow_negative:
-        where = _position(matrix, lambda entries: entries < 0)
-        raise ValueError(
-            f"Negative values in data passed to {name}: the first is {name}{where}. Entries must "
-            f"be nonnegative; {remedy}."
-        )
+        first = f"{name}{_position(matrix, lambda entries: entries < 0)}"
+        how = f"the first is {first}. Entries must be nonnegative; {remedy}."
+        raise ValueError(f"Negative values in data passed to {name}: {how}")
     if ordinary:
         require_ordinary(high, values.dtype, name)
     if limited and max(high, -low) > LARGEST[values.dtype]:
-        largest = high if high > -low else low
-        raise ValueError(
-            f"{name} contains {largest:.3g}, too large to work with in {values.dtype} (limit "
-            f"{LARGEST[values.dtype]:.0e}). Divide the data by a constant."
-        )
+        what = f"{name} contains {high if high > -low else low:.3g}, too large to work with"
+        limit = f"{values.dtype} (limit {LARGEST[values.dtype]:.0e})"
+        raise ValueError(f"{what} in {limit}. Divide the data by a constant.")
 
 
 def require_ordinary(largest: float, dtype: np.dtype[Any], name: str) -> None:
@@ -348,7 +334,5 @@ def require_finite(results: Mapping[str, Any], hint: str = HINT) -> None:
             continue
         if not (np.isfinite(np.min(entries)) and np.isfinite(np.max(entries))):  # no array of bools
             kind = f"{value.dtype}" if hasattr(value, "dtype") else "float64"
-            raise ValueError(
-                f"{name} would hold NaN or infinity: numbers are outside of the range of {kind}. "
-                f"{hint}"
-            )
+            what = f"NaN or infinity: numbers are outside of the range of {kind}"
+            raise ValueError(f"{name} would hold {what}. {hint}")

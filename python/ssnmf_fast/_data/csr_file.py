@@ -52,10 +52,8 @@ class StoredArray:
             else:
                 values = self._converted(file, last - first, np.dtype(dtype))
             if _state(file) != self.state:
-                raise ValueError(
-                    f"{self.path} has changed since it was opened. Open it again with open_csr, "
-                    "and write to it only when no fit reads it."
-                )
+                how = "Open it again with open_csr, and write to it only when no fit reads it."
+                raise ValueError(f"{self.path} has changed since it was opened. {how}")
         if len(values) != last - first:
             raise ValueError(f"{self.path} ends before entry {last} of its array; save it again.")
         return values
@@ -70,10 +68,8 @@ class StoredArray:
                 low, high = int(piece.min()), int(piece.max())
                 limits = np.iinfo(dtype)
                 if low < limits.min or high > limits.max:
-                    raise ValueError(
-                        f"{self.path} holds the index {low if low < limits.min else high}; "
-                        f"expected 0 to {limits.max}. Save it again."
-                    )
+                    index = f"{low if low < limits.min else high}; expected 0 to {limits.max}"
+                    raise ValueError(f"{self.path} holds the index {index}. Save it again.")
             with np.errstate(over="ignore"):  # infinity is refused
                 values[begin : begin + len(piece)] = piece
             if len(piece) < wanted:
@@ -198,10 +194,8 @@ class CsrFile(OnDisk):
             block, state = inspect_csr(block, "X")
             check_entries(block, "X")
             if state != SORTED:
-                raise ValueError(
-                    "the column indices of a row are not sorted, or repeat. Use X.sum_duplicates() "
-                    "before saving."
-                )
+                what = "the column indices of a row are not sorted, or repeat"
+                raise ValueError(f"{what}. Use X.sum_duplicates() before saving.")
         except ValueError as error:
             message = f"{self._data.path}, counting rows from {rows.start}: {error}"
             raise ValueError(message) from error
@@ -338,19 +332,15 @@ def open_csr(
         raise ValueError(f"{path} has no shape.npy: give n_features, the number of columns.")
     indices, data = arrays["indices"], arrays["data"]
     if indptr.dtype.kind != "i" or indices.dtype not in (np.int32, np.int64):
-        raise TypeError(
-            f"{path}: indptr and indices have dtypes {indptr.dtype} and {indices.dtype}; "
-            "expected int32 or int64."
-        )
+        dtypes = f"{indptr.dtype} and {indices.dtype}; expected int32 or int64"
+        raise TypeError(f"{path}: indptr and indices have dtypes {dtypes}.")
     if data.dtype.kind not in "biuf" or not data.dtype.isnative:
         raise TypeError(f"{path}: data has dtype {data.dtype}; expected a real numeric dtype.")
     if len(indptr) != n_rows + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
         raise ValueError(f"{path}: indptr must have {n_rows + 1} values that rise from 0.")
     if not indptr[-1] == indices.length == data.length:
-        raise ValueError(
-            f"{path}: indptr ends at {indptr[-1]}, but there are {indices.length} indices and "
-            f"{data.length} values."
-        )
+        lengths = f"{indices.length} indices and {data.length} values"
+        raise ValueError(f"{path}: indptr ends at {indptr[-1]}, but there are {lengths}.")
     if 0 in (n_rows, n_columns):
         raise ValueError(f"{path} has shape {(n_rows, n_columns)}; expected at least one entry.")
     return CsrFile(indptr, indices, data, n_columns, memory, dtype)
@@ -368,10 +358,8 @@ def _archive(path: Path) -> dict[str, StoredArray]:
             if name not in _PARTS:
                 continue
             if member.compress_type != zipfile.ZIP_STORED:
-                raise ValueError(
-                    f"{path} is compressed, so that its rows cannot be read block by block. Save "
-                    "it with scipy.sparse.save_npz(path, X, compressed=False)."
-                )
+                how = "Save it with scipy.sparse.save_npz(path, X, compressed=False)."
+                raise ValueError(f"{path} is compressed: no block can be read alone. {how}")
             file.seek(member.header_offset + _LOCAL_HEADER - 4)
             lengths = struct.unpack("<HH", file.read(4))  # of the name and of the extra field
             arrays[name] = stored_array(path, member.header_offset + _LOCAL_HEADER + sum(lengths))

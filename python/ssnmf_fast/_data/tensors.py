@@ -79,8 +79,7 @@ def _check_sparse(
     if places.shape != (len(lengths), *values.shape) or values.ndim != 1:
         raise ValueError(
             f"{name} has coordinates of shape {places.shape} and values of shape {values.shape}; "
-            f"expected ({len(lengths)}, number of entries) and (number of entries,) for the shape "
-            f"{lengths}."
+            f"expected ({len(lengths)}, number of entries) and (number of entries,)."
         )
     if places.dtype.kind not in "iu":
         if places.size:
@@ -90,10 +89,8 @@ def _check_sparse(
         outside = (indices < 0) | (indices >= length)
         if outside.any():
             entry = int(np.flatnonzero(outside)[0])
-            raise ValueError(
-                f"entry {entry} of {name} has the coordinates {places[:, entry].tolist()}; mode "
-                f"{mode} has indices from 0 to {length - 1}."
-            )
+            where = f"{places[:, entry].tolist()}; mode {mode} has indices from 0 to {length - 1}"
+            raise ValueError(f"entry {entry} of {name} has the coordinates {where}.")
     for wrong, what, mend in (
         (np.isnan(values), "NaN", "leave the entry out, or name it in weights.missing(...)"),
         (np.isinf(values), "infinity", "replace it by a finite number"),
@@ -238,10 +235,8 @@ def _in_order(places: Array, order: Array) -> Array:
 def _keys(places: Array, shape: tuple[int, ...]) -> Array:
     """Return one number for each place, in lexicographic order of the places."""
     if prod(map(int, shape)) > _KEYS:
-        raise ValueError(
-            f"a tensor of shape {shape} has more places than an integer can count, for weights of "
-            "entries; leave out indices that do not occur."
-        )
+        what = "more places than an integer can count; leave out indices that do not occur"
+        raise ValueError(f"for weights of entries, a tensor of shape {shape} has {what}.")
     key = np.zeros(places.shape[1], dtype=np.int64)
     for indices, length in zip(places, shape, strict=True):
         key *= length

@@ -159,10 +159,8 @@ def cut(
             f"'2 weeks' or '6 hours', or a number of slices; got {freq!r}."
         )
     if len(slices.starts) < least:
-        raise ValueError(
-            f"all {name} lie in one slice, which begins at {slices.starts[0]}; topics over time "
-            "need two slices or more: choose a shorter freq."
-        )
+        why = f"all {name} lie in one slice, which begins at {slices.starts[0]}"
+        raise ValueError(f"{why}; topics over time need two or more: choose a shorter freq.")
     return slices
 
 
@@ -257,18 +255,14 @@ def _decide(texts: list[str], name: str, known: str) -> Times:
     for other, k in differing[:1]:
         warn_user(
             f"All of {name} fit {' and '.join(f'{order} first' for order in fitting)}. They are "
-            f"read {fitting[0]} first, {short(texts[k])} as {days[k]}. If that is wrong, give "
-            f"dates such as 2004-12-26, as pandas.to_datetime({name}, {other}first=True) returns "
-            "them.",
+            f"read {fitting[0]} first, {short(texts[k])} as {days[k]}. If that is wrong, give what "
+            f"pandas.to_datetime({name}, {other}first=True) returns.",
             UserWarning,
         )
     late = np.flatnonzero(times > np.datetime64("now")).tolist()
     for k in [k for k in late if not re.search(r"\d{4}", texts[k])][:1]:
-        warn_user(
-            f"Years of two digits are read as 1969 to 2068: {short(texts[k])} in {name} as "
-            f"{days[k]}. Give years of four digits.",
-            UserWarning,
-        )
+        read_as = f"read as 1969 to 2068: {short(texts[k])} in {name} as {days[k]}"
+        warn_user(f"Years of two digits are {read_as}. Give years of four digits.", UserWarning)
     return Times(times, fitting[0] if differing or len(fitting) == 1 else "any")
 
 

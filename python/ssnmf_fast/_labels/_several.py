@@ -32,8 +32,7 @@ class Indicators(Targets):
         if not (usual := np.isin(values, (0, 1, -1))).all():
             raise ValueError(
                 f"y has several columns, and holds {values[~usual][0]:g}; an indicator matrix has "
-                "0 and 1, and a row of NaN (dense) or of -1 for an unlabeled sample. Continuous "
-                "targets are for SSNMFRegressor."
+                "0 and 1, or -1 in unlabeled rows. Continuous targets are for SSNMFRegressor."
             )
         counts = np.asarray((matrix == -1).sum(axis=1)).ravel()
         if (partly := (counts > 0) & (counts < matrix.shape[1])).any():
@@ -156,17 +155,13 @@ class LabelLists:
         try:
             self.names = _check_names(sorted(found)) if given is None else given
         except TypeError as error:
-            raise ValueError(
-                "y names topics by text and by numbers, which have no order; use one kind, or give "
-                "topic_names."
-            ) from error
+            why = "y names topics by text and by numbers, which have no order"
+            raise ValueError(f"{why}; use one kind, or give topic_names.") from error
         place = {name: k for k, name in enumerate(self.names.tolist())}
         unknown = [name for name in found if name not in place]
         if unknown:
-            raise ValueError(
-                f"y names the topic {short(unknown[0])}, which is not one of topic_names: "
-                f"{listed(self.names.tolist())}."
-            )
+            names = f"not one of topic_names: {listed(self.names.tolist())}"
+            raise ValueError(f"y names the topic {short(unknown[0])}, which is {names}.")
         lists = [[spelling[name] for name in names] for names in lists]
         self.members = indicator_matrix(lists, place, np.arange(len(lists)), len(lists)) != 0
 

@@ -82,10 +82,8 @@ def _packed(value: object, key: str) -> Any:
         return [_packed(entry, key) for entry in value]
     if isinstance(value, SCALARS):
         return value
-    raise TypeError(
-        f"{key} holds {short(value)} ({type(value).__name__}), which cannot be saved; expected "
-        "text or numbers. Convert the class labels to str and fit again."
-    )
+    what = f"{key} holds {short(value)} ({type(value).__name__}), which cannot be saved"
+    raise TypeError(f"{what}; expected text or numbers. Fit again with class labels of text.")
 
 
 def names_of_arrays(plain: dict[str, Any], attributes: Iterable[str]) -> set[str]:
@@ -275,10 +273,8 @@ def load(path: Names) -> Any:
         except _MISFITS as error:
             raise _damaged(path, f"its header cannot be read: {error}") from error
         if version > FORMAT_VERSION:
-            raise ValueError(
-                f"{path} has format version {version}; this version of ssnmf_fast reads up to "
-                f"{FORMAT_VERSION}. Update ssnmf_fast."
-            )
+            known = f"this version of ssnmf_fast reads up to {FORMAT_VERSION}. Update ssnmf_fast"
+            raise ValueError(f"{path} has format version {version}; {known}.")
         if kind is None:
             names = ", ".join(sorted(_classes()))
             raise _damaged(path, f"it holds a {header['class']!r:.100}, not one of {names}")
@@ -356,10 +352,8 @@ def _table(kind: Any) -> Table:
 
 
 def _damaged(path: Path, why: str) -> ValueError:
-    return ValueError(
-        f"{path} is damaged, or is no model that ssnmf_fast.save wrote: {why}. "
-        "Save the model again."
-    )
+    what = f"{path} is damaged, or is no model that ssnmf_fast.save wrote"
+    return ValueError(f"{what}: {why}. Save the model again.")
 
 
 def _parameters(model: Any) -> dict[str, Any]:
