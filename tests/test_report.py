@@ -15,8 +15,10 @@ from absent_packages import hide
 from each import each
 from topic_tables import make_topics
 
+from ssnmf_fast import report as _page
 from ssnmf_fast.cli import main
-from ssnmf_fast.report import Evaluation, Example, Report, _page, confusion, render
+from ssnmf_fast.report import Example, Report, confusion, render
+from ssnmf_fast.report.evaluation import Evaluation
 from ssnmf_fast.results import Topics
 
 EVIL = "<script>alert('x')</script>"

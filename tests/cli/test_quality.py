@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import _findings, build_parser, main
-from ssnmf_fast.report import Evaluation, Measure, predict_simply
+from ssnmf_fast.report.evaluation import Evaluation, Measure, predict_simply
 
 MODEL, SVC, LARGEST = "model", "LinearSVC", "largest class"
 
@@ -129,7 +129,7 @@ class TestDefault:
 
     @pytest.mark.slow
     def test_large_data(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("ssnmf_fast.report._evaluation._MOST_ENTRIES", 10)
+        monkeypatch.setattr("ssnmf_fast.report.evaluation._MOST_ENTRIES", 10)
         assert main(files(tmp_path, 10)) == 0
         found = metrics_of(tmp_path / "out")
         assert set(found["measures"]) == {"accuracy", "majority_accuracy"}

@@ -13,7 +13,7 @@ from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
-from ssnmf_fast.report import LearningGain, score_samples
+from ssnmf_fast.report.evaluation import LearningGain, score_samples
 
 WORDS = {
     "pets": ["cat", "dog", "vet", "fur", "leash", "puppy", "kitten", "bark"],

@@ -254,6 +254,16 @@ def test_every_document_is_in_its_slice(drawn):
     np.testing.assert_allclose(found, sums, rtol=1e-4 if drawn is None else 0.2)
 
 
+def test_the_model_of_the_thesis_makes_all_its_iterations():
+    settings = {"method": "tensor", "init": "svd", "max_iter": 60, "random_state": 0}
+    model = sf.DynamicTopics(2, solver="mu", **settings).fit(SMALL, MONTHLY)
+    assert model.n_iter_ == 60
+    same = sf.DynamicTopics(2, solver="mu", tol=0, **settings).fit(SMALL, MONTHLY)
+    np.testing.assert_array_equal(model.components_, same.components_)
+    for more in ({"solver": "mu", "tol": 1e-4}, {"solver": "auto"}):
+        assert sf.DynamicTopics(2, **settings, **more).fit(SMALL, MONTHLY).n_iter_ < 60
+
+
 @pytest.mark.parametrize("method", ["tied", "tensor", "sums", "nmf"])
 def test_data_of_any_size_have_the_same_topics(method):
     model = sf.DynamicTopics(4, method=method, random_state=0)

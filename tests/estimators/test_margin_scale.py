@@ -62,7 +62,7 @@ def test_the_library_leaves_the_filters_of_the_process_alone():
     """They cannot be set for one thread; the command, a process of its own, may set them."""
     package = Path(sf.__file__).parent
     for file in package.rglob("*.py"):
-        if not {"cli", "_evaluation.py"} & {*file.relative_to(package).parts}:
+        if not {"cli", "evaluation.py"} & {*file.relative_to(package).parts}:
             for touch in ("catch_warnings", "simplefilter", "filterwarnings"):
                 assert touch not in file.read_text(encoding="utf-8"), file
 

@@ -24,12 +24,12 @@ def given(kind: str | None, shape: tuple[int, int]) -> Any:
 
 
 def hold_out(X: Any, weights: Any, share: float = 0.2) -> Any:
-    data = _held_out.Data.of_matrix(X, weights, 1)
+    data = _held_out.Data(X, weights, 1, tensor=False)
     return data.hold_out(share, True, np.random.default_rng(0))
 
 
 def fit_of(S: Any, A: Any) -> Any:
-    return _held_out.Fit((S, A.T), None, 0.0)
+    return _held_out.Fit(0.0, (S, A.T))
 
 
 @each("form", FORMS)
@@ -69,7 +69,7 @@ def test_all_places_have_the_same_chance(monkeypatch: pytest.MonkeyPatch, share:
     monkeypatch.setattr(_held_out, "MOST_PLACES", 300)
     X = sp.csr_array(counts(n=40, m=30) * (np.random.default_rng(0).random((40, 30)) < 0.3))
     S, A = np.ones((40, 1)), np.full((1, 30), X.mean())
-    data = _held_out.Data.of_matrix(X, None, 1)
+    data = _held_out.Data(X, None, 1, tensor=False)
     rng, errors, places = np.random.default_rng(1), [], np.zeros(X.shape)
     for _ in range(300):
         hidden = data.hold_out(share, True, rng)
@@ -95,8 +95,8 @@ def test_numbers_are_drawn_in_their_order(share: float) -> None:
 class TestErrors:
     def measures(self, X: Any, S: Any, A: Any, loss: Any) -> Any:
         places, values = np.array(np.nonzero(X)), X[np.nonzero(X)]
-        marginals = _held_out.Marginals.of(X)
-        unseen = _held_out.HeldOut(X, None, places, values, np.ones(len(values)), marginals, False)
+        held_out = places, values, np.ones(len(values))
+        unseen = _held_out.HeldOut(X, None, *held_out, *_held_out.marginals_of(X), tensor=False)
         return unseen.measures(fit_of(S, A), loss, 1)
 
     def test_mean_squares(self) -> None:
@@ -130,19 +130,19 @@ class TestLabels:
         y = np.array(["a", "b", "b", "c", "c", "c", "c", None, "c", "c"], dtype=object)
         for seed in range(20):
             rng = np.random.default_rng(seed)
-            found = _held_out.hold_out_labels(y, sf.SSNMFClassifier(), 10, 0.5, rng)
-            seen = [label for label in found.y if label is not None]
+            known, rows, truth = _held_out.hold_out_labels(y, sf.SSNMFClassifier(), 10, 0.5, rng)
+            seen = [label for label in known if label is not None]
             assert set(seen) == {"a", "b", "c"}
-            assert len(seen) + len(found.rows) == 9
-            assert list(found.truth) == [y[row] for row in found.rows]
+            assert len(seen) + len(rows) == 9
+            assert list(truth) == [y[row] for row in rows]
 
     @pytest.mark.parametrize("form", [np.array, sp.csr_array])
     def test_several_labels(self, form: Any) -> None:
         Y = np.eye(3)[np.arange(12) % 3]
         rng = np.random.default_rng(0)
-        found = _held_out.hold_out_labels(form(Y), sf.SSNMFClassifier(), 12, 0.25, rng)
-        assert np.isnan(found.y).all(axis=1).sum() == len(found.rows) == 3
-        np.testing.assert_array_equal(found.truth, Y[found.rows])
+        seen, rows, truth = _held_out.hold_out_labels(form(Y), sf.SSNMFClassifier(), 12, 0.25, rng)
+        assert np.isnan(seen).all(axis=1).sum() == len(rows) == 3
+        np.testing.assert_array_equal(truth, Y[rows])
 
     @pytest.mark.parametrize(
         ("y", "message"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +20,7 @@ from .._solver.result import Factorization, FitState
 from .fits import Fits, MatrixFits
 from .fits import Result as Fitted
 
-
-class _Fit(Protocol):
-    @property
-    def objective(self) -> list[tuple[int, float]]: ...
-
-
-Result = TypeVar("Result", bound=_Fit)
+Result = TypeVar("Result", bound=Any)
 
 
 def fit_starts(
@@ -55,7 +49,6 @@ def run_starts(
     """Give the result of each seed, in their order; what does not depend on them is made once."""
 
     def fit(seed: int, threads: int, stop: Stop) -> Fitted:
-        del threads  # the data know them
         silent = replace(loop, callback=stop, verbose=0)
         return fits.fit(check_random_state(seed), silent, seed)
 

@@ -27,7 +27,6 @@ from .._solver.losses import loss_named
 from .._solver.penalties import Penalties, PenaltiesLike
 from .._solver.problem import Problem
 from .._solver.relations import Relation, mode_names
-from .._solver.terms import Term
 from .._solver.weights import WeightsLike
 
 __all__ = ["objective"]
@@ -245,16 +244,14 @@ def represent(
     >>> sf.represent([[2.0, 3.0, 5.0]], A).round(6)
     array([[2., 3.]])
     """
-    divergence = loss_named(loss, "loss")
-    tol = check_real(tol, "tol")
+    divergence, tol = loss_named(loss, "loss"), check_real(tol, "tol")
     threads = resolve_threads(n_threads)
     X = check_data(X, threads, dtype)
+    tol = max(tol, _FINEST_TOL[X.dtype])
     # A dictionary may be larger than data may: it is brought to size 1.
     checked = check_matrix(A, "A", allow_nan=False, limited=False)
-    wanted = (checked.shape[0], X.shape[1])
-    A = check_factor(
-        checked, "A", wanted, checked.dtype, "components x features of X", limited=False
-    )
+    wanted, of = (checked.shape[0], X.shape[1]), "components x features of X"
+    A = check_factor(checked, "A", wanted, checked.dtype, of, limited=False)
     rank = A.shape[0]
     if rank < 1:
         raise ValueError("A has no rows; expected at least one component.")
@@ -264,35 +261,24 @@ def represent(
     known = Known.of(X.shape, rank, X.dtype, covariates=covariates)
     own = Penalties(penalties_of_rows(penalties, A.shape[1]), rank)
     term = build_term(X, X_weights, divergence, "X", threads)
-    if known or own:
-        A = check_factor(A, "A", wanted, X.dtype, "components x features of X")
-        return _solve_known(term, A, init, known, own, tol)
+    S = None
+    if init is not None:
+        S = check_factor(init, "init", shape, X.dtype, "samples x components of A")
+    if known or own:  # some components are given, or penalties see the scale of S
+        A = check_factor(A, "A", wanted, X.dtype, of)
+        if S is None:
+            size = float(A.mean())
+            S = np.full(shape, term.mean() / (rank * size) if size > 0 else 1.0, dtype=X.dtype)
+        F, G = padded(known.restore("S", S), X.dtype), padded(A.T, X.dtype)
+        unsolved = solve_known_rows(term, F, G, known.moves({"S": F}), own, tol, _MAX_SWEEPS)
+        return _solved(F, np.zeros(rank, dtype=np.int64), unsolved, tol)
     (A,), exponents = _of_size_one([A.T])
-    if init is None:
-        F = padded_zeros(*shape, X.dtype)
-    else:
-        of = "samples x components of A"
-        F = padded(check_factor(init, "init", shape, X.dtype, of), X.dtype)
+    F = padded_zeros(*shape, X.dtype)
+    if S is not None:
         with np.errstate(over="ignore"):
-            F[:, :rank] = np.minimum(np.ldexp(F[:, :rank], exponents), _LARGEST_START)
-    return _solve_rows(term, F, padded(A, X.dtype), tol, -exponents)
-
-
-def _solve_known(
-    term: Term, A: Array, init: Any, known: Known, penalties: Penalties, tol: float
-) -> Array:
-    """Return the rows where some components are given, or penalties see the scale of S."""
-    shape, dtype = (term.shape[0], len(A)), A.dtype
-    if init is None:
-        size = float(A.mean())
-        S = np.full(shape, term.mean() / (len(A) * size) if size > 0 else 1.0, dtype=dtype)
-    else:
-        S = check_factor(init, "init", shape, dtype, "samples x components of A")
-    F = padded(known.restore("S", S), dtype)
-    tol, moves = max(tol, _FINEST_TOL[F.dtype]), known.moves({"S": F})
-    G = padded(A.T, dtype)
-    unsolved = solve_known_rows(term, F, G, moves, penalties, tol, _MAX_SWEEPS)
-    return _solved(F, np.zeros(len(A), dtype=np.int64), unsolved, tol)
+            F[:, :rank] = np.minimum(np.ldexp(S, exponents), _LARGEST_START)
+    unsolved = divergence.solve_rows(term, F, padded(A, X.dtype), tol, _MAX_SWEEPS)
+    return _solved(F, -exponents, unsolved, tol)
 
 
 def represent_tensor(
@@ -306,15 +292,15 @@ def represent_tensor(
     n_threads: int | None = None,
 ) -> Array:
     """Return argmin over F >= 0 of the loss of a clean tensor; `others` are the other factors."""
-    divergence = loss_named(loss, "loss")
-    tol = check_real(tol, "tol")
+    divergence, dtype = loss_named(loss, "loss"), others[0].dtype
+    tol = max(check_real(tol, "tol"), _FINEST_TOL[dtype])
     threads = resolve_threads(n_threads)
     term = build_term(X, X_weights, divergence, "X", threads, tensor=True).view(mode)
-    dtype = others[0].dtype
     factors, exponents = _of_size_one(others)
     F = padded_zeros(X.shape[mode], len(exponents), dtype)
-    G = RowProducts(tuple(padded(factor, dtype) for factor in factors))
-    return _solve_rows(term, F, G, tol, -exponents)
+    G: Any = RowProducts(tuple(padded(factor, dtype) for factor in factors))
+    unsolved = divergence.solve_rows(term, F, G, tol, _MAX_SWEEPS)
+    return _solved(F, -exponents, unsolved, tol)
 
 
 def _of_size_one(factors: Sequence[Array]) -> tuple[list[Array], Array]:
@@ -322,12 +308,6 @@ def _of_size_one(factors: Sequence[Array]) -> tuple[list[Array], Array]:
     exponents = [np.frexp(factor.max(axis=0))[1] for factor in factors]
     sized = [np.ldexp(factor, -each) for factor, each in zip(factors, exponents, strict=True)]
     return sized, np.sum(exponents, axis=0)
-
-
-def _solve_rows(term: Term, F: Array, G: Any, tol: float, exponents: Array) -> Array:
-    """Solve for rows from a start, and return them times powers of two, (rows, r)."""
-    tol = max(tol, _FINEST_TOL[F.dtype])
-    return _solved(F, exponents, term.loss.solve_rows(term, F, G, tol, _MAX_SWEEPS), tol)
 
 
 def _solved(F: Array, exponents: Array, unsolved: int, tol: float) -> Array:

@@ -187,7 +187,6 @@ class LabelPrior:
 
     def learn(self, posterior: PosteriorSums) -> None:
         """Set the mean of the prior of lambda, if it is learned, to where the bound is largest."""
-        del posterior
         if self.learns_mean:
             self.prior_mean = float(self.expectations.mean())
 

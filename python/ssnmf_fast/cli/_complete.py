@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 import ssnmf_fast
 
+from .._common.arrays import Array
+from .._common.optional import TABLES_HINT, require_package
+from .._common.text import nfc
 from .._common.warn import UNINFORMED, quietly
 from .._data.arrays import drop_entries, entry_rows
+from .._labels import is_missing
 from .._solver.loop import ProgressBar
 from ..completion._matrix_irls import MAX_ITER
 from ..completion._methods import METHODS
@@ -25,9 +31,21 @@ from ..completion._result import Completion
 from ..plotting import singular_values
 from ..report import png
 from ._outputs import MODEL_NAME, default_out, new_files, refuse_replacing, results_folder
-from ._ratings import DUPLICATES, ROLES, read_ratings
-from ._read import Source, UsageError, find_source, load_matrix, warn
+from ._read import (
+    MATRIX_HINT,
+    Source,
+    UsageError,
+    delimiter_hint,
+    find_source,
+    load_matrix,
+    read_parts,
+    warn,
+)
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROLES = ("user", "item", "rating")
 _ENDINGS = (".npy", ".npz", ".csv")
 _LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6 GB of float64)
 _REPORT, _PREDICTIONS, _BEST = "report.json", "predictions.csv", "recommendations.csv"
@@ -50,8 +68,9 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         raise UsageError(f"--out {folder}: expected a folder; {source} is a table of ratings")
     begin, top = time.perf_counter(), options.top or 10
     columns = [options.user, options.item, options.rating]
-    ratings = read_ratings(source, columns, options.duplicates or DUPLICATES[0])
-    users, items, matrix, empty = ratings.users, ratings.items, ratings.matrix, ratings.empty
+    names, users, items, matrix, empty, merged = _read_ratings(
+        source, columns, options.duplicates or "error"
+    )
     task = _Task(matrix, source, options, noisy=not options.exact)
     about = {
         _BEST: f"the best {top} items for every user that they have not rated",
@@ -66,11 +85,11 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         n, m = matrix.shape
         print("Completion of ratings\n")
         print(f"  data      {source}: {matrix.nnz} ratings of {m} items by {n} users")
-        if ratings.n_merged:
-            print(f"            {ratings.n_merged} more of the same pairs, merged with these")
+        if merged:
+            print(f"            {merged} more of the same pairs, merged with these")
         if len(empty):
             print(f"            {len(empty)} empty ratings, to be predicted")
-        roles = ", ".join(f"{role} {name!r}" for role, name in ratings.names.items())
+        roles = ", ".join(f"{role} {name!r}" for role, name in names.items())
         print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
         completion, summary = task.evaluate()
         best = _recommend(completion, matrix, top)
@@ -80,19 +99,19 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         ssnmf_fast.save(replace(completion, **ids, **_NOT_KEPT), out.path(MODEL_NAME))
         # How many ratings each has; one of 0 counts as well.
         by_user, by_item = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=m)
-        for file, role, names, count in (
+        for file, role, things, count in (
             (_USERS, "user", users, by_user),
             (_ITEMS, "item", items, by_item),
         ):
-            places = zip(range(len(names)), names, count.tolist(), strict=True)
+            places = zip(range(len(things)), things, count.tolist(), strict=True)
             out.write_csv(file, ("place", role, "ratings"), places)
         if len(empty):
             pairs = zip(empty.tolist(), completion.predict(*empty.T).tolist(), strict=True)
             rated = ((users[u], items[i], value) for (u, i), value in pairs)
             out.write_csv(_PREDICTIONS, ("user", "item", "predicted rating"), rated)
         out.write(_PICTURE, lambda: png(singular_values(completion.singular_values)))
-        sizes = {"users": n, "items": m, "ratings": int(matrix.nnz), "merged": ratings.n_merged}
-        report = {**sizes, "empty": len(empty), "columns": ratings.names, **summary}
+        sizes = {"users": n, "items": m, "ratings": int(matrix.nnz), "merged": merged}
+        report = {**sizes, "empty": len(empty), "columns": names, **summary}
         report["seconds"]["all"] = time.perf_counter() - begin
         out.write_json(_REPORT, report)
     return {**report, **out.show()}
@@ -305,3 +324,130 @@ class _FitsBar(ProgressBar):
             place = f"rank {state.n_components}, gamma {state.gamma:.2g}"
             self._bar.set_postfix_str(f"{place}, iteration {state.iteration}")
         return False
+
+
+def _read_ratings(
+    source: Source, columns: Sequence[str | None], duplicates: str
+) -> tuple[dict[str, str], list[str], list[str], sp.csr_array, Array, int]:
+    """Return the columns by role, users, items, ratings, empty ones, and how many were merged."""
+    with require_package("pandas", TABLES_HINT):
+        import pandas as pd
+
+    user_codes: dict[str, int] = {}
+    item_codes: dict[str, int] = {}
+    parts, names = [], tuple[str, ...]()
+    for names, part in _read_columns(source, columns):
+        part["user"] = [user_codes.setdefault(name, len(user_codes)) for name in part["user"]]
+        part["item"] = [item_codes.setdefault(name, len(item_codes)) for name in part["item"]]
+        ratings = []
+        for line, cell in part["rating"].items():
+            is_empty = is_missing(cell) or not str(cell).strip()  # to be predicted
+            ratings.append(math.nan if is_empty else _parse(cell))
+            if not is_empty and not math.isfinite(ratings[-1]):
+                raise UsageError(
+                    f"{source}, line {line}: the rating in column {names[2]!r} is {cell!r}, not a "
+                    "number; leave it empty if it is to be predicted, or name the columns with "
+                    "--user, --item and --rating"
+                )
+        part["rating"] = ratings
+        parts.append(part)
+    table = pd.concat(parts)
+    rated = table[table["rating"].notna()]
+    if not len(rated):
+        raise UsageError(f"{source} has no ratings")
+    users, items, kept = list(user_codes), list(item_codes), rated
+    repeats = rated[rated.duplicated(["user", "item"])]
+    if len(repeats) and duplicates == "error":
+        user, item, rating = repeats.iloc[0]
+        first = rated[(rated["user"] == user) & (rated["item"] == item)].iloc[0]["rating"]
+        more = f" ({len(repeats)} such repeats in all)" if len(repeats) > 1 else ""
+        raise UsageError(
+            f"{source}: user {users[int(user)]!r} has more than one rating of item "
+            f"{items[int(item)]!r}: {first:g} and {rating:g}{more}; keep one for each pair, "
+            "or give --duplicates mean, first or last"
+        )
+    if len(repeats):
+        kept = rated.groupby(["user", "item"], sort=False)["rating"].agg(duplicates).reset_index()
+    places = kept["user"].to_numpy(), kept["item"].to_numpy()
+    shape = len(users), len(items)
+    matrix = sp.coo_array((kept["rating"].to_numpy(), places), shape=shape).tocsr()
+    empty = table.loc[table["rating"].isna(), ["user", "item"]].to_numpy()
+    return dict(zip(ROLES, names, strict=True)), users, items, matrix, empty, len(rated) - len(kept)
+
+
+def read_pairs(source: Source, columns: Sequence[str | None]) -> tuple[list[str], list[str]]:
+    """Read the user and the item on every line; None among the columns takes the usual one."""
+    parts = [part for _, part in _read_columns(source, columns)]
+    users, items = ([name for part in parts for name in part[role]] for role in ROLES[:2])
+    return users, items
+
+
+def _read_columns(
+    source: Source, columns: Sequence[str | None]
+) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
+    """Yield the names of the columns, and some rows of them, called by their roles."""
+    names: tuple[str, ...] = ()
+    for table in read_parts(source):
+        names = names or choose_columns(source, [*table.frame], columns)
+        frame = table.frame.reindex(columns=list(dict.fromkeys([*table.frame, *names])))
+        part = frame[[*names]].set_axis(ROLES[: len(names)], axis="columns")
+        for role, name in zip(ROLES[:2], names, strict=False):
+            cells = replace(table, frame=frame).column(name)
+            ids = [nfc("" if cell is None else str(cell).strip()) for cell in cells]
+            if "" in ids:
+                line = frame.index[ids.index("")]
+                raise UsageError(f"{source}, line {line}: no value in column {name!r}")
+            part[role] = ids
+        yield names, part
+    if not names:
+        contents = "ratings" if len(columns) == len(ROLES) else "pairs of users and items"
+        raise UsageError(f"{source} has no {contents}")
+
+
+def choose_columns(
+    source: Source, columns: list[str], chosen: Sequence[str | None]
+) -> tuple[str, ...]:
+    """Return the columns of user, item and rating: as chosen, else by name, else by place."""
+    listed, hint = ", ".join(columns), delimiter_hint(source, columns)
+    for name in chosen:
+        if name is not None and name not in columns:
+            raise UsageError(f"{source} has no column {name!r}; its columns are: {listed}{hint}")
+    roles = ROLES[: len(chosen)]
+    needed, options = "users and items", "--user and --item"
+    if len(roles) == len(ROLES):
+        needed, options = "users, items and ratings", "--user, --item and --rating"
+    if len(columns) < len(roles):
+        raise UsageError(f"{source} has the columns {listed}; expected those of {needed}{hint}")
+    # Names such as user, userId and user_id.
+    exact = {name.strip().lower(): name for name in reversed(columns)}
+    as_id = {re.sub("[ _-]?id$", "", name): column for name, column in exact.items()}
+    names = [
+        name or exact.get(role) or as_id.get(role) or ""
+        for role, name in zip(roles, chosen, strict=True)
+    ]
+    missing = [place for place, name in enumerate(names) if not name]
+    if len(missing) == 1 and len(columns) == len(roles):
+        names[missing[0]] = next(name for name in columns if name not in names)
+    elif len(missing) == 1 or len(columns) <= len(ROLES):
+        for place in missing:
+            names[place] = columns[place]
+    name_them = f"name their columns with {options}, among: {listed}"
+    if len({*names} - {""}) < len(roles):
+        raise UsageError(f"{source}: cannot tell {needed} apart; {name_them}; {MATRIX_HINT}")
+    if len(roles) == len(ROLES) and math.isfinite(_parse(names[-1])):
+        raise UsageError(
+            f"{source}: the first line, {source.delimiter.join(columns)}, looks like a rating; it "
+            f"must hold the names of the columns; {MATRIX_HINT}"
+        )
+    if len(missing) > 1:
+        read = ", ".join(f"{role} {name!r}" for role, name in zip(roles, names, strict=True))
+        warn(f"{source}: columns are taken by their place: {read}; if that is wrong, {name_them}")
+    return tuple(names)
+
+
+def _parse(cell: Any) -> float:
+    """Return the number that a cell holds; NaN if it holds none."""
+    try:
+        return float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan

@@ -20,16 +20,8 @@ from .._persist.texts import VECTORIZER_NAME
 from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
 from ..plotting import image_grid, topics_over_time
-from ..report import (
-    Evaluation,
-    Example,
-    Picture,
-    Report,
-    explain_no_estimate,
-    format_score,
-    png,
-    render,
-)
+from ..report import Example, Picture, Report, png, render
+from ..report.evaluation import REGRESSION, SVC, Evaluation, explain_no_estimate, format_score
 from ._models import Fitted, measure
 from ._outputs import METRICS_NAME, MODEL_NAME, SEPARATOR, Results, make_predictions
 from ._read import UsageError, warn
@@ -109,7 +101,7 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
     evaluation, labels, model = fitted.evaluation, fitted.labels, fitted.model
     labeled, shape, tree = int(fitted.training.sum()), fitted.image_shape, ""
     measures, remarks = [] if evaluation is None else evaluation.measures(), []
-    if evaluation is not None and not evaluation.has_trained:
+    if evaluation is not None and not {SVC, REGRESSION} & evaluation.predictions.keys():
         remarks.append("not compared with a simple classifier: the data are too large")
     if evaluation is not None and options.more_labels:
         remarks.append(HARDER)

@@ -1,7 +1,9 @@
-"""``ssnmf-fast fit``, ``demo``, and ``suggest``, which asks for the labels that help most."""
+"""``ssnmf-fast fit``, ``demo``, ``suggest`` and ``choose-rank``: what fits models to data."""
 
 from __future__ import annotations
 
+import math
+import sys
 import time
 import warnings
 from argparse import Namespace
@@ -14,14 +16,19 @@ from .._data.arrays import float_dtype
 from .._data.times import Times, read_times
 from .._solver.loop import ProgressBar
 from .._topics import names_of
-from ..report import estimate_gain, explain_no_estimate
+from ..estimators import BayesianNMF
+from ..report import Picture, Report, png, render
+from ..report.evaluation import estimate_gain, explain_no_estimate
+from ..selection import RankChoice, choose_rank
 from ._findings import FILES, HARDER, print_report, write_all
 from ._labels import SAMPLE, column_to_fill, parse_labels, read_labels_of
 from ._models import Data, Fitted, Model, check_labels, choose_model
 from ._outputs import (
+    METRICS_NAME,
     SEPARATOR,
     Columns,
     Output,
+    Results,
     default_out,
     make_table,
     refuse_replacing,
@@ -261,3 +268,85 @@ def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, column: str, sepa
     names, rows = make_table(ids, columns)
     numbered = zip(chosen.tolist(), rows, strict=True)
     out.write(names, ([sample, *cells] for sample, (_, *cells) in numbered))
+
+
+_TABLE, _PICTURE, _REPORT = "ranks.csv", "ranks.png", "report.html"
+_RANK_FILES = {
+    _TABLE: "scores of every rank, in all splits",
+    _PICTURE: "the same as a picture",
+    METRICS_NAME: "the choice and its settings",
+    _REPORT: "all of it on one page: open this first",
+}
+# Options that a criterion does not use, and the parameters that options set.
+_UNUSED = {"stability": {"splits", "validation_fraction", "only_nonzeros"}}
+_UNUSED["bound"] = {*_UNUSED["stability"], "rule"}
+_PARAMETERS = {
+    **{name: name for name in ("criterion", "loss", "rule")},
+    "splits": "n_splits",
+    "starts": "n_starts",
+    "validation_fraction": "validation_fraction",
+    "max_iter": "max_iter",
+    "tol": "tol",
+    "seed": "random_state",
+    "threads": "n_threads",
+}
+
+
+def run_choose_rank(options: Namespace) -> dict[str, Any]:
+    params = {parameter: getattr(options, name) for name, parameter in _PARAMETERS.items()}
+    if options.criterion == "bound":
+        if options.loss is not None:
+            raise UsageError("--loss is not used by --criterion bound, whose model is of counts")
+        stops = {name: params.pop(name) for name in ("max_iter", "tol")}
+        params["estimator"] = BayesianNMF(**{k: v for k, v in stops.items() if v is not None})
+    params |= {"mask_zeros": not options.only_nonzeros, "verbose": sys.stderr.isatty()}
+    folder = options.out or default_out(options.data, "-ranks")
+    with results_folder(folder, _RANK_FILES, list_inputs(options)) as out:
+        data = read_data(options)
+        begin = time.perf_counter()
+        choice = choose_rank(data.X, options.ranks, **params)
+        content = _write_choice(choice, data.size, time.perf_counter() - begin, out, options)
+    print(f"{choice.rank} topics", *choice.notes, f"\nTopics  {choice.label}", sep="\n")
+    for row in choice.to_rows():
+        error = row["standard_error"]
+        spread = "" if math.isnan(error) else f" +- {error:.2g}"
+        mark = "  (pruned)" * row["pruned"] + "  <" * (row["rank"] == choice.rank)
+        print(f"{row['rank']:>6}  {row['mean']:.6g}{spread}{mark}")
+    return {**content, **out.show()}
+
+
+def _write_choice(
+    choice: RankChoice, size: str, seconds: float, out: Results, options: Namespace
+) -> dict[str, Any]:
+    rows = [
+        {name: None if value != value else value for name, value in row.items()}  # NaN
+        for row in choice.to_rows()
+    ]
+    out.write_csv(_TABLE, [*rows[0]], ([*row.values()] for row in rows))
+    picture = out.write(_PICTURE, lambda: png(choice.plot()))
+    settings = [
+        (name.replace("_", " "), str(getattr(options, name)))
+        for name in ("data", "ranks", "only_nonzeros", *_PARAMETERS)
+        if getattr(options, name) is not None and name not in _UNUSED.get(choice.criterion, ())
+    ]
+    content = {name: getattr(choice, name) for name in ("rank", "criterion", "rule", "notes")}
+    content |= {"ranks": rows, "seconds": round(seconds, 3), "settings": dict(settings)}
+    out.write_json(METRICS_NAME, content)
+    what = f"The {choice.label} of every number of topics"
+    if choice.criterion == "bound":
+        what += ": the largest of all starts; points are single starts"
+    elif choice.scores.shape[1] > 1:
+        what += ": means of the splits, with one standard error; points are single splits"
+    better = "Larger" if choice.larger_is_better else "Smaller"
+    facts = {"topics": str(choice.rank), "tried": f"{choice.ranks[0]} to {choice.ranks[-1]}"}
+    facts |= {"criterion": choice.criterion, "time": f"{seconds:.1f} s"}
+    report = Report(
+        title="Number of topics",
+        lead=f"{choice.rank} topics, of {len(choice.ranks)} numbers tried; {size}.",
+        facts=[*facts.items()],
+        settings=settings,
+        remarks=choice.notes,
+        pictures=[Picture("Curve", f"{what}. {better} is better.", picture)],
+    )
+    out.write(_REPORT, lambda: render(report).encode())
+    return content

@@ -17,7 +17,7 @@ from .. import estimators, metrics
 from .._common.arrays import Array
 from .._data.times import Times
 from .._topics import amounts, topic_shares
-from ..report import Evaluation, Measure, evaluate, name_classes
+from ..report.evaluation import Evaluation, Measure, evaluate, name_classes
 from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
 from ._read import UsageError, warn
 from ._text import Vectorizer

@@ -16,6 +16,7 @@ from .._common.warn import UNINFORMED, quietly
 from .._persist.texts import VECTORIZER_NAME
 from ..completion._read import counts
 from ..completion._result import Completion
+from ._complete import read_pairs
 from ._findings import read_separator
 from ._labels import read_labels_of
 from ._models import MODELS, Data, Fitted
@@ -27,7 +28,6 @@ from ._outputs import (
     make_table,
     refuse_replacing,
 )
-from ._ratings import read_pairs
 from ._read import Source, Table, UsageError, find_source, read_matrix, warn
 from ._text import find_ids, read_for_model, warn_of_empty
 

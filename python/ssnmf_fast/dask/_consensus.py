@@ -87,7 +87,7 @@ def consensus(
     for name in ("X", "n_jobs", "n_threads", "folder", "verbose"):
         del settings[name]
     fitting = {name: settings.pop(name) for name in ("loss", "X_weights", "max_iter", "tol")}
-    recipe = Recipe.checked(fitting=fitting, **settings)
+    recipe = Recipe(fitting=fitting, **settings)
     client = check_client(client)
     fits = partial(_fit_on_workers, client, count_threads(n_threads))
     with note_interrupts():

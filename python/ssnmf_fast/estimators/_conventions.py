@@ -103,7 +103,11 @@ class IterativeEstimator(Estimator):
         return tags
 
     def _warn_unless_converged(self, result: Result) -> None:
-        if not result.converged and self.tol > 0 and 0 < self.max_iter <= result.n_iter:
+        if (
+            not result.converged
+            and self._arguments()["tol"] > 0
+            and 0 < self.max_iter <= result.n_iter
+        ):
             warn_user(
                 f"The stopping rule was not met within max_iter={self.max_iter} iterations. "
                 "Increase max_iter or tol; tol=0 always runs max_iter iterations, without this "

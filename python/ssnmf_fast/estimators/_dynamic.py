@@ -76,6 +76,9 @@ class DynamicTopics(FactorizationBase):
         Start.  "auto" is "slices" but for "nmf": the best of ten short fits by squared errors to
         the sums of the slices.  Others as in :func:`ssnmf_fast.factorize_tensor` for "tensor", else
         in :func:`ssnmf_fast.factorize`.
+    tol : float, optional
+        As in :class:`NMF`.  None is 1e-4, and 0 for "tensor" with ``solver="mu"``, the thesis'
+        model: its multiplicative updates fall too slowly for a tolerance.
     forget_factor : float
         In :meth:`partial_fit`, the share of their weight that earlier slices keep per new slice,
         between 0 and 1.  1 is for topics whose terms stay the same.
@@ -149,6 +152,7 @@ class DynamicTopics(FactorizationBase):
     loss: LossName | float = "frobenius"
     solver: Solver = "auto"
     init: Literal["slices"] | Start | TensorStart = "auto"
+    tol: float | None = None  # type: ignore[assignment]
     forget_factor: float = 0.98
 
     _allow_nan: ClassVar = False
@@ -169,6 +173,11 @@ class DynamicTopics(FactorizationBase):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+    def _arguments(self, *function: Any) -> dict[str, Any]:
+        slow = self.method == "tensor" and self.solver == "mu"
+        tol = (0.0 if slow else 1e-4) if self.tol is None else self.tol
+        return super()._arguments(*function) | {"tol": tol}
 
     def fit(self, X: MatrixLike, times: npt.ArrayLike | None = None) -> DynamicTopics:  # type: ignore[override]
         """Find topics and their prevalence.

@@ -9,13 +9,12 @@ from ._clustering import (
     TopicMatching,
     clustering_score,
     jaccard_similarity,
+    labeled_scorer,
     match_topics,
 )
-from ._coherence import topic_coherence
-from ._scorer import labeled_scorer
 from ._sparsity import InterLabelSparsity, hoyer_sparsity, inter_label_sparsity
 from ._tensors import core_consistency, factor_match_score
-from ._topics import TopicScore, topic_diversity, topic_exclusivity
+from ._topics import TopicScore, topic_coherence, topic_diversity, topic_exclusivity
 
 __all__ = [
     "ClusteringScore",

@@ -1,34 +1,26 @@
-"""Topics matched with true topics by weighted Jaccard similarity."""
+"""Topics compared with true classes of samples, and scorers for partly labeled samples."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
 from .._common.arrays import Array, MatrixLike
 from .._data.border import check_option, check_real
-from ._sparsity import (
-    column_shares,
-    column_sums,
-    read_matrix,
-    read_memberships,
-    row_blocks,
-    row_shares,
-)
+from .._labels import ClassLabels, Indicators, is_indicator
+from ._sparsity import complete_docstring, read_known, row_blocks, shares_along, sums_along
 
 Normalization = Literal["rows", "columns", "none"]
-
-_NORMALIZATIONS: dict[str, Callable[[Any], Any]] = {
-    "rows": row_shares,
-    "columns": column_shares,
-    "none": lambda Z: Z,
-}
+Scorer = Callable[..., float]
+_AXES = {"rows": 1, "columns": 0, "none": None}  # along which weights are divided by their sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +48,7 @@ class TopicMatching:
     n_resolved: int
 
 
+@complete_docstring
 def jaccard_similarity(
     S: MatrixLike,
     truth: MatrixLike,
@@ -70,37 +63,21 @@ def jaccard_similarity(
 
     Parameters
     ----------
-    S : array_like or sparse, shape (n, r)
-        Representation, at least 0.
-    truth : array_like, shape (n,), or array_like or sparse, shape (n, k)
-        True class of every sample (text or integers), or the true matrix of samples and topics, at
-        least 0, with one column for each of two or more topics.
     normalize : {"rows", "columns", "none"}
-        Scale of both matrices before they are compared.  "rows": every sample's weights sum to 1.
-        "columns": every topic's weights sum to 1.  "none": as given.  Rows and columns of
-        zeros stay.
-    unlabeled : "auto", None or a label
-        As in :func:`clustering_score`.  A row of zeros in a true matrix is not a missing label: it
-        means that the sample has none of the topics, and it is included.
+        Scale of both matrices before they are compared: weights of every sample, or of every topic,
+        sum to 1 (those of zeros stay); "none": as given.
 
     Returns
     -------
     ndarray of float64, shape (r, k)
         Similarities, 0 to 1; the classes are sorted.  Two columns of zeros have similarity 0.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`clustering_score`, and for an unknown `normalize`.
-
     Notes
     -----
-    The paper compares S with labels of 0 and 1 and does not state how S is scaled.  By default both
-    are normalized to a distribution of topics for each sample, as in a topic model, so long and
-    short samples have the same weight.  The scale of a factorization's topics is arbitrary; to make
-    a topic's weight the amount of data it explains, pass ``S * A.sum(axis=1)``.
-
-    The cost is one minimum for each nonzero entry of the truth and each topic, in blocks of rows.
+    The paper does not state how S is scaled.  By default both matrices are distributions of topics
+    for each sample, so that long and short samples have the same weight.  The scale of topics of a
+    factorization is arbitrary; to make a weight the amount of data that a topic explains, pass
+    ``S * A.sum(axis=1)``.  The cost is one minimum for each nonzero entry of the truth and topic.
 
     References
     ----------
@@ -118,6 +95,7 @@ def jaccard_similarity(
     return _similarities(S, truth, normalize, unlabeled)[0]
 
 
+@complete_docstring
 def match_topics(
     S: MatrixLike,
     truth: MatrixLike,
@@ -133,7 +111,7 @@ def match_topics(
 
     Parameters
     ----------
-    S, truth, normalize, unlabeled
+    normalize : {"rows", "columns", "none"}
         As in :func:`jaccard_similarity`.
     threshold : float, 0 to 1
         Similarity above which a topic is resolved.
@@ -141,12 +119,6 @@ def match_topics(
     Returns
     -------
     TopicMatching
-        The pairs, `similarities`, their mean `score`, and `n_resolved`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :func:`jaccard_similarity`, and for a threshold outside of 0 to 1.
 
     Notes
     -----
@@ -168,9 +140,7 @@ def match_topics(
     >>> round(matching.score, 4), matching.n_resolved
     (0.8194, 2)
     """
-    limit = check_real(threshold, "threshold")
-    if limit > 1:
-        raise ValueError(f"threshold must be at most 1, the largest similarity; got {threshold!r}.")
+    limit = check_real(threshold, "threshold", maximum=1)
     similarity, classes = _similarities(S, truth, normalize, unlabeled)
     topics, matched = linear_sum_assignment(similarity, maximize=True)
     reached = similarity[topics, matched]
@@ -182,10 +152,9 @@ def match_topics(
 def _similarities(
     S: MatrixLike, truth: MatrixLike, normalize: Normalization, unlabeled: object
 ) -> tuple[Array, Array]:
-    scale = _NORMALIZATIONS[check_option(normalize, "normalize", tuple(_NORMALIZATIONS))]
-    representation = read_matrix(S, "S", "samples", "topics")
-    members = read_memberships(truth, representation.shape[0], unlabeled)
-    found, true = scale(members.of(representation)), scale(members.matrix)
+    axis = _AXES[check_option(normalize, "normalize", tuple(_AXES))]
+    known, members, classes = read_known(S, truth, unlabeled)
+    found, true = (Z if axis is None else shares_along(Z, axis) for Z in (known, members))
     # Sums of min(u, v): only samples where v is not zero have a part.
     shared, by_class = np.zeros((found.shape[1], true.shape[1])), true.tocsc()
     for number, (begin, end) in enumerate(pairwise(by_class.indptr)):
@@ -194,10 +163,10 @@ def _similarities(
             shared[:, number] += np.minimum(block, weights[: len(rows)]).sum(axis=0)
             weights = weights[len(rows) :]
     # max(u, v) = u + v - min(u, v); rounding must not lift a similarity above 1.
-    either = column_sums(found)[:, None] + column_sums(true)[None, :] - shared
+    either = sums_along(found, 0)[:, None] + sums_along(true, 0)[None, :] - shared
     either = np.maximum(either, shared)
     similarity = np.divide(shared, either, out=np.zeros_like(shared), where=either > 0)
-    return similarity, members.classes
+    return similarity, classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,6 +189,7 @@ class ClusteringScore:
     classes: Array
 
 
+@complete_docstring
 def clustering_score(
     S: MatrixLike,
     truth: MatrixLike,
@@ -235,33 +205,14 @@ def clustering_score(
 
     Parameters
     ----------
-    S : array_like or sparse, shape (n, r)
-        Representation, at least 0.
-    truth : array_like, shape (n,), or array_like or sparse, shape (n, k)
-        True class of every sample (text or integers), or memberships M, at least 0, with one
-        column for each of two or more classes.
     assignment : {"hard", "soft"}
         "hard": a sample belongs only to its largest topic, the first of equal ones.  "soft": it
         belongs to all topics by its shares, the row of S divided by its sum.  A sample whose row is
         zero belongs to no topic, and still counts as a member of its class.
-    unlabeled : "auto", None or a label
-        What marks an unlabeled sample in a vector of labels, besides None and NaN, which always
-        do.  "auto" takes -1, unless the labels are exactly -1 and 1: then both are classes, with a
-        warning.  Give -1 to have -1 always mean unlabeled, None for no marker.  Unlabeled samples
-        are left out.
 
     Returns
     -------
     ClusteringScore
-        `score`, and for every topic `per_topic` and `classes`.
-
-    Raises
-    ------
-    TypeError
-        If values are not numbers, or labels are of mixed kinds.
-    ValueError
-        If shapes do not match, entries are negative or missing, no sample is labeled, or the
-        assignment is unknown.
 
     Notes
     -----
@@ -285,11 +236,9 @@ def clustering_score(
     0.75
     """
     check_option(assignment, "assignment", ("hard", "soft"))
-    representation = read_matrix(S, "S", "samples", "topics")
-    members = read_memberships(truth, representation.shape[0], unlabeled)
-    known = members.of(representation)
+    known, members, classes = read_known(S, truth, unlabeled)
     if assignment == "soft":
-        shares = row_shares(known)
+        shares = shares_along(known, 1)
     else:  # a 1 at the largest entry of every row that is not zero
         rows, topics = [], []
         for numbers, block in row_blocks(known):
@@ -298,11 +247,65 @@ def clustering_score(
             topics.append(block.argmax(axis=1)[used])
         places = np.concatenate(rows), np.concatenate(topics)
         shares = sp.csr_array((np.ones(len(places[0])), places), shape=known.shape)
-    overlap = members.matrix.T @ shares
+    overlap = members.T @ shares
     overlap = overlap.toarray() if sp.issparse(overlap) else overlap
-    sizes = column_sums(members.matrix)[:, None]
+    sizes = sums_along(members, 0)[:, None]
     scores = np.divide(overlap, sizes, out=np.zeros_like(overlap), where=sizes > 0)
     per_topic = np.minimum(scores.max(axis=0), 1.0)
-    return ClusteringScore(
-        float(per_topic.mean()), per_topic, members.classes[scores.argmax(axis=0)]
-    )
+    return ClusteringScore(float(per_topic.mean()), per_topic, classes[scores.argmax(axis=0)])
+
+
+def labeled_scorer(scoring: str | Scorer = "accuracy", *, unlabeled: object = "auto") -> Scorer:
+    """Return a scorer that leaves out unlabeled samples, for tools of scikit-learn.
+
+    A metric such as F takes -1 in `y`, which marks unlabeled samples, as a class, and predictions
+    for these as errors.  The `score` method of the estimators leaves them out already.
+
+    Parameters
+    ----------
+    scoring : str or callable
+        A scorer, as in :func:`sklearn.metrics.get_scorer`: "f1_macro", "neg_log_loss", or what
+        :func:`sklearn.metrics.make_scorer` returns.
+    unlabeled : "auto", None or a label
+        What marks an unlabeled sample, as in :class:`ssnmf_fast.SSNMFClassifier`.  Rows of an
+        indicator matrix that are not fully labeled (NaN or -1) are left out.
+
+    Returns
+    -------
+    callable
+        With the signature ``scorer(estimator, X, y)``, for `scoring` in
+        :func:`sklearn.model_selection.cross_val_score` or
+        :class:`sklearn.model_selection.GridSearchCV`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.model_selection import cross_val_score
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X, y = load_digits(n_class=3, return_X_y=True)
+    >>> y = np.where(np.arange(len(y)) % 4 < 3, -1, y)  # three of four are unlabeled
+    >>> model = sf.SSNMFClassifier(random_state=0)
+    >>> scores = cross_val_score(model, X, y, cv=2, scoring=sf.metrics.labeled_scorer("f1_macro"))
+    >>> bool(scores.min() > 0.9)
+    True
+    """
+    from sklearn.metrics import get_scorer
+
+    return partial(_score_labeled, scorer=get_scorer(scoring), unlabeled=unlabeled)
+
+
+def _score_labeled(
+    estimator: object, X: MatrixLike, y: npt.ArrayLike, *, scorer: Scorer, unlabeled: object
+) -> float:
+    from sklearn.utils import _safe_indexing
+
+    if is_indicator(y):
+        indicators = Indicators(y)
+        labeled, truth = indicators.complete, indicators.known
+    else:
+        labels = ClassLabels(y, unlabeled, getattr(estimator, "classes_", None))
+        labeled, truth = labels.labeled, labels.known
+    if not labeled.any():
+        raise ValueError("y has no labeled sample to score; give at least one.")
+    return float(scorer(estimator, _safe_indexing(X, np.flatnonzero(labeled)), truth))

@@ -1,33 +1,66 @@
-"""Arguments of the measures: matrices, and true classes of samples."""
+"""Arguments of the metrics, and how few entries or classes carry a matrix: sparsity."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from inspect import signature
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array, Matrix, MatrixLike
+from .._common.arrays import Array, MatrixLike
+from .._common.docstrings import complete
 from .._common.text import short
 from .._data.arrays import entry_rows, unmask, with_values
 from .._data.border import check_matrix, check_shape
 from .._labels import ClassLabels, label_vector, unmask_labels
 
-# Numbers of a dense block of rows: 16 MB.
-_BLOCK_ENTRIES = 1 << 21
+Metric = TypeVar("Metric", bound=Callable[..., Any])
+
+_SHARED = """What the metrics mean by a name.
+
+Parameters
+----------
+S : array_like or sparse, shape (n, r)
+    Representation, at least 0.
+truth : array_like, shape (n,), or array_like or sparse, shape (n, k)
+    True class of every sample (text or integers), or memberships, at least 0, with one column for
+    each of two or more classes; a row of zeros is a sample of no class, not a missing label.
+unlabeled : "auto", None or a label
+    What marks an unlabeled sample in a vector of labels, besides None and NaN, which always do.
+    "auto" takes -1, unless the labels are exactly -1 and 1: then both are classes, with a warning.
+    Give -1 to have -1 always mean unlabeled, None for no marker.  Unlabeled samples are left out.
+components : array_like or sparse, shape (r, m)
+    Dictionary, at least 0; the terms of largest weight are used.
+n_terms : int
+    Number of terms taken from each row, at least 1.  Terms of weight 0 are not taken.
+
+Raises
+------
+TypeError
+    If values are not numbers, or labels are of mixed kinds.
+ValueError
+    If shapes do not match, entries are negative or missing, no sample is labeled, a row of
+    `components` is zero, or an option is unknown or out of range.
+"""
+_BLOCK_ENTRIES = 1 << 21  # of a dense block of rows: 16 MB
+
+
+def complete_docstring(metric: Metric) -> Metric:
+    """Complete the docstring of a metric by what all of them share."""
+    if metric.__doc__:
+        metric.__doc__ = complete(metric.__doc__, [_SHARED], signature(metric).parameters)
+    return metric
 
 
 def read_matrix(
     Z: MatrixLike, name: str, rows: str, columns: str, *, allow_negative: bool = False
 ) -> Any:
-    """Return a finite float64 ndarray or CSR array of at least one row and one column.
-
-    It may share memory with `Z` and must not be written to.
-    """
+    """Return a finite float64 ndarray or CSR array that is not empty, not to be written to."""
     matrix = check_matrix(Z, name, dtype=np.float64, allow_nan=False, allow_negative=allow_negative)
     if 0 in matrix.shape:
         raise ValueError(
@@ -45,27 +78,18 @@ def as_array(values: object) -> Array:
         return np.asarray(values, dtype=object)
 
 
-def column_sums(Z: Matrix) -> Array:
-    """Return the sums of the columns, (m,)."""
-    return np.asarray(Z.sum(axis=0), dtype=np.float64).ravel()
+def sums_along(Z: Any, axis: int) -> Array:
+    """Return the sums of the columns (axis 0) or rows (axis 1) of a matrix, 1-D."""
+    return np.asarray(Z.sum(axis=axis), dtype=np.float64).ravel()
 
 
-def row_shares(Z: Any) -> Any:
-    """Return Z with rows that sum to 1; rows of zeros stay."""
-    sums = np.asarray(Z.sum(axis=1), dtype=np.float64).ravel()
+def shares_along(Z: Any, axis: int) -> Any:
+    """Return Z with columns (axis 0) or rows (axis 1) that sum to 1; those of zeros stay."""
+    sums = sums_along(Z, axis)
     sums = np.where(sums > 0, sums, 1.0)
     if sp.issparse(Z):
-        return with_values(Z, Z.data / sums[entry_rows(Z.indptr)])
-    return Z / sums[:, None]
-
-
-def column_shares(Z: Any) -> Any:
-    """Return Z with columns that sum to 1; columns of zeros stay."""
-    sums = column_sums(Z)
-    sums = np.where(sums > 0, sums, 1.0)
-    if sp.issparse(Z):
-        return with_values(Z, Z.data / sums[Z.indices])
-    return Z / sums
+        return with_values(Z, Z.data / sums[entry_rows(Z.indptr) if axis else Z.indices])
+    return Z / np.expand_dims(sums, axis)
 
 
 def row_blocks(Z: Any, rows: Array | None = None) -> Iterator[tuple[Array, Array]]:
@@ -79,59 +103,43 @@ def row_blocks(Z: Any, rows: Array | None = None) -> Iterator[tuple[Array, Array
 
 
 def read_classes(
-    labels: npt.ArrayLike, name: str, n_samples: int | None, unlabeled: object
+    labels: npt.ArrayLike, name: str, n_samples: int, unlabeled: object
 ) -> ClassLabels:
-    """Check labels; None, NaN and the marker `unlabeled` stand for no label."""
     vector = label_vector(labels, name)
-    if n_samples is not None and len(vector) != n_samples:
+    if len(vector) != n_samples:
         raise ValueError(
             f"{name} holds {len(vector)} labels; expected one for each of the {n_samples} samples."
         )
-    found = ClassLabels(vector, unlabeled, name=name)
-    if not len(found.known):
+    classes = ClassLabels(vector, unlabeled, name=name)
+    if not len(classes.known):
         raise ValueError(
             f"{name} has no labeled sample: all of it is marked as unlabeled. Label some "
             "samples, or change `unlabeled`."
         )
-    return found
+    return classes
 
 
-@dataclass(frozen=True, eq=False)
-class Memberships:
-    """How much samples belong to the true `classes`, (k,).
-
-    `samples` are the numbers of those whose truth is known (None: all), and `matrix` has a row of
-    memberships for each of them.
-    """
-
-    samples: Array | None
-    matrix: sp.csr_array
-    classes: Array
-
-    def of(self, S: Matrix) -> Any:
-        """Return the rows of a matrix that belong to these samples."""
-        return S if self.samples is None else S[self.samples]
-
-
-def read_memberships(truth: MatrixLike, n_samples: int, unlabeled: object) -> Memberships:
-    """Read labels (n,), or memberships (n, k), dense or sparse."""
-    if not sp.issparse(truth) and np.ndim(as_array(truth)) != 2:
-        array = as_array(truth)
+def read_known(
+    S: MatrixLike, truth: MatrixLike, unlabeled: object
+) -> tuple[Any, sp.csr_array, Array]:
+    """Return the rows of S whose truth is known, their memberships (n, k), and the classes (k,)."""
+    S = read_matrix(S, "S", "samples", "topics")
+    if not sp.issparse(truth) and np.ndim(array := as_array(truth)) != 2:
         text = array.dtype.kind == "U"  # perhaps only as numbers or None are mixed with text
-        labels = read_classes(truth if text else array, "truth", n_samples, unlabeled)
-        samples = None if labels.labeled.all() else np.flatnonzero(labels.labeled)
-        return Memberships(samples, labels.matrix(np.float64)[labels.labeled], labels.classes)
+        labels = read_classes(truth if text else array, "truth", S.shape[0], unlabeled)
+        known = S if labels.labeled.all() else S[labels.labeled]
+        return known, labels.matrix(np.float64)[labels.labeled], labels.classes
     matrix = read_matrix(truth, "truth", "samples", "classes")
     if matrix.shape[1] == 1:
         raise ValueError(
             "truth has one column; expected a column for each class, or a vector of labels "
             "(truth.ravel())."
         )
-    check_shape(matrix, (n_samples, matrix.shape[1]), "truth", "one row for each row of S")
+    check_shape(matrix, (S.shape[0], matrix.shape[1]), "truth", "one row for each row of S")
     members = sp.csr_array(matrix)
     if not members.data.any():
         raise ValueError("truth has no member of any class: all of it is zero.")
-    return Memberships(None, members, np.arange(members.shape[1]))
+    return S, members, np.arange(members.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,10 +182,8 @@ def hoyer_sparsity(x: MatrixLike) -> float:
 
     Raises
     ------
-    TypeError
-        For values that are no numbers.
-    ValueError
-        For fewer than two entries, NaN or infinity.
+    TypeError, ValueError
+        For what is not numbers, fewer than two entries, NaN or infinity.
 
     References
     ----------
@@ -195,17 +201,23 @@ def hoyer_sparsity(x: MatrixLike) -> float:
     0.6
     """
     x = unmask(x, "x", allow_nan=False)
-    values = _one_row(x) if sp.issparse(x) else np.atleast_2d(as_array(x))
-    if values.ndim != 2 or math.prod(values.shape) < 2:
+    values: Any = x if sp.issparse(x) else np.atleast_2d(as_array(x))
+    if values.ndim == 1:  # sparse
+        values = values if values.format in ("csr", "coo") else values.tocoo()
+        columns = values.indices if values.format == "csr" else values.coords[0]
+        places = np.zeros(len(columns), dtype=np.int64), columns
+        values = sp.coo_array((values.data, places), shape=(1, *values.shape))
+    n_entries = math.prod(values.shape)
+    if values.ndim != 2 or n_entries < 2:
         raise ValueError(
             f"x has shape {np.shape(x)}; expected a vector or a matrix of at least two entries."
         )
     matrix = read_matrix(values, "x", "samples", "features", allow_negative=True)
-    n_entries = math.prod(matrix.shape)
     entries = matrix.data if sp.issparse(matrix) else matrix
     return float(_sparsity(entries.reshape(1, -1), n_entries)[0])
 
 
+@complete_docstring
 def inter_label_sparsity(
     S: MatrixLike, labels: npt.ArrayLike, *, unlabeled: object = "auto"
 ) -> InterLabelSparsity:
@@ -216,25 +228,13 @@ def inter_label_sparsity(
 
     Parameters
     ----------
-    S : array_like or sparse, shape (n, r)
-        Representation, at least 0.
     labels : array_like, shape (n,)
         Class of every sample, text or integers; at least two classes.
-    unlabeled : "auto", None or a label
-        As in :func:`clustering_score`; unlabeled samples are left out.
 
     Returns
     -------
     InterLabelSparsity
         `score` over all topics and classes, `per_topic`, and the `class_sums` themselves.
-
-    Raises
-    ------
-    TypeError
-        If values are not numbers, or labels are of mixed kinds.
-    ValueError
-        If shapes do not match, entries are negative or missing, or there are fewer than two
-        classes.
 
     Notes
     -----
@@ -268,16 +268,6 @@ def inter_label_sparsity(
     sums = np.ascontiguousarray((sums.toarray() if sp.issparse(sums) else sums).T)
     score = float(_sparsity(sums.reshape(1, -1), sums.size)[0])
     return InterLabelSparsity(score, _sparsity(sums, n_classes), sums, known.classes)
-
-
-def _one_row(x: Any) -> Any:
-    """Return a sparse vector as a matrix of one row, a sparse matrix as it is."""
-    if len(x.shape) != 1:
-        return x
-    x = x if x.format in ("csr", "coo") else x.tocoo()
-    columns = x.indices if x.format == "csr" else x.coords[0]
-    places = np.zeros(len(columns), dtype=np.int64), columns
-    return sp.coo_array((x.data, places), shape=(1, *x.shape))
 
 
 def _sparsity(entries: Array, n_entries: int) -> Array:

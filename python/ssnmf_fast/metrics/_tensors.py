@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from .._common.arrays import Array
 from .._data.border import check_factor, check_vector
-from .._data.tensors import SparseTensor, Tensor, TensorLike, check_tensor, depth, distinct
+from .._data.tensors import SparseTensor, TensorLike, check_tensor, depth, distinct
 from .._data.threads import one_blas_thread
 from .._solver.result import dense_model
 from .._solver.starts import given_factors
@@ -31,10 +31,8 @@ def check_cp_model(model: Any, name: str) -> tuple[Array, list[Array]]:
     rank = np.shape(given[0])[1] if depth(given[0]) == 2 else 0
     if rank == 0:
         raise ValueError(f"{name}[0] must be a matrix with a column for each component.")
-    weights = np.ones(rank)
-    if given_weights is not None:
-        title = f"weights of {name}"
-        weights = check_vector(given_weights, title, rank, np.float64, limited=False)
+    given_weights = np.ones(rank) if given_weights is None else given_weights
+    weights = check_vector(given_weights, f"weights of {name}", rank, np.float64, limited=False)
     factors = []
     for mode, factor in enumerate(given):
         rows = len(factor) if depth(factor) == 2 else 0
@@ -51,9 +49,9 @@ def factor_match_score(A: object, B: object, *, consider_weights: bool = True) -
     .. math:: \left(1 - \frac{|w_p - v_q|}{\max(w_p, v_q)}\right)
               \prod_k \cos(A_k[:, p], B_k[:, q])
 
-    over the modes k ([1]_, section 5).  Here w and v are the sizes of the components, the products
-    of their weights and of the Euclidean norms of their columns; scaling a column of one factor and
-    its weight inversely changes nothing.
+    over the modes k ([1]_, section 5), where w and v are the sizes of the components: products of
+    their weights and the Euclidean norms of their columns.  How a size is spread over the columns
+    changes nothing.
 
     Parameters
     ----------
@@ -62,8 +60,7 @@ def factor_match_score(A: object, B: object, *, consider_weights: bool = True) -
         these attributes, such as ``CPTensor`` of TensorLy and ``ktensor`` of pyttb, or a factor
         (n_k x r) for each mode.
     consider_weights : bool
-        Whether components of other sizes agree less: False leaves out the first factor above, as
-        the order of magnitude of a component does not matter then.
+        Whether components of other sizes agree less: False leaves out the first factor above.
 
     Returns
     -------
@@ -78,10 +75,10 @@ def factor_match_score(A: object, B: object, *, consider_weights: bool = True) -
 
     Notes
     -----
-    With r and s components there are min(r, s) pairs, and the score is the mean over these, as in
-    the Tensor Toolbox, in pyttb (``ktensor.score``, which may match greedily) and in tlviz (with
-    ``allow_smaller_rank=True``): components that the other model lacks do not count.  Planted
-    components are usually said to be recovered by scores above 0.95.
+    With r and s components there are min(r, s) pairs, and the score is the mean over these:
+    components that the other model lacks do not count, as in the Tensor Toolbox, pyttb
+    (``ktensor.score``, which may match greedily) and tlviz (with ``allow_smaller_rank=True``).
+    Planted components are usually said to be recovered by scores above 0.95.
 
     References
     ----------
@@ -122,20 +119,17 @@ def _directions(model: object, name: str) -> tuple[list[Array], Array]:
     Of components that vanish all of these are 0.
     """
     sizes, factors = check_cp_model(model, name)
-    logarithms, directions = _logarithms(sizes), []
-    for F in factors:
-        largest = F.max(axis=0, initial=0.0)
-        F = F / np.where(largest > 0, largest, 1.0)  # squares stay in the range
-        norms = np.linalg.norm(F, axis=0)
-        directions.append(F / np.where(norms > 0, norms, 1.0))
-        logarithms = logarithms + _logarithms(largest) + _logarithms(norms)
+    directions = []
+    with np.errstate(divide="ignore"):
+        logarithms = np.log(sizes)
+        for F in factors:
+            largest = F.max(axis=0, initial=0.0)
+            F = F / np.where(largest > 0, largest, 1.0)  # squares stay in the range
+            norms = np.linalg.norm(F, axis=0)
+            directions.append(F / np.where(norms > 0, norms, 1.0))
+            logarithms = logarithms + np.log(largest) + np.log(norms)
     alive = np.isfinite(logarithms)
     return [np.where(alive, F, 0.0) for F in directions], np.where(alive, logarithms, 0.0)
-
-
-def _logarithms(sizes: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(sizes))
 
 
 _LARGEST = 1 << 27  # entries of a core, or of what is made on the way
@@ -179,14 +173,12 @@ def core_consistency(result: object, X: TensorLike) -> float:
     Notes
     -----
     The core depends on how the size of a component is spread over its columns.  Here it is in the
-    first mode, as is usual, and columns of all other factors get norm 1, however those of `result`
-    are scaled: tlviz has the same value for such factors.
+    first mode, as is usual, and columns of all other factors get norm 1; tlviz has the same value
+    for such factors.  The core is that of least squares, for models of any loss: models of counts
+    that are mostly zeros may have a low consistency with the right number of components.
 
     Nothing of the size of a dense tensor is made for a sparse one: its modes are summed out one
     after the other, the longest first.
-
-    The core is that of least squares, for models of any loss.  Models of counts that are mostly
-    zeros may have a low consistency with the right number of components.
 
     References
     ----------
@@ -230,28 +222,22 @@ def core_consistency(result: object, X: TensorLike) -> float:
     if not used.any():
         return float("nan")
     directions = [F[:, used] / norm[used] for F, norm in zip(factors, norms, strict=True)]
-    core = _core(X, [np.linalg.pinv(F) for F in directions])
-    core /= sizes[used].reshape(-1, *[1] * (len(factors) - 1))
-    count = int(used.sum())
-    core[(np.arange(count),) * len(factors)] -= 1
-    # A component of zeros lacks its 1 in the core.
-    return float(100 * (1 - (np.square(core).sum() + rank - count) / rank))
-
-
-def _core(X: Tensor, inverses: Sequence[Array]) -> Array:
-    """Return X times a matrix (r x n_k) along each mode."""
+    inverses = [np.linalg.pinv(F) for F in directions]
+    count, n_modes = len(inverses[0]), len(factors)
     if isinstance(X, SparseTensor):
-        rank, n_modes = len(inverses[0]), len(inverses)
-        core = np.zeros((rank,) * n_modes)
-        at_once = max(_LEAST, _LARGEST // rank ** (n_modes - 1))
+        core = np.zeros((count,) * n_modes)
+        at_once = max(_LEAST, _LARGEST // count ** (n_modes - 1))
         for begin in range(0, len(X.values), at_once):
             part = slice(begin, begin + at_once)
             core += _core_of_entries(X.at.places[:, part], X.values[part], X.shape, inverses)
-        return core
-    core = np.asarray(X, dtype=np.float64)
-    for inverse in inverses:  # the first mode is summed out; what comes of it is the last one
-        core = np.tensordot(core, inverse, axes=(0, 1))
-    return core
+    else:
+        core = np.asarray(X, dtype=np.float64)
+        for inverse in inverses:  # the first mode is summed out; what comes of it is the last one
+            core = np.tensordot(core, inverse, axes=(0, 1))
+    core /= sizes[used].reshape(-1, *[1] * (n_modes - 1))
+    core[(np.arange(count),) * n_modes] -= 1
+    # A component of zeros lacks its 1 in the core.
+    return float(100 * (1 - (np.square(core).sum() + rank - count) / rank))
 
 
 def _core_of_entries(
@@ -263,7 +249,7 @@ def _core_of_entries(
     order = sorted(modes, key=lambda mode: -shape[mode])
     for mode in order:
         here = modes.index(mode)
-        modes.pop(here)
+        modes.remove(mode)
         indices, places = places[here], np.delete(places, here, axis=0)
         first, numbers = distinct(places, tuple(shape[k] for k in modes))
         entries = np.arange(len(numbers))

@@ -1,9 +1,11 @@
-"""Leading terms of topics: of a dictionary, or as given; and scores of topics."""
+"""Scores of topics by their leading terms: coherence, diversity and exclusivity."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +13,13 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array, MatrixLike
 from .._common.text import nfc, short
-from .._data.border import check_integer, check_real
-from ._sparsity import column_sums, read_matrix, row_blocks, row_shares
+from .._data.border import check_integer, check_option, check_real, check_shape
+from .._topics import names_of
+from ._sparsity import complete_docstring, read_matrix, row_blocks, shares_along, sums_along
+
+_ENTRIES_AT_ONCE = 1 << 20
+_TINY = 1e-12  # of the paper of C_V, besides probabilities in logarithms
+_COMPONENTS = "components", "topics", "terms"  # what `components` and its rows and columns are
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,72 +55,286 @@ def leading_terms(A: npt.ArrayLike, n_terms: int, least: int) -> list[list[int]]
     return topics
 
 
-def read_components(components: MatrixLike) -> Any:
-    return read_matrix(components, "components", "topics", "terms")
-
-
-def check_columns(terms: object, n_features: int) -> list[list[int]]:
-    topics = []
-    for number, topic in enumerate(_listed(terms, "integers")):
-        name = f"every entry of terms[{number}] (a column of X)"
-        topics.append([check_integer(term, name, 0, n_features - 1) for term in topic])
-        _check_different(topics[-1], number)
-    return topics
-
-
-def check_words(terms: object) -> list[list[str]]:
-    topics = _listed(terms, "words")
-    for number, topic in enumerate(topics):
-        for term in topic:
-            if not isinstance(term, str):
-                raise TypeError(
-                    f"every entry of terms[{number}] must be a word, as texts are given; got "
-                    f"{short(term)} ({type(term).__name__})."
-                )
-        _check_different(topic, number)
-    return topics
-
-
-def _listed(terms: Any, entries: str) -> list[list[Any]]:
-    if sp.issparse(terms) or isinstance(terms, str):
-        raise TypeError(
-            f"terms must be a sequence of sequences of {entries}; got {type(terms).__name__}. "
-            "Give a dictionary as `components`."
-        )
+def _read_terms(terms: Any, n_features: int | None) -> list[list[Any]]:
+    """Return the terms of topics: words or, with a number of features, columns of X."""
+    entries = "words" if n_features is None else "integers"
     try:
-        given = list(terms)
+        given = [""] if sp.issparse(terms) else list(terms)
         if any(isinstance(topic, str) for topic in given):  # a word is a sequence of letters
-            raise TypeError("a word")
+            raise TypeError("text for a topic")
         topics = [list(topic) for topic in given]
     except TypeError as error:
         raise TypeError(
-            f"terms must be a sequence of sequences of {entries}, one for each topic; for a single "
-            "topic give [terms]."
+            f"terms must be a sequence of sequences of {entries}, one for each topic; got "
+            f"{type(terms).__name__}. For one topic give [terms], for a dictionary components."
         ) from error
     if not topics:
         raise ValueError("terms holds no topic; expected at least one.")
+    for number, topic in enumerate(topics):
+        name = f"every entry of terms[{number}]"
+        for place, term in enumerate(topic):
+            if n_features is not None:
+                topic[place] = check_integer(term, f"{name} (a column of X)", 0, n_features - 1)
+            elif not isinstance(term, str):
+                raise TypeError(
+                    f"{name} must be a word, as texts are given; got {short(term)} "
+                    f"({type(term).__name__})."
+                )
+        if len(topic) < 2 or len(set(map(nfc, topic))) < len(topic):
+            raise ValueError(
+                f"terms[{number}] is {short(topic)}; expected two or more different terms for each "
+                "topic."
+            )
     return topics
 
 
-def _check_different(topic: list[Any], number: int) -> None:
-    if len(topic) < 2 or len(set(map(nfc, topic))) < len(topic):
-        raise ValueError(
-            f"terms[{number}] is {short(topic)}; expected two or more different terms for each "
-            "topic."
+def topic_coherence(
+    X: MatrixLike | None = None,
+    components: MatrixLike | None = None,
+    *,
+    texts: Iterable[Iterable[str]] | None = None,
+    feature_names: npt.ArrayLike | None = None,
+    window: int | None = 110,
+    terms: Sequence[Sequence[int | str]] | None = None,
+    n_terms: int = 10,
+    measure: Literal["npmi", "umass", "c_v"] = "npmi",
+) -> TopicScore:
+    r"""Score topics by how often their top terms occur in the same documents.
+
+    With D the number of documents that hold a term, or both of a pair, and N that of all:
+
+    - "npmi", normalized pointwise mutual information [1]_ [2]_: the mean over the pairs of
+      :math:`\log \frac{N D(v, w)}{D(v) D(w)} / \log \frac{N}{D(v, w)}`; -1 for a pair that never
+      occurs together, 1 for one that occurs together in every document.
+    - "umass" [3]_: the sum over the pairs, w above v in the topic's order, of
+      :math:`\log \frac{D(v, w) + 1}{D(w)}`.
+    - "c_v" [4]_: the mean over the terms of the cosine between the vector of a term, its NPMI with
+      every term of the topic, and the sum of these vectors.  Terms that never meet each other still
+      count as alike if they meet the same other terms.
+
+    Documents are the rows of `X`, or all windows of `window` successive tokens in `texts`.
+
+    Parameters
+    ----------
+    X : array_like or sparse, shape (n, m), optional
+        Documents and terms, at least 0; a term occurs in a document if its entry is above 0.  Use
+        the fitted data or, for an unbiased score, other documents with the same vocabulary.
+    components : array_like or sparse, shape (r, m), optional
+        Dictionary, at least 0; the terms of largest weight are used.
+    texts : iterable of sequences of str, optional
+        The tokens of every document, such as ``map(vectorizer.build_analyzer(), documents)``; give
+        either these or `X`.  They are read once, a part at a time.
+    feature_names : array_like of str, shape (m,), optional
+        The words of the columns of `components`, which `texts` need.
+    window : int, optional
+        Number of tokens of a window, at least 1; a shorter text is one window.  None takes every
+        text as a whole, as rows of `X` are.
+    terms : sequence of sequences of int or str, optional
+        The terms of every topic in decreasing order of weight: columns of `X`, or words of `texts`.
+        Give either these or `components`.  Each topic has two or more different terms.
+    n_terms : int
+        Number of terms taken from each row of `components`, at least 2, of a weight above 0.
+    measure : {"npmi", "umass", "c_v"}
+        What to measure.
+
+    Returns
+    -------
+    TopicScore
+        `score`, the mean, and `per_topic`.  NPMI and C_V lie in -1 to 1; higher is more coherent in
+        all measures.
+
+    Raises
+    ------
+    TypeError
+        For values, terms or tokens of a wrong kind, or if neither or both of `components` and
+        `terms`, or of `X` and `texts`, are given.
+    ValueError
+        For shapes that do not match, entries that are negative or missing, terms out of range, a
+        topic of fewer than two different terms or, for "umass", a term other than the last of its
+        topic that occurs in no document.
+
+    Notes
+    -----
+    UMass is a sum, as in its paper; some programs return the mean, which is the sum divided by
+    M (M - 1) / 2 for M terms.
+
+    The paper of C_V counts windows of 110 tokens.  A matrix has no order of words: its documents
+    count as whole ones, and C_V is that of the paper only if none has more than 110 tokens.  NPMI
+    is often counted in windows of 10.  Between terms that never meet, the vectors of C_V have the
+    small value of the paper, not -1; a term that never occurs has none and scores 0.
+
+    gensim's "c_v" forgets a word as soon as one of its occurrences leaves the window, even if
+    another is still inside: its values are lower where texts are longer than a window.
+
+    References
+    ----------
+    .. [1] G. Bouma, "Normalized (pointwise) mutual information in collocation extraction", 2009.
+    .. [2] J. H. Lau, D. Newman and T. Baldwin, "Machine reading tea leaves: automatically
+       evaluating topic coherence and topic model quality", EACL 2014.
+    .. [3] D. Mimno, H. Wallach, E. Talley, M. Leenders and A. McCallum, "Optimizing semantic
+       coherence in topic models", EMNLP 2011.
+    .. [4] M. Roeder, A. Both and A. Hinneburg, "Exploring the space of topic coherence measures",
+       WSDM 2015.
+
+    Examples
+    --------
+    >>> import ssnmf_fast as sf
+    >>> X = [[1, 2, 0], [3, 1, 0], [0, 0, 1], [0, 1, 1]]
+    >>> A = [[5.0, 4.0, 0.0], [0.0, 1.0, 2.0]]
+    >>> sf.metrics.topic_coherence(X, A).per_topic.round(4).tolist()
+    [0.415, -0.2925]
+    >>> sf.metrics.topic_coherence(X, terms=[[0, 1]], measure="umass").per_topic.round(4).tolist()
+    [0.4055]
+    >>> tokens = [["moon", "in", "orbit"], ["orbit", "of", "a", "moon"], ["ball", "in", "goal"]]
+    >>> topics = [["moon", "orbit"], ["moon", "ball"]]
+    >>> result = sf.metrics.topic_coherence(texts=tokens, terms=topics, measure="c_v")
+    >>> result.per_topic.round(4).tolist()
+    [1.0, 0.028]
+    """
+    score = _MEASURES[check_option(measure, "measure", tuple(_MEASURES))]
+    if (components is None) == (terms is None):
+        raise TypeError(
+            "expected one of components and terms: the dictionary, or the topics' terms."
         )
+    if (X is None) == (texts is None):
+        raise TypeError("expected one of X and texts: a matrix of documents, or their tokens.")
+    if (feature_names is None) == (texts is not None and components is not None):
+        raise TypeError(
+            "feature_names, the words of the columns of components, are for texts and components: "
+            "these need them, and nothing else takes them."
+        )
+    A = None if components is None else read_matrix(components, *_COMPONENTS)
+    documents = None if X is None else read_matrix(X, "X", "documents", "terms")
+    if A is None:
+        topics = _read_terms(terms, None if documents is None else documents.shape[1])
+    elif documents is not None:
+        shape = A.shape[0], documents.shape[1]
+        check_shape(A, shape, "components", "one column for each column of X")
+        topics = leading_terms(A, n_terms, 2)
+    else:
+        names = names_of(feature_names, A.shape[1])
+        topics = [[names[column] for column in topic] for topic in leading_terms(A, n_terms, 2)]
+    needed = list(dict.fromkeys(chain.from_iterable(topics)))
+    place_of = {term: place for place, term in enumerate(needed)}
+    places = [[place_of[term] for term in topic] for topic in topics]
+    if documents is None:
+        width = None if window is None else check_integer(window, "window", 1)
+        parts: Iterable[Any] = _windows(texts, needed, width)
+    else:
+        chosen = sp.csc_array(documents[:, needed])
+        occurs = (chosen.data > 0).astype(np.float64), chosen.indices, chosen.indptr
+        parts = [sp.csc_array(occurs, shape=chosen.shape)]
+    # How many documents hold both terms of each pair of a topic; on the diagonals, a term.
+    n_documents, together = 0, [np.zeros((len(topic), len(topic))) for topic in topics]
+    for occurring in parts:
+        n_documents += occurring.shape[0]
+        for pairs, topic in zip(together, places, strict=True):
+            columns = occurring[:, topic]
+            pairs += (columns.T @ columns).toarray()
+    if not n_documents:
+        raise ValueError("texts holds no document; expected at least one.")
+    scores = [score(together[k], n_documents, k, topic) for k, topic in enumerate(topics)]
+    per_topic = np.array(scores)
+    return TopicScore(float(per_topic.mean()), per_topic)
 
 
+def _windows(texts: Any, words: Sequence[str], window: int | None) -> Iterator[sp.csc_array]:
+    """Yield, a bounded number of windows at a time, 1 where a window holds a word.
+
+    A window begins at every token that has enough others behind it; a text that is not longer than
+    a window, or any text for None, is one window.
+    """
+    number_of = {nfc(word): number for number, word in enumerate(words)}
+    parts: list[tuple[Array, Array]] = []
+    n_windows = n_entries = 0
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise TypeError(
+            f"texts must be an iterable of sequences of tokens; got {type(texts).__name__}."
+        )
+    for place, text in enumerate(texts):
+        if isinstance(text, str):
+            raise TypeError(
+                f"texts[{place}] is a str; expected a sequence of tokens. Give "
+                "map(vectorizer.build_analyzer(), texts)."
+            )
+        try:
+            numbers = np.array([number_of.get(nfc(token), -1) for token in text], dtype=np.int64)
+        except TypeError as error:
+            raise TypeError(
+                f"texts[{place}] must be a sequence of tokens; got {text!r:.80}."
+            ) from error
+        width = len(numbers) if window is None else window
+        last_window = max(len(numbers) - width, 0)
+        at = np.flatnonzero(numbers >= 0)
+        first = np.maximum(at - width + 1, 0)  # of the windows that hold the token
+        counts = np.minimum(at, last_window) - first + 1
+        skipped = np.cumsum(counts) - counts
+        rows = np.arange(counts.sum()) + np.repeat(first - skipped, counts)
+        parts.append((rows + n_windows, np.repeat(numbers[at], counts)))
+        n_windows += last_window + 1
+        n_entries += len(rows)
+        if n_entries > _ENTRIES_AT_ONCE:
+            yield _together(parts, n_windows, len(words))
+            parts, n_windows, n_entries = [], 0, 0
+    if n_windows:
+        yield _together(parts, n_windows, len(words))
+
+
+def _together(parts: list[tuple[Array, Array]], n_windows: int, n_words: int) -> sp.csc_array:
+    places = tuple(np.concatenate(side) for side in zip(*parts, strict=True))
+    shape = (n_windows, n_words)
+    occurs = sp.coo_array((np.ones(len(places[0])), places), shape=shape).tocsc()
+    occurs.data[:] = 1  # a word that a window holds several times counts once
+    return occurs
+
+
+def _npmi(together: Array, n_documents: int, topic: int, chosen: list[Any]) -> float:
+    first, second = np.triu_indices(len(together), 1)
+    single, pairs = np.diag(together), together[first, second]
+    values = np.full(len(pairs), -1.0)
+    values[pairs == n_documents] = 1.0
+    between = (pairs > 0) & (pairs < n_documents)
+    joint = pairs[between]
+    expected = single[first[between]] * single[second[between]]
+    values[between] = np.log(n_documents * joint / expected) / np.log(n_documents / joint)
+    return float(np.clip(values, -1.0, 1.0).mean())
+
+
+def _umass(together: Array, n_documents: int, topic: int, chosen: list[Any]) -> float:
+    single = np.diag(together)
+    absent = np.flatnonzero(single[:-1] == 0)
+    if len(absent):
+        raise ValueError(
+            f"term {short(chosen[absent[0]])} of topic {topic} occurs in no document, where UMass "
+            'is not defined. Leave the term out, give other documents, or use measure="npmi".'
+        )
+    below, above = np.tril_indices(len(together), -1)
+    return float(np.log((together[below, above] + 1) / single[above]).sum())
+
+
+def _c_v(together: Array, n_documents: int, topic: int, chosen: list[Any]) -> float:
+    single = np.diag(together)
+    expected = np.outer(single, single) / n_documents**2
+    joint = together / n_documents
+    values = np.zeros_like(joint)  # of terms that do not occur
+    values[together == n_documents] = 1.0
+    between = (expected > 0) & (together < n_documents)
+    joint = joint[between] + _TINY
+    values[between] = np.log(joint / expected[between]) / -np.log(joint)
+    whole = values.sum(axis=0)
+    lengths = np.linalg.norm(values, axis=1) * np.linalg.norm(whole)
+    cosines = np.divide(values @ whole, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return float(np.clip(cosines, -1.0, 1.0).mean())
+
+
+_MEASURES = {"npmi": _npmi, "umass": _umass, "c_v": _c_v}
+
+
+@complete_docstring
 def topic_diversity(components: MatrixLike, *, n_terms: int = 25) -> TopicScore:
     """Return the share of different terms among the top terms of all topics.
 
     This is the topic diversity of [1]_: 1 if no term is among the top terms of two topics.
-
-    Parameters
-    ----------
-    components : array_like or sparse, shape (r, m)
-        Dictionary, at least 0; the terms of largest weight are used.
-    n_terms : int
-        Number of terms taken from each row, at least 1.  Terms of weight 0 are not taken.
 
     Returns
     -------
@@ -121,13 +342,6 @@ def topic_diversity(components: MatrixLike, *, n_terms: int = 25) -> TopicScore:
         `score`, above 0 to 1; and `per_topic`: the mean over the terms of a topic of 1 divided by
         the number of topics that have the term.  `score` is the mean of these over the topics,
         where all have as many terms.
-
-    Raises
-    ------
-    TypeError
-        If values are not numbers.
-    ValueError
-        If entries are negative or missing, or a topic has no weight above 0.
 
     References
     ----------
@@ -142,13 +356,14 @@ def topic_diversity(components: MatrixLike, *, n_terms: int = 25) -> TopicScore:
     >>> result.score, result.per_topic.tolist()
     (0.75, [0.75, 0.75])
     """
-    A = read_components(components)
+    A = read_matrix(components, *_COMPONENTS)
     topics = leading_terms(A, n_terms, 1)
     counts = np.bincount(np.concatenate(topics))
     per_topic = np.array([np.mean(1 / counts[topic]) for topic in topics])
     return TopicScore(float(np.count_nonzero(counts) / counts.sum()), per_topic)
 
 
+@complete_docstring
 def topic_exclusivity(
     components: MatrixLike, *, n_terms: int = 10, weight: float = 0.7
 ) -> TopicScore:
@@ -163,8 +378,6 @@ def topic_exclusivity(
     ----------
     components : array_like or sparse, shape (r, m)
         Dictionary, at least 0, of two or more topics.
-    n_terms : int
-        Number of terms taken from each row, at least 1.  Terms of weight 0 are not taken.
     weight : float, 0 to 1
         Weight w of exclusivity, beside that of frequency.
 
@@ -172,14 +385,6 @@ def topic_exclusivity(
     -------
     TopicScore
         `score`, the mean over the topics, and `per_topic`; above 0 to 1.
-
-    Raises
-    ------
-    TypeError
-        If values are not numbers.
-    ValueError
-        If entries are negative or missing, there is one topic only, a topic has no weight above 0,
-        or the weight is out of range.
 
     Notes
     -----
@@ -201,27 +406,22 @@ def topic_exclusivity(
     >>> sf.metrics.topic_exclusivity(A, n_terms=2).per_topic.round(4).tolist()
     [0.8333, 0.8333]
     """
-    share = check_real(weight, "weight")
-    if share > 1:
-        raise ValueError(f"weight must be at most 1; got {weight!r}.")
-    A = read_components(components)
+    from scipy.stats import rankdata
+
+    share = check_real(weight, "weight", maximum=1)
+    A = read_matrix(components, *_COMPONENTS)
     if A.shape[0] < 2:
         raise ValueError("components has one topic; exclusivity compares two or more.")
     topics = leading_terms(A, n_terms, 1)
-    weights = row_shares(A)
-    totals = column_sums(weights)
+    weights = shares_along(A, 1)
+    totals = sums_along(weights, 0)
     totals[totals == 0] = 1.0
     per_topic = np.empty(len(topics))
     for numbers, block in row_blocks(weights):
-        exclusive, frequent = _ranks(block / totals), _ranks(block)
+        exclusive, frequent = (  # ranks from above 0 to 1; equal values have their mean rank
+            rankdata(values, axis=1) / block.shape[1] for values in (block / totals, block)
+        )
         frex = 1 / (share / exclusive + (1 - share) / frequent)
         for number, row in zip(numbers.tolist(), frex, strict=True):
             per_topic[number] = row[topics[number]].mean()
     return TopicScore(float(per_topic.mean()), per_topic)
-
-
-def _ranks(values: Array) -> Array:
-    """Return the ranks within each row, from above 0 to 1; equal values have their mean rank."""
-    from scipy.stats import rankdata
-
-    return np.asarray(rankdata(values, axis=1) / values.shape[1])

@@ -2,37 +2,244 @@
 
 from __future__ import annotations
 
-from ._evaluation import (
-    ClassScore,
-    Evaluation,
-    LearningGain,
-    Measure,
-    estimate_gain,
-    evaluate,
-    explain_no_estimate,
-    format_score,
-    name_classes,
-    predict_simply,
-    score_samples,
-)
-from ._page import Example, Picture, Report, confusion, png, render
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-__all__ = [
-    "ClassScore",
-    "Evaluation",
-    "Example",
-    "LearningGain",
-    "Measure",
-    "Picture",
-    "Report",
-    "confusion",
-    "estimate_gain",
-    "evaluate",
-    "explain_no_estimate",
-    "format_score",
-    "name_classes",
-    "png",
-    "predict_simply",
-    "render",
-    "score_samples",
-]
+import numpy as np
+import numpy.typing as npt
+
+from .._common.optional import require_package
+from .._common.text import sort_naturally
+from .._config import config
+from .._topics import Topics, real_terms
+from .._version import __version__
+from ..plotting import objective_curve
+from ..plotting._style import figure
+from ..plotting._tables import darkest_share
+from .evaluation import Evaluation, Measure, format_score
+
+__all__ = ["Example", "Picture", "Report", "confusion", "png", "render"]
+
+_NO_TOPICS = Topics()
+Names = Sequence[str]
+_MOST_CLASSES = 100  # a cell of more is too small to be read, and pages grow with their square
+_MOST_CONFUSED = (8, 30)  # pairs beside a table of all, and in its place
+# Pixels: width of a table, of names of rows, and of a cell; of a letter in a name and in a cell.
+_WIDTH, _NAMES, _CELL = 996, (40, 230), (11, 64)
+_LETTER, _DIGIT = 8.3, 6.6
+
+
+class Confusion(NamedTuple):
+    classes: list[str]
+    counts: npt.NDArray[np.int64]
+
+
+def confusion(truth: Any, predicted: Any, classes: Any) -> Confusion:
+    """Count pairs of true and predicted classes, in natural order of their names."""
+    from sklearn.metrics import confusion_matrix
+
+    truth, predicted = np.asarray(truth).astype(str), np.asarray(predicted).astype(str)
+    names = sort_naturally(sorted({*map(str, classes), *truth.tolist()}))
+    return Confusion(names, confusion_matrix(truth, predicted, labels=names))
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A PNG with its heading and caption; None without matplotlib, which the page needs too."""
+
+    title: str
+    caption: str
+    png: bytes | None
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sample that a topic explains well: the topic's share of it, its label, and how it looks."""
+
+    sample: int
+    share: float
+    label: str = ""
+    text: str = ""
+    image: npt.NDArray[Any] | None = None
+    id: str = ""  # what the data call the sample, if they do
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the page shows; parts that are None or empty are left out."""
+
+    title: str
+    lead: str
+    facts: Sequence[tuple[str, str]]
+    settings: Sequence[tuple[str, str]]
+    objective: Sequence[tuple[int, float]] = ()
+    topics: Topics = _NO_TOPICS
+    residual: float | None = None
+    shares_note: str = ""
+    class_counts: Sequence[int] = ()
+    examples: Sequence[Sequence[Example]] = ()
+    parts: npt.NDArray[Any] | None = None
+    evaluation: Evaluation | None = None
+    measures: Sequence[Measure] = ()
+    warnings: Sequence[str] = ()
+    remarks: Sequence[str] = ()
+    pictures: Sequence[Picture] = ()
+    tree: str = ""
+
+    @property
+    def scores(self) -> list[Measure]:
+        """The measures that are drawn: accuracies, or else micro F, first that of the model."""
+        drawn = ("accuracy", "micro_f")
+        return [one for one in self.measures if one.interval and one.key.endswith(drawn)]
+
+    @property
+    def confusion(self) -> Confusion | None:
+        """The table of true and predicted classes, where there is one label a sample."""
+        if self.evaluation is None or self.evaluation.several:
+            return None
+        return confusion(self.evaluation.truth, self.evaluation.predicted, self.evaluation.classes)
+
+
+def render(report: Report) -> str:
+    """Return the page; raise MissingPackageError if matplotlib or jinja2 is not installed."""
+    with require_package("jinja2"):
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    environment = Environment(
+        loader=PackageLoader("ssnmf_fast.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        # 12 %, 0.3 %, or 0 % for next to nothing.
+        percent=lambda share: f"{100 * share:.{int(0.0005 <= share < 0.00995)}f} %",
+        score=format_score,
+        uri=lambda image: "data:image/png;base64," + base64.b64encode(image).decode("ascii"),
+        pixels=_pixels,
+        real_terms=real_terms,
+    )
+    curve = figure(7.0, 2.8)
+    if report.objective:
+        objective_curve(report.objective, ax=curve.add_subplot())
+    confusion = report.confusion
+    page: str = environment.get_template("report.html.j2").render(
+        report=report,
+        topics=report.topics,
+        classes=len(report.topics[0].shares) if report.topics else 0,
+        shares=share_table(report),
+        confusion=confusion,
+        confusion_table=confusion_table(confusion),
+        confused=most_confused(confusion),
+        curve=png(curve) if report.objective else None,
+        machine=config(),
+        version=__version__,
+    )
+    return page
+
+
+def png(drawn: Any, dpi: int = 150) -> bytes:
+    stream = io.BytesIO()
+    drawn.savefig(stream, format="png", dpi=dpi, facecolor="white")
+    return stream.getvalue()
+
+
+def _pixels(image: npt.NDArray[Any]) -> bytes:
+    """Return an image as PNG, a pixel for a pixel; larger numbers are darker."""
+    with require_package("matplotlib"):
+        from matplotlib.image import imsave
+    stream = io.BytesIO()
+    most = max(float(np.nanmax(image)), 1e-12)
+    imsave(stream, image, cmap="gray_r", vmin=0, vmax=most, format="png")
+    return stream.getvalue()
+
+
+class Cell(NamedTuple):
+    """A number on a ground from white, 0, to dark, 1; `about` describes it in full."""
+
+    ground: float
+    text: str
+    about: str
+
+
+class Heat:
+    """A table of shares: what rows and columns are, their names, and sizes in pixels."""
+
+    def __init__(
+        self, down: str, across: str, classes: Names, names: Names, cells: list[list[Cell]]
+    ) -> None:
+        self.down, self.across, self.cells = down, across, cells
+        self.classes, self.names = classes, names
+        self.room = int(np.clip(_LETTER * max(map(len, [down, *names])) + 12, *_NAMES))
+        wide = _LETTER * max(map(len, classes)) + 8  # enough for names that are written across
+        self.width = max(_CELL[1], int(wide) + 1)
+        if self.width * len(classes) > _WIDTH - self.room:
+            self.width = int(np.clip((_WIDTH - self.room) / len(classes), *_CELL))
+        digits = max(len(cell.text) for row in cells for cell in row)
+        self.numbers = _DIGIT * digits <= self.width - 1  # have cells room for them?
+        self.upright = wide > self.width  # are names of columns?
+
+
+def share_table(report: Report) -> Heat | None:
+    """Return the topics over the classes; those without names next to others of their class."""
+    topics = report.topics
+    if not topics or not 0 < len(topics[0].shares) <= _MOST_CLASSES:
+        return None
+    classes = [str(label) for label, _ in topics[0].shares]
+    values = [[float(share) for _, share in topic.shares] for topic in topics]
+    order = list(range(len(topics)))
+    if not topics[0].name:
+        order.sort(key=lambda k: (int(np.argmax(values[k])), -max(values[k])))
+    darkest = darkest_share(np.asarray(values), None)
+    heads, names = classes, []
+    if report.class_counts:
+        heads = [f"{name} ({n})" for name, n in zip(classes, report.class_counts, strict=True)]
+    for topic in (topics[k] for k in order):
+        words = ", ".join(topic.terms[:3]) if report.parts is None else ""
+        names.append(topic.name or (f"{topic.topic}: {words}" if words else f"topic {topic.topic}"))
+    cells = [
+        [
+            Cell(v / darkest, f"{100 * v:.0f}" if v >= 0.005 else "", f"{name} in {row}: {v:.1%}")
+            for name, v in zip(classes, values[k], strict=True)
+        ]
+        for k, row in zip(order, names, strict=True)
+    ]
+    return Heat("topic", "class", heads, names, cells)
+
+
+def confusion_table(table: Confusion | None) -> Heat | None:
+    """Return true over predicted classes; None without them, or with too many."""
+    if table is None or len(table.classes) > _MOST_CLASSES:
+        return None
+    cells = [
+        [
+            Cell(
+                int(count) / max(int(counts.sum()), 1),
+                str(count) if count else "",
+                f"{count} of {counts.sum()} of {true} predicted as {guess}",
+            )
+            for guess, count in zip(table.classes, counts, strict=True)
+        ]
+        for true, counts in zip(table.classes, table.counts, strict=True)
+    ]
+    return Heat("true class", "predicted class", table.classes, table.classes, cells)
+
+
+def most_confused(table: Confusion | None) -> list[tuple[str, str, int, str]]:
+    """Return true and wrong classes that are confused most often, how often, and the share."""
+    if table is None or len(table.classes) < 3:
+        return []
+    wrong = table.counts.copy()
+    np.fill_diagonal(wrong, 0)
+    most = _MOST_CONFUSED[len(table.classes) > _MOST_CLASSES]
+    places = np.argsort(-wrong, axis=None, kind="stable")[:most]
+    pairs = [divmod(int(place), len(wrong)) for place in places]
+    shares = wrong / np.maximum(table.counts.sum(axis=1, keepdims=True), 1)
+    return [
+        (table.classes[i], table.classes[j], int(wrong[i, j]), f"{shares[i, j]:.0%}")
+        for i, j in pairs
+        if wrong[i, j]
+    ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from os import PathLike
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.cluster.hierarchy import cophenet, linkage
@@ -26,8 +28,9 @@ from .._solver.result import FitState
 from .._solver.weights import WeightsLike
 from .._topics import divide_by_sums
 from ._consensus_result import DROPPED, Consensus, regression_scores, shares_together
-from ._starts import Fits, KeptStarts, Recipe, Start, start_of
+from ._starts import Fits, Recipe, Start, kept_starts, start_of
 
+Folder: TypeAlias = str | PathLike[str] | None
 _N_INIT = 10  # of k-means, as in cNMF
 _DIGITS = 6  # to which spectra are compared
 
@@ -44,7 +47,7 @@ def consensus(
     max_iter: int = 1000,
     tol: float = 1e-5,
     init: Literal["random", "least-squares", "random-acol"] = "random",
-    folder: str | PathLike[str] | None = None,
+    folder: Folder = None,
     n_jobs: int | None = None,
     n_threads: int | None = None,
     random_state: Seed = None,
@@ -119,56 +122,61 @@ def consensus(
     >>> found.components.shape, found.usage.shape, found.stability.shape
     ((4, 30), (60, 4), (4,))
     """
-    fitting = {"loss": loss, "X_weights": X_weights, "max_iter": max_iter, "tol": tol}
-    given = n_components, n_starts, distance_threshold, neighborhood_fraction, init, random_state
-    recipe = Recipe.checked(*given, fitting)
-    threads: dict[str, Any] = {"n_jobs": n_jobs, "n_threads": n_threads}
+    fitting: dict[str, Any] = {
+        "loss": loss,
+        "X_weights": X_weights,
+        "max_iter": max_iter,
+        "tol": tol,
+    }
+    settings = n_components, n_starts, distance_threshold, neighborhood_fraction, init, random_state
+    recipe = Recipe(*settings, fitting)
 
     def fits(
         X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array
     ) -> Iterator[Start]:
-        found = fit_starts(X, seeds, **threads, **recipe.fitting)
+        found = fit_starts(X, seeds, n_jobs=n_jobs, n_threads=n_threads, **recipe.fitting)
         return (start_of(fit, samples) for fit in found)
 
     return agreement(X, recipe, fits, folder, n_threads, verbose)
 
 
 def agreement(
-    X: DataLike,
-    recipe: Recipe,
-    fits: Fits,
-    folder: str | PathLike[str] | None,
-    n_threads: int | None,
-    verbose: int,
+    X: DataLike, recipe: Recipe, fits: Fits, folder: Folder, n_threads: int | None, verbose: int
 ) -> Consensus:
     """Return the consensus of starts that `fits` fits."""
     check_observers(None, verbose)
     clean = CleanMatrix(check_data(X, resolve_threads(n_threads)))
+    dtype, loss = clean.matrix.dtype, recipe.fitting["loss"]
     of_clusters, samples, seeds = recipe.draw(clean.matrix.shape[0])
-    found = fits if folder is None else KeptStarts(folder, fits)
-    starts = _shown(found(clean, seeds, recipe, samples), recipe.n_starts, verbose)
+    fits = fits if folder is None else partial(kept_starts, Path(folder), fits)
+    starts: list[Start] = []
+    with verbose_progress(verbose, recipe.n_starts, "consensus", unit="start") as progress:
+        for start in fits(clean, seeds, recipe, samples):
+            starts.append(start)
+            if progress is not None:
+                progress(FitState(len(starts), start.objective))
     spectra = unit_rows(np.concatenate([start.components for start in starts]))
     with limited_openmp(1):
-        distances, clusters, silhouette = _clustered(spectra, recipe, of_clusters)
-        kept = distances < recipe.distance_threshold
-        components = _medians(spectra[kept], clusters.labels)
-    assignments = np.array([start.assignments for start in starts])
-    dtype = clean.matrix.dtype
+        distances, clusters, silhouettes, silhouette = _cluster(spectra, recipe, of_clusters)
+        rows = []
+        for number in range(clusters.max() + 1):
+            members = spectra[clusters == number]
+            median = np.median(members, axis=0)
+            rows.append(median if median.any() else members.mean(axis=0))
+        components = divide_by_sums(np.array(rows))
     weighting = {"X_weights": recipe.fitting["X_weights"], "n_threads": n_threads}
-    given = {"loss": recipe.fitting["loss"], **weighting}
-    usage = represent(clean, components.astype(dtype), **given)
+    usage = represent(clean, components.astype(dtype), loss=loss, **weighting)
     order = np.argsort(-divide_by_sums(usage).sum(axis=0), kind="stable")
     usage = np.ascontiguousarray(usage[:, order])
     components = components[order].astype(dtype)
-    labels = np.full(len(spectra), DROPPED)
-    labels[kept] = np.argsort(order)[clusters.labels]
-    members = [clusters.silhouettes[clusters.labels == label] for label in order]
+    clusters = np.where(clusters == DROPPED, DROPPED, np.argsort(order)[clusters])
+    assignments = np.array([start.assignments for start in starts])
     return Consensus(
         components=components,
         usage=usage,
-        stability=np.array([each.mean() for each in members]),
+        stability=np.array([silhouettes[clusters == k].mean() for k in range(len(order))]),
         spectra=spectra.astype(dtype),
-        clusters=labels,
+        clusters=clusters,
         neighbor_distances=distances,
         scores=regression_scores(clean.matrix, usage),
         silhouette=silhouette,
@@ -177,96 +185,53 @@ def agreement(
         samples=samples,
         assignments=assignments,
         n_starts=recipe.n_starts,
-        loss=recipe.fitting["loss"],
+        loss=loss,
         distance_threshold=recipe.distance_threshold,
     )
 
 
-def _shown(starts: Iterator[Start], count: int, verbose: int) -> list[Start]:
-    """Return all starts, with progress where it is asked for."""
-    found = []
-    with verbose_progress(verbose, count, "consensus", unit="start") as bar:
-        for start in starts:
-            found.append(start)
-            if bar is not None:
-                bar(FitState(len(found), start.objective))
-    return found
-
-
-def _clustered(spectra: Array, recipe: Recipe, seed: int) -> tuple[Array, Clusters, float]:
-    """Return neighbor distances, clusters of the kept spectra, and the silhouette of all."""
-    rank = recipe.fitting["n_components"]
-    distances = distances_between(spectra)
-    n_nearest = min(int(recipe.neighborhood_fraction * recipe.n_starts), len(spectra) - 1)
-    found = np.asarray(spectra.any(axis=1))  # a start may leave components at zero
-    nearness = np.where(found, _neighbor_distances(distances, n_nearest), np.inf)
-    kept = np.asarray(nearness < recipe.distance_threshold)
+def _cluster(spectra: Array, recipe: Recipe, seed: int) -> tuple[Array, Array, Array, float]:
+    """Return neighbor distances, clusters and silhouettes of spectra, and the silhouette of all."""
+    rank, threshold = recipe.fitting["n_components"], recipe.distance_threshold
+    distances = np.asarray(euclidean_distances(spectra))
+    n_nearest = min(recipe.n_nearest, len(spectra) - 1)
+    nearest = np.partition(distances, n_nearest, axis=1)[:, : n_nearest + 1]  # with itself
+    used = np.asarray(spectra.any(axis=1))  # a start may leave components at zero
+    nearness = np.where(used, nearest.sum(axis=1) / max(n_nearest, 1), np.inf)
+    kept = np.asarray(nearness < threshold)
     if kept.sum() < rank:
         raise ValueError(
             f"Only {kept.sum()} of {len(spectra)} components have a mean distance to their "
-            f"{n_nearest} nearest neighbors below distance_threshold="
-            f"{recipe.distance_threshold:g}, fewer than n_components={rank}: the starts do not "
-            f"agree. The smallest is {nearness.min():.3g}. Raise distance_threshold (2 drops "
-            "none), give fewer n_components, or a smaller tol."
+            f"{n_nearest} nearest neighbors below distance_threshold={threshold:g}, fewer than "
+            f"n_components={rank}: the starts do not agree. The smallest is {nearness.min():.3g}. "
+            "Raise distance_threshold (2 drops none), give fewer n_components, or a smaller tol."
         )
-
-    def clustered(chosen: Array) -> Clusters:
-        return clusters_of(spectra[chosen], distances[np.ix_(chosen, chosen)], rank, seed)
-
-    every = clustered(found)
-    clusters = every if kept.sum() == found.sum() else clustered(kept)
-    if (count := clusters.labels.max() + 1) < rank:
+    parts = [used] if kept.sum() == used.sum() else [used, kept]
+    found = [clusters_of(spectra[p], distances[np.ix_(p, p)], rank, seed) for p in parts]
+    (_, of_all), (labels, of_kept) = found[0], found[-1]
+    if (count := labels.max() + 1) < rank:
         warn_user(
             f"All starts have only {count} different components, fewer than n_components={rank}: "
             f"the consensus has {count}. Give fewer n_components.",
             UserWarning,
         )
-    return nearness, clusters, float(every.silhouettes.mean())
+    clusters, silhouettes = np.full(len(spectra), DROPPED), np.full(len(spectra), np.nan)
+    clusters[kept], silhouettes[kept] = labels, of_kept
+    return nearness, clusters, silhouettes, float(of_all.mean())
 
 
-class Clusters(NamedTuple):
-    """Clusters of spectra, by number, and the silhouette of each spectrum; both (p,)."""
+def clusters_of(spectra: Array, distances: Array, count: int, seed: int) -> tuple[Array, Array]:
+    """Return clusters of k-means and silhouettes, both (p,).
 
-    labels: Array
-    silhouettes: Array
-
-
-def distances_between(spectra: Array) -> Array:
-    """Return the Euclidean distances between all spectra, (p, p)."""
-    return np.asarray(euclidean_distances(spectra))
-
-
-def _neighbor_distances(distances: Array, n_nearest: int) -> Array:
-    """Return the mean distance of each spectrum to its nearest neighbors, (p,); 0 without any."""
-    if n_nearest < 1:
-        return np.zeros(len(distances))
-    nearest = np.partition(distances, n_nearest, axis=1)[:, : n_nearest + 1]  # with itself
-    return np.asarray(nearest.sum(axis=1) / n_nearest)
-
-
-def clusters_of(spectra: Array, distances: Array, count: int, seed: int) -> Clusters:
-    """Cluster spectra by k-means, at most into as many clusters as there are different spectra.
-
-    One cluster, and clusters of one spectrum each, have no silhouette: it is NaN.
+    There are at most as many clusters as different spectra.  One cluster, and clusters of one
+    spectrum each, have no silhouette: it is NaN.
     """
     different = len({row.tobytes() for row in spectra.round(_DIGITS)})
     k_means = KMeans(min(count, different), n_init=_N_INIT, random_state=seed)
     labels = k_means.fit(spectra).labels_
     if 1 < k_means.n_clusters < len(spectra):
-        silhouettes = silhouette_samples(distances, labels, metric="precomputed")
-    else:
-        silhouettes = np.full(len(spectra), np.nan)
-    return Clusters(labels, silhouettes)
-
-
-def _medians(spectra: Array, labels: Array) -> Array:
-    """Return the medians of clusters, or their means where the median is 0; each sums to 1."""
-    rows = []
-    for label in range(labels.max() + 1):
-        members = spectra[labels == label]
-        median = np.median(members, axis=0)
-        rows.append(median if median.any() else members.mean(axis=0))
-    return divide_by_sums(np.array(rows))
+        return labels, silhouette_samples(distances, labels, metric="precomputed")
+    return labels, np.full(len(spectra), np.nan)
 
 
 def _cophenetic_correlation(assignments: Array) -> float:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
-from .._common.arrays import Array, Matrix, MatrixLike
+from .._common.arrays import Array, Matrix, MatrixLike, VectorLike
 from .._common.replacement import Replacement
 from .._common.saved import COUNT, Saved, Table
 from .._data.arrays import DataLike, refuse_on_disk
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DROPPED = -1  # the cluster of spectra that were dropped
-Names = Sequence[Any]
-Tables = dict[str, tuple[Names, Names, Array]]  # names of rows and of columns, and the values
 
 
 def check_file_name(name: object, argument: str) -> str:
@@ -45,59 +42,6 @@ def check_file_name(name: object, argument: str) -> str:
             f"{name!r:.100}. Name the folder by its own argument."
         )
     return name
-
-
-def tables_of(
-    consensus: Consensus,
-    *,
-    feature_names: npt.ArrayLike | None,
-    sample_names: npt.ArrayLike | None,
-    tpm: MatrixLike | None,
-    tpm_names: npt.ArrayLike | None,
-) -> Tables:
-    """Return what cNMF writes, by the kinds of its files; components have numbers from 1."""
-    (r, m), n = consensus.components.shape, len(consensus.usage)
-    features, numbers = names_of(feature_names, m), range(1, r + 1)
-    samples: Names = range(n)
-    if sample_names is not None:
-        samples = check_names(sample_names, "sample_names", n, "sample")
-    tables: Tables = {
-        "usages": (samples, numbers, consensus.usage),
-        "spectra": (numbers, features, consensus.components),
-    }
-    if tpm is None:
-        return tables | {"gene_spectra_score": (numbers, features, consensus.scores)}
-    scores, spectra = consensus.scores_of(tpm), consensus.components_of(tpm)
-    genes = names_of(None, scores.shape[1])
-    if tpm_names is not None:
-        genes = check_names(tpm_names, "tpm_names", len(genes), "feature of tpm")
-    of_genes = {"gene_spectra_score": scores, "gene_spectra_tpm": spectra}
-    return tables | {kind: (numbers, genes, values) for kind, values in of_genes.items()}
-
-
-def write_tables(folder: Path, name: str, threshold: float, tables: Tables) -> list[Path]:
-    """Write tables with the names of their rows and columns; return their files.
-
-    All appear together or not at all.
-    """
-    rank = len(tables["spectra"][0])
-    of_all = f"k_{rank}.dt_{str(float(threshold)).replace('.', '_')}"
-    ends = {"spectra": ".consensus", "usages": ".consensus"}
-    paths = []
-    folder.mkdir(parents=True, exist_ok=True)
-    with Replacement() as files:
-        for kind, (rows, columns, values) in tables.items():
-            path = folder / f"{name}.{kind}.{of_all}{ends.get(kind, '')}.txt"
-            _write(files.path(path), rows, columns, values)
-            paths.append(path)
-    return paths
-
-
-def _write(path: Path, rows: Names, columns: Names, values: Iterable[Array]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        lines = csv.writer(file, delimiter="\t", lineterminator="\n")
-        lines.writerow(["", *columns])
-        lines.writerows([row, *line.tolist()] for row, line in zip(rows, values, strict=True))
 
 
 _LEAST_VARIANCE = 1e-12  # as in cNMF: constant features have scores of 0
@@ -122,42 +66,30 @@ def regression_scores(X: Matrix | CsrFile, usage: Array) -> Array:
     Missing entries count as their feature's mean, whose z-score is 0.
     """
     usage = np.asarray(usage, dtype=np.float64)
-    means, variances = _moments(X)
-    products = np.zeros((usage.shape[1], X.shape[1]))
-    for rows, block in _blocks(X):
-        part = usage[rows]
-        if sp.issparse(block):
-            products += (block.T @ part).T - part.sum(axis=0)[:, None] * means
-        else:
-            products += part.T @ np.nan_to_num(block - means)
-    products /= np.sqrt(np.maximum(variances, _LEAST_VARIANCE))
-    return np.asarray(np.linalg.lstsq(usage.T @ usage, products, rcond=None)[0])
-
-
-def _moments(X: Matrix | CsrFile) -> tuple[Array, Array]:
-    """Return means and variances of the columns, of the entries that are not missing, (m,)."""
-    counts, sums = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    m = X.shape[1]
+    counts, sums, squares, products = *np.zeros((3, m)), np.zeros((usage.shape[1], m))
     for _, block in _blocks(X):
         if sp.issparse(block):
             counts += block.shape[0]
-            sums += _by_column(block, block.data)
+            sums += np.bincount(block.indices, block.data, m)
         else:
             counts += np.isfinite(block).sum(axis=0)
             sums += np.nansum(block, axis=0, dtype=np.float64)
     counts = np.maximum(counts, 1)
-    means, squares = sums / counts, np.zeros(X.shape[1])
-    for _, block in _blocks(X):
+    means = sums / counts
+    for rows, block in _blocks(X):
+        part = usage[rows]
         if sp.issparse(block):
+            zeros = block.shape[0] - np.bincount(block.indices, minlength=m)
             stored = np.square(block.data - means[block.indices])
-            zeros = block.shape[0] - np.bincount(block.indices, minlength=X.shape[1])
-            squares += _by_column(block, stored) + zeros * means**2
+            squares += np.bincount(block.indices, stored, m) + zeros * means**2
+            products += (block.T @ part).T - part.sum(axis=0)[:, None] * means
         else:
-            squares += np.nansum(np.square(block - means), axis=0)
-    return means, squares / counts
-
-
-def _by_column(block: sp.csr_array, values: Array) -> Array:
-    return np.bincount(block.indices, weights=values, minlength=block.shape[1])
+            apart = block - means
+            squares += np.nansum(np.square(apart), axis=0)
+            products += part.T @ np.nan_to_num(apart)
+    products /= np.sqrt(np.maximum(squares / counts, _LEAST_VARIANCE))
+    return np.asarray(np.linalg.lstsq(usage.T @ usage, products, rcond=None)[0])
 
 
 def shares_together(assignments: Array) -> Array:
@@ -270,7 +202,7 @@ class Consensus:
             f"{stable}, {spectra}, error {self.error:.6g})"
         )
 
-    def topics(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10) -> Topics:
+    def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
         """Return the features of largest `scores` of each component, which mark it.
 
         Parameters
@@ -353,10 +285,10 @@ class Consensus:
         folder: str | PathLike[str],
         name: str = "consensus",
         *,
-        feature_names: npt.ArrayLike | None = None,
-        sample_names: npt.ArrayLike | None = None,
+        feature_names: VectorLike = None,
+        sample_names: VectorLike = None,
         tpm: MatrixLike | None = None,
-        tpm_names: npt.ArrayLike | None = None,
+        tpm_names: VectorLike = None,
     ) -> list[Path]:
         """Write tables, separated by tabs, with the names that cNMF gives its files.
 
@@ -370,10 +302,8 @@ class Consensus:
             It is made where it is missing.
         name : str
             The begin of the names of the files, without separators of folders.
-        feature_names : array_like of str, shape (m,), optional
-            Names of the features.
-        sample_names : array_like of str, shape (n,), optional
-            Names of the samples.
+        feature_names, sample_names : array_like of str, shapes (m,) and (n,), optional
+            Names of the features and of the samples.
         tpm : array_like or scipy.sparse, shape (n, m_tpm), optional
             Transcripts per million, or what else scores and spectra shall be about: of all genes,
             where the fits are of some.
@@ -383,12 +313,39 @@ class Consensus:
         Returns
         -------
         list of Path
-            The files.
         """
         name = check_file_name(name, "name")
-        names = {"feature_names": feature_names, "sample_names": sample_names}
-        tables = tables_of(self, **names, tpm=tpm, tpm_names=tpm_names)
-        return write_tables(Path(folder), name, self.distance_threshold, tables)
+        (r, m), n = self.components.shape, len(self.usage)
+        features, numbers = names_of(feature_names, m), range(1, r + 1)
+        samples: Sequence[Any] = range(n)
+        if sample_names is not None:
+            samples = check_names(sample_names, "sample_names", n, "sample")
+        tables = {
+            "usages": (samples, numbers, self.usage),
+            "spectra": (numbers, features, self.components),
+            "gene_spectra_score": (numbers, features, self.scores),
+        }
+        if tpm is not None:
+            scores, spectra = self.scores_of(tpm), self.components_of(tpm)
+            genes = names_of(None, scores.shape[1])
+            if tpm_names is not None:
+                genes = check_names(tpm_names, "tpm_names", len(genes), "feature of tpm")
+            tables["gene_spectra_score"] = numbers, genes, scores
+            tables["gene_spectra_tpm"] = numbers, genes, spectra
+        of_all = f"k_{r}.dt_{str(float(self.distance_threshold)).replace('.', '_')}"
+        paths, parent = [], Path(folder)
+        parent.mkdir(parents=True, exist_ok=True)
+        with Replacement() as files:  # all appear together or not at all
+            for kind, (rows, columns, values) in tables.items():
+                end = "" if kind.startswith("gene") else ".consensus"
+                paths.append(parent / f"{name}.{kind}.{of_all}{end}.txt")
+                with files.path(paths[-1]).open("w", encoding="utf-8", newline="") as file:
+                    lines = csv.writer(file, delimiter="\t", lineterminator="\n")
+                    lines.writerow(["", *columns])
+                    lines.writerows(
+                        [row, *of.tolist()] for row, of in zip(rows, values, strict=True)
+                    )
+        return paths
 
     def _of_samples(self, Y: DataLike, threads: int) -> Any:
         clean = Y if isinstance(Y, CsrFile) else check_matrix(Y, "Y", n_threads=threads)

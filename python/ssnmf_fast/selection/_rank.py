@@ -8,10 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from .._common.arrays import Array, LossName, Seed
+from .._common.arrays import Array, LossName, Seed, VectorLike
 from .._common.optional import TABLES_HINT, require_package
 from .._common.text import short
 from .._data.border import check_integer, check_option, check_random_state, check_real
@@ -20,7 +19,7 @@ from .._data.threads import resolve_threads
 from .._solver.weights import WeightsLike
 from ..estimators._cp import NonnegativeCP
 from ..plotting import rank_curve
-from ._criteria import Search, agreements, bounds, core_consistencies, stabilities, standard_errors
+from ._criteria import Search, bounds, stabilities, standard_errors, tensor_scores
 from ._held_out import Data, Fits, splits
 
 if TYPE_CHECKING:
@@ -82,8 +81,11 @@ class RankChoice:
     ) -> RankChoice:
         """Return the choice that a rule makes."""
         made = cls(ranks[0], ranks, scores, criterion, rule, **others)
-        near = np.flatnonzero(made._near_best)
-        place = made._best if rule == "best" else near[-1 if criterion in _TOLERANCE else 0]
+        losses, place = made._losses, made._best
+        if rule == "near-best":
+            error = np.nan_to_num(made.standard_errors[place])
+            near = losses <= losses[place] + _TOLERANCE.get(criterion, error)
+            place = np.flatnonzero(near)[-1 if criterion in _TOLERANCE else 0]
         return replace(made, rank=ranks[place])
 
     def __repr__(self) -> str:
@@ -157,12 +159,6 @@ class RankChoice:
     def _best(self) -> int:
         return int(self._losses.argmin())
 
-    @property
-    def _near_best(self) -> Array:
-        error = np.nan_to_num(self.standard_errors[self._best])
-        margin = _TOLERANCE.get(self.criterion, error)
-        return np.asarray(self._losses <= self._losses[self._best] + margin)
-
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a dictionary for each rank.
 
@@ -170,19 +166,13 @@ class RankChoice:
         was pruned, and the score of every split.
         """
         part = "start" if self.criterion == "bound" else "split"
-        means, errors, pruned = self.means, self.standard_errors, self.pruned
-        rows = []
-        for place, rank in enumerate(self.ranks):
-            row: dict[str, Any] = {"rank": rank, "mean": float(means[place])}
-            row["standard_error"] = float(errors[place])
-            for name, values in self.measures.items():
-                row[name] = float(np.nanmean(values[place]))
-            row["pruned"] = bool(pruned[place])
-            if self.criterion not in _TOLERANCE:  # whose only score is the mean
-                pairs = enumerate(self.scores[place].tolist(), start=1)
-                row |= {f"{part}_{number}": score for number, score in pairs}
-            rows.append(row)
-        return rows
+        columns: dict[str, Any] = {"mean": self.means, "standard_error": self.standard_errors}
+        columns |= {name: np.nanmean(values, axis=1) for name, values in self.measures.items()}
+        columns["pruned"] = self.pruned
+        if self.criterion not in _TOLERANCE:  # whose only score is the mean
+            columns |= {f"{part}_{number}": of for number, of in enumerate(self.scores.T, start=1)}
+        rows = zip(self.ranks, *(values.tolist() for values in columns.values()), strict=True)
+        return [dict(zip(["rank", *columns], row, strict=True)) for row in rows]
 
     def to_frame(self) -> DataFrame:
         """Return :meth:`to_rows` as a pandas DataFrame.
@@ -215,7 +205,7 @@ def choose_rank(
     X: TensorLike,
     ranks: Iterable[int],
     *,
-    y: npt.ArrayLike | None = None,
+    y: VectorLike = None,
     criterion: Criterion = "held-out",
     estimator: BaseEstimator | None = None,
     loss: LossName | float | None = None,
@@ -245,17 +235,15 @@ def choose_rank(
         Labels or targets, for an `estimator` that takes them.  Some of them are held out as well,
         and `label_score` shows how well they are predicted; the choice depends on X alone.
     criterion : {"held-out", "bound", "stability", "corcondia"}
-        How ranks are compared; see Notes.  "bound" is only available for matrices, "corcondia" only
-        for tensors.
+        How ranks are compared; see Notes.  "bound" is for matrices, "corcondia" for tensors.
     estimator : optional
-        An estimator of this package that takes `X_weights`, such as :class:`NMF`,
-        :class:`SSNMFClassifier` or :class:`SSNMFRegressor`, with its parameters; it is not fitted
-        itself.  None fits plain factorizations (:func:`factorize`, :func:`factorize_tensor`).  For
-        "bound" a :class:`BayesianNMF` (the default) or
-        :class:`ssnmf_fast.papers.SupervisedBayesianNMF`, for tensors a :class:`NonnegativeCP`.
+        An estimator of this package that takes `X_weights`, such as :class:`NMF` or
+        :class:`SSNMFClassifier`, with its parameters; it is not fitted itself.  For "bound" a
+        :class:`BayesianNMF` (the default) or :class:`ssnmf_fast.papers.SupervisedBayesianNMF`, for
+        tensors a :class:`NonnegativeCP`.  None fits plain factorizations (:func:`factorize`,
+        :func:`factorize_tensor`).
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float, optional
-        Loss of the plain factorizations, and of the predictions; "frobenius" by default.  An
-        estimator has its own.
+        Loss of plain factorizations and their predictions; "frobenius" by default.
     n_splits : int
         Number of times that entries are held out, at least 1.
     n_starts : int, optional
@@ -264,12 +252,12 @@ def choose_rank(
     validation_fraction : float
         Share of the entries that are held out, above 0 and below 1.
     mask_zeros : bool
-        Whether zeros are held out as well.  False is for data whose zeros stand for unknown values;
-        predictions for zeros are then not tested.
+        Whether zeros are held out as well.  False is for zeros that stand for unknown values, for
+        which predictions are not tested then.
     rule : {"near-best", "best"}
-        "best" takes the rank with the best score.  "near-best" takes a rank whose score is nearly
-        as good: for "held-out" the smallest within one standard error of the best, for "stability"
-        and "corcondia" the largest within a tolerance (see Notes).  "bound" always takes the best.
+        "best" takes the rank with the best score, as "bound" always does.  "near-best" takes a rank
+        whose score is nearly as good: for "held-out" the smallest within one standard error of the
+        best, for "stability" and "corcondia" the largest within a tolerance (see Notes).
     X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
         Nonnegative weights of the loss of every entry; of a tensor as in :func:`factorize_tensor`.
         Entries without weight are not held out.
@@ -277,8 +265,7 @@ def choose_rank(
         Largest number of iterations of a plain factorization; 500 by default.
     tol : float, optional
         Tolerance of a plain factorization, as in :func:`factorize`; 1e-6 by default for squared
-        errors and 1e-5 for others.  Models that are not fitted to the end predict like smaller
-        ones.
+        errors, 1e-5 for others.  Models that are not fitted to the end predict like smaller ones.
     n_jobs : int, optional
         Number of fits at a time; None takes as many as `n_threads` can serve.
     n_threads : int, optional
@@ -301,7 +288,11 @@ def choose_rank(
     -----
     *held-out*: a random share of the entries is held out from the fits [1]_, and predicted.  Every
     entry has the same chance.  For sparse data, zeros included, at most about four million entries
-    are held out in a split: no array of the size of X is made.
+    are held out in a split: no array of the size of X is made.  Errors are means of the loss: for
+    "frobenius" mean squared errors, for "kullback-leibler" half of the mean Poisson deviance, for
+    matrices with the perplexity.  Where the loss would be infinite for a prediction of 0, a
+    hundredth of a prediction comes from the sums of its row and column, or of its slices.  After
+    three splits, ranks are pruned whose mean is more than five standard errors above the best.
 
     *bound*: the largest lower bound of the evidence of a Bayesian model [2]_.  Nothing is held out,
     `n_splits` is ignored, and the best model is kept.
@@ -315,14 +306,6 @@ def choose_rank(
     *corcondia*: the :func:`~ssnmf_fast.metrics.core_consistency` of the best of `n_starts` fits to
     all data [3]_, in percent.  It is about 100 for one component: "near-best" takes the largest
     rank that is at most 10 below the best.
-
-    Errors are means of the loss over held-out entries: for "frobenius" mean squared errors, for
-    "kullback-leibler" half of the mean Poisson deviance, for matrices with the perplexity.  Where
-    the loss would be infinite for a prediction of 0, a hundredth of a prediction comes from the
-    sums of its row and column, or of its slices.
-
-    After three splits, ranks are pruned whose mean is more than five standard errors above the
-    best.
 
     References
     ----------
@@ -358,41 +341,33 @@ def choose_rank(
         random_state = getattr(estimator, "random_state", None)
     rng, threads = check_random_state(random_state), resolve_threads(n_threads)
     search = Search(tried, n_splits, n_starts, n_jobs, n_threads, verbose)
-    settings = {"loss": loss, "max_iter": max_iter, "tol": tol}
     tensor = _is_tensor(X, estimator)
-    measures, model = {}, None
-    if tensor:
-        _check_tensor_arguments(y, criterion, estimator)
-    elif criterion == "corcondia":
-        raise ValueError("criterion='corcondia' is only available for tensors.")
-    if criterion == "bound":
-        given = settings | {"X_weights": X_weights}
-        scores, model = bounds(X, y, estimator, given, search, rng)
-        return RankChoice.by_rule(tried, scores, criterion, rule, best_model=model)
-    fits = Fits.checked(estimator, tensor, **settings)
-    if y is not None and estimator is None:
+    _check_combination(tensor, criterion, y, X_weights, estimator)
+    if criterion == "stability" and (n_starts < 2 or (tried[0] < 2 and not tensor)):
+        needed = "n_starts" if tensor else "ranks and n_starts"
+        given = n_starts if tensor else f"{tried[0]} and {n_starts}"
         raise ValueError(
-            "y needs an estimator that takes labels, for example estimator=SSNMFClassifier(); give "
-            "one, or leave y out."
+            "criterion 'stability' compares the components of starts with each other: it needs "
+            f"{needed} of at least 2; got {given}."
         )
+    settings: dict[str, Any] = {"loss": loss, "max_iter": max_iter, "tol": tol}
+    others: dict[str, Any] = {}
+    if criterion == "bound":
+        settings["X_weights"] = X_weights
+        scores, others["best_model"] = bounds(X, y, estimator, search, rng, **settings)
+        return RankChoice.by_rule(tried, scores, criterion, rule, **others)
+    fits = Fits(estimator, tensor, criterion == "stability", **settings)
     if criterion == "stability" and not tensor:
-        if estimator is not None:
-            raise ValueError(
-                "criterion='stability' fits plain factorizations and takes no estimator; give "
-                "loss, max_iter and tol instead, or use criterion='held-out'."
-            )
         scores = stabilities(X, X_weights, fits, search, rng)
         return RankChoice.by_rule(tried, scores, criterion, rule)
-    data = (Data.of_tensor if tensor else Data.of_matrix)(X, X_weights, threads)
+    data = Data(X, X_weights, threads, tensor)
     if criterion == "held-out":
         every = splits(data, y, fits, share, bool(mask_zeros), rng)
-        measures = search.run(islice(every, n_splits), rng)
-        scores = measures.pop("error")
-    elif criterion == "corcondia":
-        scores = core_consistencies(data, X_weights, fits, search, rng)
+        others["measures"] = search.held_out(islice(every, n_splits), rng)
+        scores = others["measures"].pop("error")
     else:
-        scores = agreements(data, fits, search, rng)
-    return RankChoice.by_rule(tried, scores, criterion, rule, measures=measures)
+        scores = tensor_scores(criterion, data, fits, search, rng)
+    return RankChoice.by_rule(tried, scores, criterion, rule, **others)
 
 
 def _is_tensor(X: Any, estimator: BaseEstimator | None) -> bool:
@@ -403,17 +378,29 @@ def _is_tensor(X: Any, estimator: BaseEstimator | None) -> bool:
     return n_modes > 2 or (not hasattr(X, "tocoo") and coordinate_parts(X, "X") is not None)
 
 
-def _check_tensor_arguments(
-    y: npt.ArrayLike | None, criterion: str, estimator: BaseEstimator | None
+def _check_combination(
+    tensor: bool, criterion: str, y: VectorLike, X_weights: WeightsLike, estimator: Any
 ) -> None:
-    if y is not None:
-        raise ValueError("y is not supported for tensors.")
-    if criterion == "bound":
-        raise ValueError(
-            "criterion='bound' is not available for tensors; use 'held-out', 'corcondia' or "
-            "'stability'."
-        )
-    if estimator is not None and not isinstance(estimator, NonnegativeCP):
+    """Raise an error for arguments that do not go together."""
+    of_core, plain = criterion == "corcondia", estimator is None
+    refused = {
+        "y is not supported for tensors.": tensor and y is not None,
+        "criterion='bound' is not available for tensors; use 'held-out', 'corcondia' or "
+        "'stability'.": tensor and criterion == "bound",
+        "criterion='corcondia' is only available for tensors.": of_core and not tensor,
+        "criterion 'corcondia' takes no X_weights: its core is fitted to all entries; mark missing "
+        "ones by NaN in a dense X, or use criterion='held-out'.": of_core and X_weights is not None,
+        "y needs an estimator that takes labels, for example estimator=SSNMFClassifier(); give "
+        "one, or leave y out.": plain and y is not None and criterion != "bound",
+        "criterion='stability' fits plain factorizations and takes no estimator; give loss, "
+        "max_iter and tol instead, or use criterion='held-out'.": (
+            criterion == "stability" and not tensor and not plain
+        ),
+    }
+    for message, is_wrong in refused.items():
+        if is_wrong:
+            raise ValueError(message)
+    if tensor and not plain and not isinstance(estimator, NonnegativeCP):
         raise TypeError(
             "X is a tensor, whose estimator is NonnegativeCP; got "
             f"{type(estimator).__name__}. Leave estimator out, or give X as a matrix."

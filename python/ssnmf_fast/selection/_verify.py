@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from inspect import signature
+from math import nan
 from typing import Any
 
 import numpy.typing as npt
@@ -18,15 +18,9 @@ from .._backend.dispatch import LEVELS
 from .._common.text import short
 from .._data.tensors import TensorLike
 from .._data.threads import resolve_threads
-from .._models.receipts import (
-    INPUTS,
-    TENSOR_INPUTS,
-    Check,
-    Recomputed,
-    factorization_check,
-    tensor_check,
-)
-from .._solver.result import Factorization, History, Receipt, TensorFactorization
+from .._models import receipts
+from .._models.receipts import Check
+from .._solver.result import Factorization, Receipt, TensorFactorization
 
 Compared = tuple[str, str, str]  # a name, and values as recorded and as computed
 
@@ -42,106 +36,75 @@ _ROUNDING = 1e-6  # of the stopping rule, whose values are in other units
 _VERSION = re.compile(r"\d+(\.\d+)+[a-z0-9.+-]*")
 
 
-def compare(check: Check) -> tuple[list[str], list[Compared]]:
-    """Return what differs, a sentence each, and what was compared."""
-    receipt, table = check.receipt, [("X", check.receipt.data, check.data)]
-    found = [*_of_receipt(receipt), *_of_parts(receipt, check.parts), *_of_history(check)]
-    if check.data != receipt.data:
-        found.insert(0, "X is not the one of the fit.")
-    found += _of_inputs(check)
-    try:
-        now = check.recompute()
-    except (ValueError, TypeError, ArithmeticError, LookupError) as error:
-        found.append(f"The objective cannot be computed of these: {error}")
-        return found, table
-    values, rows = _of_values(receipt, now)
-    return found + values, table + rows
-
-
-def _of_receipt(receipt: Receipt) -> list[str]:
-    found = []
+def _differences(check: Check) -> list[str]:
+    """Return what differs between a receipt and a result, its data and other inputs."""
+    receipt, parts = check.receipt, check.parts
+    valid = {
+        f"{receipt.version!r:.50} for a version of the library": _VERSION.fullmatch(
+            receipt.version
+        ),
+        f"{receipt.level!r:.50} for a level of the kernels": receipt.level in LEVELS,
+        f"{receipt.dtype!r:.50} for a dtype": receipt.dtype in _OF_VALUE,
+    }
+    found = [] if check.data == receipt.data else ["X is not the one of the fit."]
     if receipt.seal != receipt.expected_seal():
         found.append("The receipt has been changed: its seal is that of another one.")
-    if not _VERSION.fullmatch(receipt.version):
-        found.append(f"The receipt has {receipt.version!r:.50} for a version of the library.")
-    if receipt.level not in LEVELS:
-        found.append(f"The receipt has {receipt.level!r:.50} for a level of the kernels.")
-    if receipt.dtype not in _OF_VALUE:
-        found.append(f"The receipt has {receipt.dtype!r:.50} for a dtype.")
-    return found
-
-
-def _of_parts(receipt: Receipt, parts: Mapping[str, str]) -> list[str]:
-    names = {"objective": "The history of the objective"}
-    changed = [name for name, one in parts.items() if receipt.parts.get(name) != one]
-    missing = sorted(set(receipt.parts) - set(parts))
-    found = [f"{names.get(name, name)} is not the one of the fit." for name in changed]
-    return found + [f"{names.get(name, name)} is missing." for name in missing]
-
-
-def _of_history(check: Check) -> list[str]:
-    """Return what is inconsistent in the history of the fit."""
-    receipt, own = check.receipt, check.attributes
-    found = []
-    recorded = {**vars(receipt), **receipt.settings}
-    for name, one in own.items():
-        if name != "objective" and one != recorded.get(name):
-            found.append(f"{name} is {short(one)}, and was {short(recorded.get(name))} in the fit.")
-    history = own["objective"]
-    last = tuple(history[-1]) if history else None
-    if last != (receipt.n_iter, receipt.objective):
-        found.append("The last value of the objective is not that of the receipt.")
-    max_iter = receipt.settings.get("max_iter")
-    if not isinstance(max_iter, int) or receipt.n_iter > max_iter:
-        found.append(f"There were {receipt.n_iter} iterations, and max_iter is {max_iter}.")
-    if receipt.converged and not _met(history, receipt.settings.get("tol")):
-        found.append("The objective still fell by more than tol: the fit had not converged.")
-    return found
-
-
-def _met(history: History, tol: object) -> bool:
-    """Whether the stopping rule may have been met at the end of a history."""
-    if len(history) < 2 or not isinstance(tol, (int, float)) or not tol > 0:
-        return False
-    (_, first), (before, high), (iteration, low) = history[0], history[-2], history[-1]
-    return bool(high - low <= (1 + _ROUNDING) * tol * (iteration - before) * abs(first))
-
-
-def _of_inputs(check: Check) -> list[str]:
-    recorded, found = check.receipt.inputs, []
-    for name in sorted({*recorded, *check.inputs}):
+    found += [f"The receipt has {value}." for value, is_valid in valid.items() if not is_valid]
+    for name in [*parts, *sorted(receipt.parts.keys() - parts)]:
+        if receipt.parts.get(name) != parts.get(name):
+            wrong = "not the one of the fit" if name in parts else "missing"
+            title = "The history of the objective" if name == "objective" else name
+            found.append(f"{title} is {wrong}.")
+    found += _of_history(check)
+    for name in sorted({*receipt.inputs, *check.inputs}):
         if name not in check.inputs:
             found.append(f"The fit was given {name}, which are not given here.")
-        elif name not in recorded:
+        elif name not in receipt.inputs:
             found.append(f"The fit was given no {name}.")
-        elif recorded[name] != check.inputs[name]:
+        elif receipt.inputs[name] != check.inputs[name]:
             found.append(f"{name} are not those of the fit.")
     return found
 
 
-def _of_values(receipt: Receipt, now: Recomputed) -> tuple[list[str], list[Compared]]:
-    found, dtype = [], receipt.dtype if receipt.dtype in _OF_VALUE else "float64"
-    table = [("objective", _shown(receipt.objective), _shown(now.objective))]
-    allowed = _OF_VALUE[dtype] * max(abs(receipt.objective), abs(now.objective))
+def _of_history(check: Check) -> list[str]:
+    receipt, history = check.receipt, check.attributes["objective"]
+    found = []
+    recorded = {**vars(receipt), **receipt.settings}
+    for name, value in check.attributes.items():
+        if name != "objective" and value != recorded.get(name):
+            was = short(recorded.get(name))
+            found.append(f"{name} is {short(value)}, and was {was} in the fit.")
+    last = tuple(history[-1]) if history else None
+    if last != (receipt.n_iter, receipt.objective):
+        found.append("The last value of the objective is not that of the receipt.")
+    max_iter, tol = receipt.settings.get("max_iter"), receipt.settings.get("tol")
+    if not isinstance(max_iter, int) or receipt.n_iter > max_iter:
+        found.append(f"There were {receipt.n_iter} iterations, and max_iter is {max_iter}.")
+    stopped = False  # by the stopping rule
+    if len(history) > 1 and isinstance(tol, (int, float)) and tol > 0:
+        (_, first), (before, high), (iteration, low) = history[0], history[-2], history[-1]
+        stopped = high - low <= (1 + _ROUNDING) * tol * (iteration - before) * abs(first)
+    if receipt.converged and not stopped:
+        found.append("The objective still fell by more than tol: the fit had not converged.")
+    return found
+
+
+def _compare_values(receipt: Receipt, now: receipts.Recomputed) -> tuple[list[str], list[Compared]]:
+    """Return what differs, and all that is compared, of the objective and the residuals."""
+    dtype = receipt.dtype if receipt.dtype in _OF_VALUE else "float64"
+    old, new = receipt.objective, now.objective
+    found, table = [], [("objective", f"{old:.10g}", f"{new:.10g}")]
+    allowed = _OF_VALUE[dtype] * max(abs(old), abs(new))
     allowed += _OF_SCALE[dtype] * now.scale + _SHAKES * now.shaken[0]
-    if not _near(receipt.objective, now.objective, allowed):
-        found.append(f"The objective is {_shown(now.objective)}, not {_shown(receipt.objective)}.")
+    if not abs(old - new) <= allowed:  # also for NaN
+        found.append(f"The objective is {new:.10g}, not {old:.10g}.")
     for name in sorted({*receipt.residuals, *now.residuals}):
-        recorded = receipt.residuals.get(name, math.nan)
-        computed = now.residuals.get(name, math.nan)
-        table.append((f"residual of {name}", f"{recorded:.6g}", f"{computed:.6g}"))
-        allowed = _OF_RESIDUAL[dtype] * max(1.0, recorded) + _SHAKES * now.shaken[1]
-        if name not in now.lost and not _near(recorded, computed, allowed):
-            found.append(f"The residual of {name} is {computed:.6g}, not {recorded:.6g}.")
+        old, new = receipt.residuals.get(name, nan), now.residuals.get(name, nan)
+        table.append((f"residual of {name}", f"{old:.6g}", f"{new:.6g}"))
+        allowed = _OF_RESIDUAL[dtype] * max(1.0, old) + _SHAKES * now.shaken[1]
+        if name not in now.lost and not abs(old - new) <= allowed:
+            found.append(f"The residual of {name} is {new:.6g}, not {old:.6g}.")
     return found, table
-
-
-def _near(a: float, b: float, allowed: float) -> bool:
-    return abs(a - b) <= allowed  # false for NaN
-
-
-def _shown(value: float) -> str:
-    return f"{value:.10g}"
 
 
 @dataclass(frozen=True)
@@ -236,38 +199,36 @@ def verify(
     >>> sf.verify(fit, X).differences[0]
     'X is not the one of the fit.'
     """
-    check = _receipt_check(result, X, y, inputs, resolve_threads(n_threads))
-    if check is None:
-        return Verification([f"This {type(result).__name__} has no receipt of its fit."], [])
-    return Verification(*compare(check))
-
-
-def _receipt_check(
-    result: Factorization | TensorFactorization | BaseEstimator,
-    X: TensorLike,
-    y: npt.ArrayLike | Mapping[int, npt.ArrayLike] | None,
-    inputs: dict[str, Any],
-    threads: int,
-) -> Check | None:
-    """Return the check of a result; None without a receipt."""
+    threads = resolve_threads(n_threads)
     if isinstance(result, BaseEstimator):
-        return _check_of_estimator(result, X, y, inputs, threads)
-    if not isinstance(result, (Factorization, TensorFactorization)):
+        check = _check_of_estimator(result, X, y, inputs, threads)
+    elif isinstance(result, (Factorization, TensorFactorization)):
+        matrix = isinstance(result, Factorization)
+        known = receipts.INPUTS if matrix else receipts.TENSOR_INPUTS
+        unknown = sorted(set(inputs) - set(known))
+        if unknown:
+            raise TypeError(
+                f"the fit has no argument {short(unknown[0])}; valid arguments are "
+                f"{', '.join(known)}."
+            )
+        of_fit = {"y": y, **inputs} if matrix or y is not None else inputs
+        of: Any = receipts.factorization_check if matrix else receipts.tensor_check
+        check = None if result.receipt is None else of(result, X, of_fit, threads)
+    else:
         raise TypeError(
             f"verify is not available for {type(result).__name__}; expected a Factorization, a "
             "TensorFactorization or a fitted estimator."
         )
-    known = INPUTS if isinstance(result, Factorization) else TENSOR_INPUTS
-    unknown = sorted(set(inputs) - set(known))
-    if unknown:
-        raise TypeError(
-            f"the fit has no argument {short(unknown[0])}; valid arguments are {', '.join(known)}."
-        )
-    if result.receipt is None:
-        return None
-    if isinstance(result, Factorization):
-        return factorization_check(result, X, {"y": y, **inputs}, threads)
-    return tensor_check(result, X, inputs if y is None else {"y": y, **inputs}, threads)
+    if check is None:
+        return Verification([f"This {type(result).__name__} has no receipt of its fit."], [])
+    found, table = _differences(check), [("X", check.receipt.data, check.data)]
+    try:
+        now = check.recompute()
+    except (ValueError, TypeError, ArithmeticError, LookupError) as error:
+        found.append(f"The objective cannot be computed of these: {error}")
+        return Verification(found, table)
+    values, rows = _compare_values(check.receipt, now)
+    return Verification(found + values, table + rows)
 
 
 def _check_of_estimator(

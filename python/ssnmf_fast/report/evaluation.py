@@ -132,11 +132,6 @@ class Evaluation:
         return self.truth.ndim == 2
 
     @property
-    def has_trained(self) -> bool:
-        """Whether there are predictions of a simple method that learns."""
-        return SVC in self.predictions or REGRESSION in self.predictions
-
-    @property
     def where(self) -> str:
         """On which samples the predictions are."""
         count = len(self.truth)
@@ -200,69 +195,62 @@ class Evaluation:
     def _format(self, value: float) -> str:
         return f"{value:.3f}" if self.several else f"{value:.1%}"
 
-    def _explain(self, name: str, kind: str) -> str:
-        if name != MODEL:
-            how = "as the class of most" if name == LARGEST else "from the"
-            return f"The same samples, each predicted {how} labels that the model had."
+    def measures(self) -> list[Measure]:
+        """Return accuracy or F scores of the model, then those of the simple methods."""
         hidden = "held-out samples"
         if self.by_validation:
             hidden = "labeled samples, each predicted by a fit that did not know its label,"
-        if kind == "micro F":
-            return (
-                f"Harmonic mean of precision and recall of all labels of the {hidden} together: 1 "
-                "if all are right; frequent labels count most."
-            )
-        if kind == "macro F":
-            return (
-                "The same for each label by itself, then averaged: rare labels count like frequent "
-                "ones; one that no such sample has or is given counts 0."
-            )
         shares = "" if self.weights is None else f" {_BY_SHARES}"
         new = "" if self.expected is None else f" {_OF_NEW}"
-        return f"Share of the {hidden} whose class is predicted.{shares}{new}"
-
-    def measures(self) -> list[Measure]:
-        """Return accuracy or F scores of the model, then those of the simple methods."""
+        meanings = {
+            "accuracy": f"Share of the {hidden} whose class is predicted.{shares}{new}",
+            "micro F": f"Harmonic mean of precision and recall of all labels of the {hidden} "
+            "together: 1 if all are right; frequent labels count most.",
+            "macro F": "The same for each label by itself, then averaged: rare labels count like "
+            "frequent ones; one that no such sample has or is given counts 0.",
+        }
         measures = []
         for name, scores in self._scores.items():
             for kind, score in scores.items():
-                key = _KEYS[name] + kind.lower().replace(" ", "_")
-                title = f"{kind} {self.where}"
+                title, meaning = f"{kind} {self.where}", meanings[kind]
                 if name != MODEL:
                     title = f"{kind} of {_NAMES[name]}" if self.several else _NAMES[name]
+                    how = "as the class of most" if name == LARGEST else "from the"
+                    meaning = f"The same samples, each predicted {how} labels that the model had."
+                key = _KEYS[name] + kind.lower().replace(" ", "_")
                 value, low, high = map(self._format, score)
-                new = " for new samples" if score is self.expected else ""
-                text = f"{value} (95% interval{new} {low} to {high})"
-                meaning = self._explain(name, kind)
+                of = " for new samples" if score is self.expected else ""
+                text = f"{value} (95% interval{of} {low} to {high})"
                 measures.append(Measure(key, title, score.value, text, meaning, score[1:]))
         return measures
 
     def shortfalls(self) -> list[str]:
-        """Return in words where the model does worse than a simple method."""
-        return [
-            f"the {kind} of the model, {self._format(self._scores[MODEL][kind].value)}, is below "
-            f"the {self._format(score.value)} of "
-            f"{_NAMES[name].replace('always', 'always predicting')}: {self._advise(name, kind)}"
-            for name, scores in self._scores.items()
-            for kind, score in scores.items()
-            if self._scores[MODEL][kind].value < score.value
-        ]
-
-    def _advise(self, name: str, kind: str) -> str:
-        """Return what to do about a method that scores higher; it may do so by chance."""
+        """Return in words where the model does worse than a simple method, and what to do."""
         from scipy.stats import binomtest
 
-        if self.several:
-            by_chance = self._scores[name][kind].value < self._scores[MODEL][kind].high
-        else:
-            mine, other = self.predicted == self.truth, self.predictions[name] == self.truth
-            worse, differ = int((~mine & other).sum()), int((mine != other).sum())
-            by_chance = bool(binomtest(worse, differ).pvalue >= _CHANCE)
-        if by_chance:
-            return f"on {len(self.truth)} samples so small a difference may be chance"
-        if name == LARGEST:
-            return "look whether the data tell the classes apart, or label more samples"
-        return "another --model or more labels may do better"
+        lines = []
+        for name, scores in self._scores.items():
+            for kind, score in scores.items():
+                best = self._scores[MODEL][kind]
+                if best.value >= score.value:
+                    continue
+                advice = "another --model or more labels may do better"
+                if name == LARGEST:
+                    advice = "look whether the data tell the classes apart, or label more samples"
+                if self.several:
+                    by_chance = score.value < best.high
+                else:
+                    mine, other = self.predicted == self.truth, self.predictions[name] == self.truth
+                    worse, differ = int((~mine & other).sum()), int((mine != other).sum())
+                    by_chance = bool(binomtest(worse, differ).pvalue >= _CHANCE)
+                if by_chance:
+                    advice = f"on {len(self.truth)} samples so small a difference may be chance"
+                method = _NAMES[name].replace("always", "always predicting")
+                lines.append(
+                    f"the {kind} of the model, {self._format(best.value)}, is below the "
+                    f"{self._format(score.value)} of {method}: {advice}"
+                )
+        return lines
 
 
 def name_classes(model: Any, proba: Array) -> Array:
