@@ -207,7 +207,6 @@ def amounts(S: Array, A: Array) -> Array:
 
 
 def topic_shares(S: Array, A: Array) -> Array:
-    """Return the share of each sample that every topic explains, (n, r); rows sum to 1 or are 0."""
     return divide_by_sums(amounts(S, A))
 
 

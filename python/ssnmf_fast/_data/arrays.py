@@ -38,7 +38,6 @@ DataLike: TypeAlias = MatrixLike | OnDisk  # what takes matrices on disk, too
 
 
 def on_disk_error(user: str, name: str = "X") -> TypeError:
-    """Return the error for a matrix on disk that is needed in memory."""
     return TypeError(
         f"{name} is on disk, and {user} needs it in memory: load it as a whole, or give some of "
         f"its rows, for example {name}.rows(slice(0, 10000))."
@@ -71,7 +70,6 @@ def as_array(
 
 
 def is_sparse_frame(X: Any) -> bool:
-    """Return whether all columns of a data frame of pandas are sparse, with zeros left out."""
     frame = getattr(X, "ndim", 0) == 2 and hasattr(X, "sparse")
     return frame and all(kind.fill_value == 0 for kind in X.dtypes)
 
@@ -156,7 +154,6 @@ def unmask(X: Matrix, name: str, *, allow_nan: bool) -> Any:
 
 
 def require_real(dtype: Any, name: str) -> None:
-    """Raise TypeError unless a dtype is one of real numbers or bool."""
     if dtype.kind not in "biuf":
         how = f"expected a real numeric dtype. Convert it, for example with {name}.astype(float)"
         raise TypeError(f"{name} has dtype {dtype}; {how}.")
@@ -354,7 +351,6 @@ def sample(Z: Any, pattern: sp.csr_array) -> sp.csr_array:
 
 
 def entry_rows(indptr: Array) -> Array:
-    """Row of every stored entry, int64."""
     return np.repeat(np.arange(len(indptr) - 1, dtype=np.int64), np.diff(indptr))
 
 
@@ -374,7 +370,6 @@ def list_entries(array: Array, present: Array) -> sp.csr_array:
 
 
 def drop_entries(matrix: sp.csr_array, left_out: Array) -> sp.csr_array:
-    """Return the matrix without the stored entries that a mask names."""
     kept = ~left_out
     indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr].astype(matrix.indptr.dtype)
     return sp.csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)

@@ -25,7 +25,6 @@ _NEVER_TOO_MUCH = 1 << 28  # bytes; the machine is not asked about less
 
 
 def check_option(value: object, name: str, options: Sequence[str]) -> str:
-    """Return `value` if it is one of the options, else raise ValueError that lists them."""
     if not isinstance(value, str) or value not in options:
         listed = ", ".join(map(repr, options))
         raise ValueError(f"{name} must be one of {listed}; got {short(value)}.")
@@ -33,7 +32,6 @@ def check_option(value: object, name: str, options: Sequence[str]) -> str:
 
 
 def check_integer(value: object, name: str, minimum: int, maximum: int | None = None) -> int:
-    """Return `value` as an int of at least `minimum`, and at most `maximum`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer; got {short(value)} ({type(value).__name__}).")
     if value < minimum:
@@ -44,7 +42,6 @@ def check_integer(value: object, name: str, minimum: int, maximum: int | None = 
 
 
 def check_random_state(random_state: Seed) -> np.random.Generator:
-    """Return a generator from None, a seed, a Generator or a RandomState."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31 - 1))
     try:
@@ -93,7 +90,6 @@ def check_factor(
     *,
     limited: bool = True,
 ) -> Array:
-    """Return a dense, finite, nonnegative factor of the given shape."""
     if sp.issparse(factor):
         raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
     array: Array = check_matrix(factor, name, dtype=dtype, allow_nan=False, limited=limited)
@@ -131,7 +127,6 @@ def check_support(
 
 
 def available_memory() -> int | None:
-    """Return how many bytes this process may still use, or None where that is not known."""
     free = []
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -225,7 +220,6 @@ def check_matrix(
 
 
 def check_data(X: DataLike | CleanMatrix, n_threads: int, dtype: Any = None) -> Any:
-    """Return the data of a model, checked once: a CleanMatrix or a file is only converted."""
     dtype = check_dtype(dtype)
     clean = X.matrix if isinstance(X, CleanMatrix) else X if isinstance(X, OnDisk) else None
     if clean is not None and dtype in (None, clean.dtype):
@@ -246,7 +240,6 @@ def check_entries(
     ordinary: bool = False,
     remedy: str = SHIFT,
 ) -> None:
-    """Raise ValueError for entries that are negative, infinite, NaN or too large."""
     values: Array = matrix.data if sp.issparse(matrix) else matrix
     if not values.size:
         return
@@ -311,7 +304,6 @@ def readable(X: Any, name: str, allow_nan: bool = False, *, allow_sparse: bool =
 
 
 def read_pattern(pattern: Any, name: str) -> sp.csr_array:
-    """Return the pattern of weights, sparse or dense, as a CSR array."""
     if sp.issparse(pattern):
         return arrays.read_csr(pattern, name)
     dense = as_array(pattern, name)

@@ -59,7 +59,6 @@ class StoredArray:
         return values
 
     def _converted(self, file: BinaryIO, count: int, dtype: np.dtype[Any]) -> Array:
-        """Read in pieces that stay in a cache: the stored numbers take no additional memory."""
         values = np.empty(count, dtype=dtype)
         for begin in range(0, count, _READ_AT_ONCE):
             wanted = min(_READ_AT_ONCE, count - begin)
@@ -94,7 +93,6 @@ _INDEX = np.dtype(np.int32)
 
 
 def bytes_of(n_entries: int, dtype: npt.DTypeLike) -> int:
-    """Return the number of bytes of entries and their column indices."""
     return n_entries * int(_INDEX.itemsize + np.dtype(dtype).itemsize)
 
 
@@ -238,7 +236,6 @@ class CsrFile(OnDisk):
 
 
 def row_counts(X: CsrFile) -> Array:
-    """Return the number of stored entries of every row, (n,)."""
     return np.diff(X._indptr)
 
 

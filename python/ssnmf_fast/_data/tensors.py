@@ -108,7 +108,6 @@ def _check_sparse(
 
 
 def depth(part: object) -> int:
-    """Return the number of dimensions of an array or of nested sequences."""
     if hasattr(part, "ndim"):
         return int(part.ndim)
     if not isinstance(part, (tuple, list)):
@@ -184,7 +183,6 @@ class SparseTensor:
         return SparseTensor(self.at, values)
 
     def sampled(self, at: Coordinates) -> SparseTensor:
-        """Return the values at other places."""
         stored, wanted = self.at.keys(), at.keys()
         values = np.zeros(len(wanted), dtype=self.values.dtype)
         if len(stored):
@@ -319,17 +317,14 @@ def whole(G: Rows) -> Array:
 
 
 def used_columns(G: Rows) -> Array:
-    """Return which components are not zero in all rows."""
     return np.asarray(np.logical_and.reduce([F.any(axis=0) for F in factors_of(G)]))
 
 
 def mean_sum(G: Rows) -> float:
-    """Return the mean over the rows of their sums."""
     if isinstance(G, RowProducts):
         return float(np.prod([F.mean(axis=0, dtype=np.float64) for F in G.factors], axis=0).sum())
     return float(G.sum(axis=1, dtype=np.float64).mean())
 
 
 def full_columns(G: Rows) -> Array:
-    """Return which components are positive in every row of a factor, or of all factors."""
     return np.asarray(np.logical_and.reduce([(F > 0).all(axis=0) for F in factors_of(G)]))

@@ -108,7 +108,6 @@ if hasattr(os, "register_at_fork"):
 
 
 def _cores() -> int:
-    """Return the number of cores that this process may use: affinity and cgroup quota."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     group = Path("/sys/fs/cgroup")

@@ -60,8 +60,6 @@ _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 @dataclass(frozen=True, eq=False)
 class Slices:
-    """Slices of time without gaps."""
-
     starts: Array  # (T,) datetime64, in the unit of the slices
     of: Array  # (n,) the slice of every document
 

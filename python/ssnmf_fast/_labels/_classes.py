@@ -43,12 +43,10 @@ class Targets:
     labeled: Array
 
     def check_fit(self) -> None:
-        """Raise ValueError unless there is a labeled sample."""
         if not self.labeled.any():
             raise ValueError("y has no labeled sample. Label some, or use NMF, which needs none.")
 
     def matrix(self, dtype: npt.DTypeLike) -> Any:
-        """Return Y, (n, k), with rows of zeros where unlabeled."""
         raise NotImplementedError
 
 
@@ -80,7 +78,6 @@ class ClassLabels(Targets):
             warn_of_missing_words(self.classes.tolist(), marker, name)
 
     def check_fit(self) -> None:
-        """Raise ValueError unless there are two classes."""
         super().check_fit()
         if len(self.classes) < 2:
             how = "expected labeled samples of at least two classes. Label others, or use NMF"
@@ -91,7 +88,6 @@ class ClassLabels(Targets):
 
     @cached_property
     def codes(self) -> Array:
-        """Position of the label of every labeled sample among the classes."""
         if not len(self.known):
             return np.zeros(0, dtype=np.intp)
         comparable = is_text(self.known) == is_text(self.classes)
@@ -103,7 +99,6 @@ class ClassLabels(Targets):
         return np.searchsorted(self.classes, self.known)
 
     def matrix(self, dtype: npt.DTypeLike) -> sp.csr_array:
-        """Return the one-hot matrix, with rows of zeros where unlabeled."""
         rows = np.flatnonzero(self.labeled)
         values = np.ones(len(rows), dtype=dtype)
         shape = (len(self.labeled), len(self.classes))
@@ -185,7 +180,6 @@ def _is_ascii(label: object) -> bool:
 
 
 def is_text(labels: Array) -> bool:
-    """Return whether labels are text; with None for missing ones they are objects."""
     if labels.dtype.kind == "O":
         return all(isinstance(label, str) for label in labels.tolist())
     return labels.dtype.kind in "US"

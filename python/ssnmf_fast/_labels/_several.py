@@ -56,13 +56,11 @@ class Indicators(Targets):
 
     @property
     def known(self) -> Array:
-        """The labels of the complete rows, int64."""
         rows = self._matrix[self.complete]
         known: Array = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
         return known.astype(np.int64)
 
     def prior(self) -> Array:
-        """Return the share of the labeled samples that have each label."""
         rows = self._matrix[self.labeled]
         if sp.issparse(rows):
             return np.asarray(np.asarray(rows.sum(axis=0)).ravel() / rows.shape[0])
@@ -148,7 +146,6 @@ class LabelLists:
         self.members = sp.csr_array(matrix != 0)
 
     def _name(self, lists: Sequence[Sequence[Any]], given: Array | None) -> None:
-        """Give every topic its column."""
         known = () if given is None else given.tolist()
         spelling = as_first_given((name for names in lists for name in names), known)
         found = set(spelling.values())
@@ -171,7 +168,6 @@ class LabelLists:
         return part
 
     def targets(self) -> ClassLabels | Indicators:
-        """Return the topics as classes or, where a document may have several, as indicators."""
         if not self.multilabel:
             codes = np.asarray(self.members.argmax(axis=1)).ravel()
             return ClassLabels(
@@ -226,12 +222,10 @@ def is_indicator(y: object) -> bool:
 
 
 def labels_of(y: object, marker: object) -> ClassLabels | Indicators:
-    """Return classes or several labels, whichever `y` holds."""
     return Indicators(y) if is_indicator(y) else ClassLabels(y, marker)
 
 
 def _numbers(y: Any) -> Array:
-    """Return numbers as float64, NaN where they are missing."""
     array = as_array(y, "y", allow_nan=True)
     try:
         if array.dtype.kind in "cmM":

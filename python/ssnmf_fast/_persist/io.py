@@ -300,7 +300,6 @@ def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def _put_together(described: dict[str, Any], arrays: dict[str, Array]) -> Any:
-    """Return the model that :func:`_taken_apart` described."""
     kind, values = _class_of(described["class"]), unpacked(described["attributes"], arrays)
     table = _table(kind)
     unknown = set(values) - set(table)
@@ -372,7 +371,6 @@ def _parameters(model: Any) -> dict[str, Any]:
 
 
 def _with_parameters(kind: Any, parameters: dict[str, Any]) -> Any:
-    """Return an estimator, which may have others as parameters."""
     made = dict(parameters)
     for key, value in parameters.items():
         if isinstance(value, dict):
