@@ -8,17 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
+from numpy.typing import ArrayLike, DTypeLike
 
 from .._common.arrays import Array, Matrix, Seed
 from .._common.text import short
 from .._common.warn import warn_user
 from . import arrays
 from .arrays import DataLike, OnDisk, as_array, check_dtype, is_sparse_frame, require_real
+
+Shape: TypeAlias = tuple[int, int]
 
 _FEW = 10  # components, the default of the estimators
 _NEVER_TOO_MUCH = 1 << 28  # bytes; the machine is not asked about less
@@ -76,19 +78,13 @@ def check_real(
     return number
 
 
-def check_shape(array: Matrix, shape: tuple[int, int], name: str, of: str) -> None:
+def check_shape(array: Matrix, shape: Shape, name: str, of: str) -> None:
     if tuple(array.shape) != shape:
         raise ValueError(f"{name} has shape {tuple(array.shape)}; expected {shape}, {of}.")
 
 
 def check_factor(
-    factor: npt.ArrayLike,
-    name: str,
-    shape: tuple[int, int],
-    dtype: npt.DTypeLike,
-    of: str,
-    *,
-    limited: bool = True,
+    factor: ArrayLike, name: str, shape: Shape, dtype: DTypeLike, of: str, *, limited: bool = True
 ) -> Array:
     if sp.issparse(factor):
         raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
@@ -98,7 +94,7 @@ def check_factor(
 
 
 def check_vector(
-    values: npt.ArrayLike, name: str, length: int, dtype: npt.DTypeLike, *, limited: bool = True
+    values: ArrayLike, name: str, length: int, dtype: DTypeLike, *, limited: bool = True
 ) -> Array:
     """Return finite nonnegative weights of the given length; unless `limited`, of any size."""
     vector = as_array(values, name)
@@ -112,11 +108,7 @@ def check_vector(
 
 
 def check_support(
-    support: npt.ArrayLike,
-    name: str,
-    shape: tuple[int, int],
-    dtype: npt.DTypeLike,
-    of: str = "samples x components",
+    support: ArrayLike, name: str, shape: Shape, dtype: DTypeLike, of: str = "samples x components"
 ) -> Array:
     array = check_factor(support, name, shape, dtype, of)
     others = array[(array != 0) & (array != 1)]
@@ -178,21 +170,12 @@ class CleanMatrix:
 
 
 def check_matrix(
-    X: Any,
-    name: str,
-    *,
-    dtype: Any = None,
-    allow_nan: bool = True,
-    allow_negative: bool = False,
-    limited: bool = True,
-    ordinary: bool = False,
-    n_threads: int = 1,
-    remedy: str = SHIFT,
+    X: Any, name: str, *, dtype: Any = None, allow_nan: bool = True, n_threads: int = 1, **rest: Any
 ) -> Any:
     """Return `X` as a float ndarray (2-D, any strides) or a CSR array with summed duplicates.
 
-    Rows of a CSR array need not be sorted.  Unless `limited`, any finite size will do; data to fit
-    are `ordinary`.  The result may share memory with `X` and must not be written to.
+    Rows of a CSR array need not be sorted; `rest` is for :func:`check_entries`.  The result
+    may share memory with `X` and must not be written to.
     """
     X = X.sparse.to_coo() if is_sparse_frame(X) else X
     if sp.issparse(X):
@@ -214,8 +197,7 @@ def check_matrix(
         matrix = arrays.to_native(matrix, target if dtype is None else dtype)
         if any(stride % matrix.itemsize for stride in matrix.strides):
             matrix = np.ascontiguousarray(matrix)
-    rules: dict[str, Any] = {"allow_nan": allow_nan, "allow_negative": allow_negative}
-    check_entries(matrix, name, limited=limited, ordinary=ordinary, remedy=remedy, **rules)
+    check_entries(matrix, name, allow_nan=allow_nan, **rest)
     return matrix
 
 
@@ -240,6 +222,7 @@ def check_entries(
     ordinary: bool = False,
     remedy: str = SHIFT,
 ) -> None:
+    """Refuse bad entries; unless `limited`, of any finite size; data to fit are `ordinary`."""
     values: Array = matrix.data if sp.issparse(matrix) else matrix
     if not values.size:
         return

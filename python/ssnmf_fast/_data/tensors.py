@@ -17,10 +17,10 @@ from .._common.text import short
 from .arrays import MOST, as_array, check_dtype, float_dtype, inspect_sparse, to_native, unmask
 from .border import check_entries, check_integer
 
+Parts: TypeAlias = tuple[Any, Any, Any]  # coordinates, values and shape
 
-def check_tensor(
-    X: Any, name: str, dtype: Any = None, *, ordinary: bool = True
-) -> Array | SparseTensor:
+
+def check_tensor(X: Any, name: str, dtype: Any = None, *, ordinary: bool = True) -> Tensor:
     """Return a dense tensor as a C-contiguous array, which may have NaN, or a sparse one."""
     if isinstance(X, SparseTensor):
         if check_dtype(dtype, X.dtype) == X.dtype:
@@ -39,7 +39,7 @@ def check_tensor(
     return array
 
 
-def coordinate_parts(X: Matrix, name: str) -> tuple[Any, Any, Any] | None:
+def coordinate_parts(X: Matrix, name: str) -> Parts | None:
     """Return coordinates, values and the shape of a sparse tensor; None for what is dense."""
     if isinstance(X, (tuple, list)):
         depths = [depth(part) for part in X] if len(X) in (2, 3) else []
@@ -64,9 +64,7 @@ def coordinate_parts(X: Matrix, name: str) -> tuple[Any, Any, Any] | None:
     return None
 
 
-def _check_sparse(
-    parts: tuple[Any, Any, Any], name: str, dtype: npt.DTypeLike, ordinary: bool
-) -> SparseTensor:
+def _check_sparse(parts: Parts, name: str, dtype: npt.DTypeLike, ordinary: bool) -> SparseTensor:
     coords, values, shape = parts
     lengths = tuple(np.asarray(shape).tolist())
     if len(lengths) < 2 or not all(isinstance(n, int) for n in lengths):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ _DRIFT = 0.05  # of a year, for a number of slices to stand for it
 _MULTIPLE = re.compile(rf"(?:([1-9]\d{{0,5}}) )?({'|'.join(FREQUENCIES)})s?")
 
 _MOST_SLICES = 100_000
+Start: TypeAlias = np.datetime64 | None
 _DIGITS = re.compile(r"([1-9]\d{3})(?:(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)?)?)?(?:\.0)?")
 _ISO = re.compile(
     r"(\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?)?)(?:Z|[+-]\d\d:?\d\d)?"
@@ -110,12 +111,7 @@ def period_of(freq: str | int) -> int | None:
 
 
 def cut(
-    times: Array,
-    freq: str | int,
-    name: str = "times",
-    *,
-    after: np.datetime64 | None = None,
-    least: int = 2,
+    times: Array, freq: str | int, name: str = "times", *, after: Start = None, least: int = 2
 ) -> Slices:
     """Cut the time of documents into slices of one length, which continue those of `after`."""
     length = Length.of(freq)
