@@ -11,7 +11,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,7 @@ _READ_AT_ONCE = 1 << 16  # entries that are converted
 State = tuple[int, int]  # size of a file, and when it was last written to
 
 
-def _state(file: BinaryIO) -> State:
-    status = os.fstat(file.fileno())
+def _state(status: os.stat_result) -> State:
     return status.st_size, status.st_mtime_ns
 
 
@@ -51,7 +50,7 @@ class StoredArray:
                 values = np.fromfile(file, self.dtype, count=last - first)
             else:
                 values = self._converted(file, last - first, np.dtype(dtype))
-            if _state(file) != self.state:
+            if _state(os.fstat(file.fileno())) != self.state:
                 how = "Open it again with open_csr, and write to it only when no fit reads it."
                 raise ValueError(f"{self.path} has changed since it was opened. {how}")
         if len(values) != last - first:
@@ -86,7 +85,7 @@ def stored_array(path: Path, offset: int) -> StoredArray:
             raise ValueError(f"{path} does not hold an array in .npy format.") from error
         if len(shape) != 1 or dtype.hasobject:
             raise ValueError(f"{path} holds an array of shape {shape}; expected one dimension.")
-        return StoredArray(path, file.tell(), dtype, shape[0], _state(file))
+        return StoredArray(path, file.tell(), dtype, shape[0], _state(os.fstat(file.fileno())))
 
 
 _INDEX = np.dtype(np.int32)
@@ -124,15 +123,16 @@ class RowCollector:
         """Return all rows; of those on disk, a block takes a limited number of bytes in memory."""
         indptr = np.concatenate(self._ends)
         if self._spilled:
-            files = []
-            for path, array in zip(self._paths, self._arrays, strict=True):
-                with path.open("rb") as file:
-                    files.append(StoredArray(path, 0, array.dtype, int(indptr[-1]), _state(file)))
-            return CsrFile(indptr, files[0], files[1], self._n_columns, block_memory)
-        indices, data = (array[: indptr[-1]] for array in self._arrays)
-        if len(data) <= np.iinfo(_INDEX).max:  # SciPy would make the indices long, too
+            indices, data = (
+                StoredArray(path, 0, array.dtype, int(indptr[-1]), _state(path.stat()))
+                for path, array in zip(self._paths, self._arrays, strict=True)
+            )
+            return CsrFile((indptr, indices, data), self._n_columns, block_memory)
+        columns, values = (array[: indptr[-1]] for array in self._arrays)
+        if len(values) <= np.iinfo(_INDEX).max:  # SciPy would make the indices long, too
             indptr = indptr.astype(_INDEX)
-        return sp.csr_array((data, indices, indptr), (len(indptr) - 1, self._n_columns), copy=False)
+        shape = len(indptr) - 1, self._n_columns
+        return sp.csr_array((values, columns, indptr), shape, copy=False)
 
     def _write(self, parts: tuple[Array, ...]) -> None:
         for path, array, part in zip(self._paths, self._arrays, parts, strict=True):
@@ -143,6 +143,9 @@ class RowCollector:
 _LOCAL_HEADER = 30  # bytes of a zip member before its name; see the ZIP file format, 4.3.7
 _PARTS = ("indptr", "indices", "data", "shape")
 _MODULUS = 2**64
+
+
+Parts: TypeAlias = tuple[Array, StoredArray, StoredArray]  # pointers, column indices, values
 
 
 class CsrFile(OnDisk):
@@ -161,29 +164,22 @@ class CsrFile(OnDisk):
     """
 
     def __init__(
-        self,
-        indptr: Array,
-        indices: StoredArray,
-        data: StoredArray,
-        n_columns: int,
-        memory: int,
-        dtype: npt.DTypeLike | None = None,
+        self, parts: Parts, n_columns: int, memory: int, dtype: npt.DTypeLike | None = None
     ) -> None:
-        self.shape = (len(indptr) - 1, n_columns)
-        self.dtype = float_dtype(data.dtype, "data") if dtype is None else np.dtype(dtype)
-        self.nnz, self.memory = int(indptr[-1]), memory
-        self._indptr, self._indices, self._data = indptr, indices, data
-        per_entry = _INDEX.itemsize + self.dtype.itemsize
+        self.indptr, self._indices, self._data = self._parts = parts
+        self.shape = (len(self.indptr) - 1, n_columns)
+        self.dtype = float_dtype(parts[2].dtype, "data") if dtype is None else np.dtype(dtype)
+        self.nnz, self.memory = int(self.indptr[-1]), memory
         # Two blocks at a time: one is worked on while the next is read.
-        self._slices = equal_blocks(indptr, max(1, memory // (2 * per_entry)))
+        self.slices = equal_blocks(self.indptr, max(1, memory // bytes_of(2, self.dtype)))
         self._whole: sp.csr_array | None = None  # kept where one block holds all
         self.column_counts, self.total, self.squares, self.fingerprint = self._sums()
 
     def rows(self, rows: slice) -> sp.csr_array:
         """Read some rows, given by start and stop, and check them: others may write to the file."""
-        first, last = int(self._indptr[rows.start]), int(self._indptr[rows.stop])
+        first, last = int(self.indptr[rows.start]), int(self.indptr[rows.stop])
         index = _INDEX if last - first <= np.iinfo(_INDEX).max else np.dtype(np.int64)
-        indptr = (self._indptr[rows.start : rows.stop + 1] - first).astype(index)
+        indptr = (self.indptr[rows.start : rows.stop + 1] - first).astype(index)
         data = self._data.read(first, last, self.dtype)
         indices = self._indices.read(first, last, index)
         shape = (rows.stop - rows.start, self.shape[1])
@@ -201,22 +197,21 @@ class CsrFile(OnDisk):
 
     def as_type(self, dtype: npt.DTypeLike) -> CsrFile:
         """Return the file with numbers of another dtype, for which it is read once more."""
-        parts = self._indptr, self._indices, self._data
-        return CsrFile(*parts, self.shape[1], self.memory, dtype)
+        return CsrFile(self._parts, self.shape[1], self.memory, dtype)
 
     def blocks(self) -> Iterator[tuple[slice, sp.csr_array]]:
         """Read all rows, a block at a time, and the next block meanwhile."""
         if self._whole is not None:
-            yield self._slices[0], self._whole
+            yield self.slices[0], self._whole
             return
         with ThreadPoolExecutor(1) as reader:
-            pending = reader.submit(copy_context().run, self.rows, self._slices[0])
-            for rows, following in zip_longest(self._slices, self._slices[1:]):
+            pending = reader.submit(copy_context().run, self.rows, self.slices[0])
+            for rows, following in zip_longest(self.slices, self.slices[1:]):
                 block = pending.result()
                 if following is not None:
                     pending = reader.submit(copy_context().run, self.rows, following)
                 yield rows, block
-        if len(self._slices) == 1:
+        if len(self.slices) == 1:
             self._whole = block
 
     def _sums(self) -> tuple[Array, float, float, tuple[int, int]]:
@@ -235,15 +230,6 @@ class CsrFile(OnDisk):
         return column_counts, total, squares, (first, second)
 
 
-def row_counts(X: CsrFile) -> Array:
-    return np.diff(X._indptr)
-
-
-def block_ends(X: CsrFile) -> list[int]:
-    """Return the rows at which the blocks end in which the file is read."""
-    return [rows.stop for rows in X._slices]
-
-
 def chosen_rows(X: CsrFile, rows: Array) -> sp.csr_array:
     """Read the rows where a boolean array, (n,), is true; they must fit into memory."""
     parts = [block[rows[place]] for place, block in X.blocks() if rows[place].any()]
@@ -252,14 +238,11 @@ def chosen_rows(X: CsrFile, rows: Array) -> sp.csr_array:
 
 def equal_blocks(indptr: Array, entries: int) -> list[slice]:
     """Cut rows into blocks of at most so many entries, but at least one row."""
-    slices = []
-    first, n_rows = 0, len(indptr) - 1
-    while first < n_rows:
-        most = int(np.searchsorted(indptr, indptr[first] + entries, side="right")) - 1
-        last = max(most, first + 1)
-        slices.append(slice(first, last))
-        first = last
-    return slices
+    ends = [0]
+    while ends[-1] < len(indptr) - 1:
+        most = int(np.searchsorted(indptr, indptr[ends[-1]] + entries, side="right")) - 1
+        ends.append(max(most, ends[-1] + 1))
+    return list(map(slice, ends, ends[1:]))
 
 
 def open_csr(
@@ -340,7 +323,7 @@ def open_csr(
         raise ValueError(f"{path}: indptr ends at {indptr[-1]}, but there are {lengths}.")
     if 0 in (n_rows, n_columns):
         raise ValueError(f"{path} has shape {(n_rows, n_columns)}; expected at least one entry.")
-    return CsrFile(indptr, indices, data, n_columns, memory, dtype)
+    return CsrFile((indptr, indices, data), n_columns, memory, dtype)
 
 
 def _archive(path: Path) -> dict[str, StoredArray]:

@@ -15,7 +15,7 @@ from .._common.arrays import Array, Seed
 from .._common.replacement import Replacement
 from .._common.saved import HEADER, NpzReader, header_array
 from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
-from .._data.csr_file import CsrFile, block_ends
+from .._data.csr_file import CsrFile
 from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
 from .._models.many_starts import draw_seeds
 from .._solver.result import Factorization
@@ -165,7 +165,7 @@ def _key(X: Any, recipe: Recipe) -> dict[str, Any]:
     """
     form = "dense"
     if isinstance(X, CsrFile):
-        form = f"on disk, {digest(repr(block_ends(X)))[:_SHORT]}"
+        form = f"on disk, {digest(repr([rows.stop for rows in X.slices]))[:_SHORT]}"
     elif sp.issparse(X):
         places = [_hash(part.astype(np.int64, copy=False)) for part in (X.indptr, X.indices)]
         form = f"sparse, {digest(repr(places))[:_SHORT]}"
