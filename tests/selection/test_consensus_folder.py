@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import count
 
 import numpy as np
 import pytest
@@ -118,6 +119,10 @@ def test_the_folder_knows_its_level(tmp_path, monkeypatch):
     monkeypatch.setattr("ssnmf_fast._backend.dispatch.level", "other")
     with pytest.raises(ValueError, match=r"other data or settings: .* with level"):
         found(X, n_starts=2, folder=tmp_path)
+    others = count()  # every call is from another worker
+    monkeypatch.setattr(
+        "ssnmf_fast._backend.dispatch.level_in_use", lambda: f"level {next(others)}"
+    )
     with pytest.raises(ValueError, match=r"a worker has .* Set SSNMF_FAST_ISA"):
         found(X, n_starts=2, folder=tmp_path / "of a worker")
 

@@ -83,9 +83,6 @@ class ClassLabels(Targets):
             how = "expected labeled samples of at least two classes. Label others, or use NMF"
             raise ValueError(f"y has one class only, {short(self.classes.tolist()[0])}; {how}.")
 
-    def prior(self) -> Array:
-        return np.bincount(self.codes, minlength=len(self.classes)) / len(self.known)
-
     @cached_property
     def codes(self) -> Array:
         if not len(self.known):

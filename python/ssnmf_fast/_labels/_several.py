@@ -60,13 +60,6 @@ class Indicators(Targets):
         known: Array = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
         return known.astype(np.int64)
 
-    def prior(self) -> Array:
-        rows = self._matrix[self.labeled]
-        if sp.issparse(rows):
-            return np.asarray(np.asarray(rows.sum(axis=0)).ravel() / rows.shape[0])
-        seen = (~np.isnan(rows)).sum(axis=0)
-        return np.asarray(np.nansum(rows, axis=0) / np.maximum(seen, 1))
-
     def matrix(self, dtype: npt.DTypeLike) -> Any:
         """Return Y, sparse unless entries are missing; unlabeled rows are zeros."""
         return self._matrix.astype(dtype)

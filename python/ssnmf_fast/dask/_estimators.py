@@ -163,7 +163,7 @@ class OnCluster(FactorizationBase):
         weights = {name: parameters[name] for name in parameters if name == "X_weights"}
         return self.fit(X, y, **parameters).transform(X, **weights)
 
-    def _checked(self, X: Data | Blocks | Matrix, *, reset: bool) -> Any:
+    def _checked(self, X: Data | Blocks | Matrix, *, reset: bool = False) -> Any:
         if isinstance(X, Data):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         if is_on_cluster(X):

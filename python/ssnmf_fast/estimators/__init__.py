@@ -10,10 +10,9 @@ from ._explanation import Explanation, SampleContributions
 from ._few_labels import FewLabelsClassifier
 from ._hierarchical import HierarchicalClassifier
 from ._imputer import LowRankImputer
-from ._nmf import NMF
+from ._nmf import NMF, merge_topics, split_topic
 from ._papers import ConstrainedNMF, MarginNMF, TopicSupervisedNMF
 from ._seeded import SeededTopics
-from ._splitting import merge_topics, split_topic
 from ._ssnmf import SSNMFClassifier, SSNMFRegressor
 from ._trees import TopicNode, TopicTree, topic_tree
 

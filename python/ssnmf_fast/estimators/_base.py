@@ -1,33 +1,156 @@
-"""The base of factorizations of a matrix: features, shares, scores and topics."""
+"""Bases of estimators: conventions, and factorizations of a matrix."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import wraps
+from inspect import signature
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._common.arrays import Array
-from .._common.bases import ClassNamePrefixFeaturesOutMixin
-from .._common.saved import COUNT, HISTORY, Saved
+from .._common.arrays import Array, Seed, VectorLike
+from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from .._common.foreign import refuse_foreign
+from .._common.saved import COUNT, HISTORY, Saved, arrays_of
+from .._common.warn import warn_user
 from .._data.arrays import DataLike, check_dtype, refuse_on_disk
-from .._data.border import CleanMatrix, check_data, readable, require_finite
+from .._data.border import CleanMatrix, check_data, check_vector, readable, require_finite
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
+from .._models.online import Stream
 from .._models.receipts import Check, factorization_check
 from .._models.represent import explained_deviance, represent
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT
 from .._solver.weights import WeightsLike
 from .._topics import Topics, arrays_for_pyldavis, make_topics, names_of, topic_shares
-from ._conventions import DTYPES, IterativeEstimator
+from ._docstrings import complete_methods
+
+DTYPES = (np.float64, np.float32)  # of data; all others become the first
+_LEARNING = ("fit", "fit_transform", "partial_fit")
+_INPUTS = ("A_support", "fixed_components", "penalties")  # of factorize, which are parameters
+_OF_BATCHES = ("_online", "_offset", "_weight_of_labeled")
+_OF_EARLIER_FITS = (*_OF_BATCHES, "refitted_label_components_", "topic_names_", "receipt_")
 
 Self = TypeVar("Self", bound="FactorizationBase")
+
+
+class Estimator(TransformerMixin, BaseEstimator):
+    """Base of all estimators, whose attributes are put back if learning fails."""
+
+    _allow_nan: ClassVar = True
+    _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, besides inherited
+    _verifiable: ClassVar[bool] = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        refuse_foreign(cls.__name__, kwargs)
+        return super().__new__(cls)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # First the others: scikit-learn wraps methods too, and may fail after the method itself.
+        super().__init_subclass__(**kwargs)
+        for name in _LEARNING:
+            method = getattr(cls, name, None)
+            if method is not None and not hasattr(method, "_all_or_nothing"):
+                setattr(cls, name, _all_or_nothing(method))
+        tables = [vars(base).get("_saved", {}) for base in reversed(cls.__mro__)]
+        cls._saved = {name: saved for table in tables for name, saved in table.items()}
+        complete_methods(cls)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._allow_nan
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
+        names = signature(function).parameters
+        return {name: p for name, p in self.get_params(deep=False).items() if name in names}
+
+
+def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
+        refuse_foreign(method.__qualname__, kwargs)
+        before = dict(vars(self))
+        try:
+            result = method(self, *args, **kwargs)
+            numbers = [name for name, saved in self._saved.items() if saved.of_numbers]
+            require_finite({name: arrays_of(vars(self).get(name)) for name in numbers})
+            return result
+        except BaseException:
+            self.__dict__ = before  # in one step, which no second Ctrl-C can cut in two
+            raise
+
+    learn._all_or_nothing = True  # type: ignore[attr-defined]
+    return learn
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class IterativeEstimator(Estimator):
+    """Base of estimators with nonnegative factors, which are fitted by iterations."""
+
+    max_iter: int = 200
+    tol: float = 1e-4
+    random_state: Seed = None
+    n_threads: int | None = None
+    callback: Callable[[Any], Any] | None = None
+    verbose: int = 0
+    dtype: npt.DTypeLike | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = tags.input_tags.sparse = True
+        return tags
+
+    def _warn_unless_converged(self, result: Any) -> None:
+        tol = self._arguments()["tol"]
+        if not result.converged and tol > 0 and 0 < self.max_iter <= result.n_iter:
+            warn_user(
+                f"The stopping rule was not met within max_iter={self.max_iter} iterations. "
+                "Increase max_iter or tol; tol=0 runs max_iter iterations without this warning.",
+                ConvergenceWarning,
+            )
+
+
+def require(estimator: Estimator, X: DataLike, y: npt.ArrayLike | None) -> None:
+    """Raise ValueError unless there is a `y` with one row for each sample of X."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
+            "Use NMF to fit without targets."
+        )
+    check_consistent_length(X, y)
+
+
+def score_labeled(
+    predicted: Any, truth: Array, labeled: Array, sample_weight: npt.ArrayLike | None, metric: Any
+) -> float:
+    if not labeled.any():
+        raise ValueError("y has no labeled sample to score; give at least one.")
+    predicted = np.asarray(predicted)
+    if len(predicted) != len(labeled):
+        raise ValueError(f"X has {len(predicted)} samples and y has {len(labeled)}.")
+    if sample_weight is not None:
+        weights = check_vector(sample_weight, "sample_weight", len(labeled), np.float64)
+        sample_weight = weights[labeled]
+    return float(metric(truth, predicted[labeled], sample_weight=sample_weight))
+
+
+def keep_stream(model: Any, stream: Stream) -> None:
+    """Set the attributes that count the calls of `partial_fit`."""
+    earlier = model.objective_ if hasattr(model, "stream_statistics_") else []
+    model.n_iter_ = model.n_iter_ + 1 if earlier else 1
+    model.objective_ = [*earlier, (model.n_iter_, stream.mean_loss)]
+    model.stream_statistics_ = stream.arrays()
 
 
 def product(S: Array, factor: Array, name: str) -> Array:
@@ -41,10 +164,11 @@ def product(S: Array, factor: Array, name: str) -> Array:
 
 
 class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
-    """A dictionary learned from X, over which samples are represented."""
+    """A dictionary learned from X, over which samples are represented.
 
-    # Learns from checked X and from y, with what else `fit` takes, and sets the attributes.
-    _learn: Callable[..., None]
+    `_learn` takes checked X, y and what else `fit` takes, and sets the attributes; `_fit_inputs`
+    returns the inputs of :func:`factorize` for the same.
+    """
 
     _saved: ClassVar[dict[str, Saved]] = {
         "components_": Saved("rm"),
@@ -59,32 +183,23 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     }
 
     _takes_files: ClassVar[bool] = True  # whether X may be on disk
-
     _verifiable = True
-    # Returns the inputs of `factorize` in the fit, for checked X, y and the arguments of `fit`.
-    _fit_inputs: Callable[..., Mapping[str, Any]]
 
     @property
     def factorization_(self) -> Factorization:
         """Result of the last fit, with its receipt; it shares the arrays of the attributes."""
-        receipt = getattr(self, "receipt_", None)
-        if receipt is None:
+        if not hasattr(self, "receipt_"):
             raise AttributeError(f"{type(self).__name__} has a factorization_ only after fit.")
-        return Factorization(
-            self.representation_,
-            self.components_,
-            self.label_components_ if "B" in receipt.parts else None,
-            self.objective_,
-            self.n_iter_,
-            receipt.converged,
-            receipt.settings["supervision_weight"],
-            feature_weight=receipt.settings.get("feature_weight"),
-            receipt=receipt,
-        )
+        receipt, settings = self.receipt_, self.receipt_.settings
+        B = self.label_components_ if "B" in receipt.parts else None
+        fit = self.representation_, self.components_, B, self.objective_, self.n_iter_
+        weights = settings["supervision_weight"], settings.get("feature_weight")
+        return Factorization(*fit, receipt.converged, *weights, receipt=receipt)
 
     def _check_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Check:
-        X = self._checked(X, reset=False)
-        inputs = self._fit_inputs(X, y, **given)
+        X, parameters = self._checked(X), self.get_params(deep=False)
+        inputs = {name: parameters[name] for name in _INPUTS if name in parameters}
+        inputs |= self._fit_inputs(X, y, **given)
         check = factorization_check(self.factorization_, CleanMatrix(X), inputs, threads)
         # A support that is not reproduced: zeros of the start, which stay, have its effect.
         support = {k: v for k, v in check.receipt.inputs.items() if k == "S_support"}
@@ -96,12 +211,12 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         check_is_fitted(self, "components_")
         return int(self.components_.shape[0])
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
+    _n_features_out = n_components_
 
-    def _checked(self, X: DataLike, *, reset: bool) -> Any:
-        """Return clean data, which scikit-learn has checked too."""
+    def _checked(self, X: DataLike, *, reset: bool = False) -> Any:
+        """Return clean data, which scikit-learn has checked too; `reset` is for a first fit."""
+        if not reset:
+            check_is_fitted(self)
         if not self._takes_files:
             refuse_on_disk(X, type(self).__name__)
         if isinstance(X, CsrFile):
@@ -111,15 +226,11 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         if sparse:  # nothing else may see its parts before they are inspected
             self._refuse_nan(getattr(X, "data", None))
             X = check_data(X, resolve_threads(self.n_threads), self.dtype)
+        else:
+            X = readable(X, "X", allow_nan, allow_sparse=True)
+        rules = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
         with np.errstate(over="ignore"):  # infinity is refused
-            X = validate_data(
-                self,
-                X if sparse else readable(X, "X", allow_nan, allow_sparse=True),
-                reset=reset,
-                dtype=check_dtype(self.dtype, DTYPES),
-                accept_sparse="csr",
-                ensure_all_finite="allow-nan",
-            )
+            X = validate_data(self, X, reset=reset, dtype=check_dtype(self.dtype, DTYPES), **rules)
         self._refuse_nan(X)
         return X if sparse else check_data(X, 1)
 
@@ -139,14 +250,9 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             )
 
     def fit(
-        self: Self, X: DataLike, y: npt.ArrayLike | None = None, *, X_weights: WeightsLike = None
+        self: Self, X: DataLike, y: VectorLike = None, *, X_weights: WeightsLike = None
     ) -> Self:
         """Learn a dictionary.
-
-        Parameters
-        ----------
-        y : array_like, shape (n,) or (n, k), optional
-            Labels or targets, as the class describes them; models without labels ignore them.
 
         Warns
         -----
@@ -156,7 +262,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights)
         return self
 
-    def fit_transform(self, X: DataLike, y: npt.ArrayLike | None = None, **given: Any) -> Array:
+    def fit_transform(self, X: DataLike, y: VectorLike = None, **given: Any) -> Array:
         """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
 
         The labels do not affect the result.  The factor of the fit itself, which they do affect, is
@@ -175,15 +281,12 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         self, result: Factorization, inputs: Mapping[str, Any] | None = None, **attributes: Any
     ) -> None:
         """Set the attributes of a fit, and further inputs of its receipt; warn unless converged."""
-        of_batches = ("_online", "_offset", "_weight_of_labeled")
-        for earlier in (*of_batches, "refitted_label_components_", "topic_names_", "receipt_"):
+        for earlier in _OF_EARLIER_FITS:
             self.__dict__.pop(earlier, None)
         if getattr(self, "penalties", None) is not None:
             attributes["sample_penalties_"] = plain_penalties(self.penalties)
-        self.components_ = result.A
-        self.representation_ = result.S
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
+        self.components_, self.representation_ = result.A, result.S
+        self.objective_, self.n_iter_ = result.objective, result.n_iter
         if result.B is not None:
             self.label_components_ = result.B
         for name, value in attributes.items():
@@ -197,15 +300,9 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return factorize(CleanMatrix(X), y, **arguments)
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
-        return represent(
-            CleanMatrix(X),
-            self.components_,
-            loss=self.loss,
-            X_weights=X_weights,
-            n_threads=self.n_threads,
-            penalties=penalties_named(getattr(self, "sample_penalties_", None) or {}),
-            **known,
-        )
+        known |= {"loss": self.loss, "X_weights": X_weights, "n_threads": self.n_threads}
+        penalties = penalties_named(getattr(self, "sample_penalties_", None) or {})
+        return represent(CleanMatrix(X), self.components_, penalties=penalties, **known)
 
     def _features(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         return self._represent(X, X_weights, **known)
@@ -218,49 +315,37 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         S : ndarray, shape (n, r)
             Nonnegative, of the dtype of X (float32 or float64).
         """
-        check_is_fitted(self)
-        return self._features(self._checked(X, reset=False), X_weights)
+        return self._features(self._checked(X), X_weights)
 
     def topic_proportions(self, X: DataLike, *, X_weights: WeightsLike = None) -> Array:
         """Return the share of each sample that every component explains.
 
-        A component explains its coefficient in S times the sum of its row of `components_`.  The
-        scales of the rows are arbitrary, so the coefficients themselves are not comparable.
-
         Returns
         -------
         ndarray, shape (n, r)
-            Nonnegative, float64.  Rows sum to 1; a row is zero where no component explains anything
-            of the sample, as for a row of zeros.
+            Nonnegative, float64: coefficients in S times the sums of the rows of `components_`,
+            whose scales are arbitrary, divided by their sum.  A row is zero where no component
+            explains anything of the sample, as for a row of zeros.
         """
-        check_is_fitted(self)
-        S = self._represent(self._checked(X, reset=False), X_weights)
-        return topic_shares(S, self.components_)
+        return topic_shares(self._represent(self._checked(X), X_weights), self.components_)
 
-    def score(
-        self, X: DataLike, y: npt.ArrayLike | None = None, *, X_weights: WeightsLike = None
-    ) -> float:
+    def score(self, X: DataLike, y: VectorLike = None, *, X_weights: WeightsLike = None) -> float:
         """Return the share of the deviance of X that the model explains.
-
-        It is ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2
-        for squared errors, D^2 for other losses.
 
         Returns
         -------
         float
-            At most 1, larger is better; 0 for a model that is no better than the mean, and for a
-            constant X.
+            ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2 for
+            squared errors, D^2 for other losses.  At most 1, larger is better; 0 for a model that
+            is no better than the mean, and for a constant X.
         """
-        del y
-        check_is_fitted(self)
-        return self._explained(self._checked(X, reset=False), X_weights)
+        return self._explained(self._checked(X), X_weights)
 
     def _explained(self, X: Any, X_weights: WeightsLike, **known: Any) -> float:
         S, A = self._represent(X, X_weights, **known), self.components_
         loss = getattr(self, "loss_", getattr(self, "loss", "kullback-leibler"))
-        return explained_deviance(
-            X, [S, A.T], loss=loss, X_weights=X_weights, n_threads=self.n_threads
-        )
+        threads = self.n_threads
+        return explained_deviance(X, [S, A.T], loss=loss, X_weights=X_weights, n_threads=threads)
 
     def inverse_transform(self, X: npt.ArrayLike) -> Array:
         """Return the data that a representation approximates, ``S @ components_``.
@@ -274,8 +359,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         -------
         ndarray, shape (n, m)
         """
-        S = self._checked_features(X)
-        return product(S, self.components_, "the data")
+        return product(self._checked_features(X), self.components_, "the data")
 
     def _checked_features(self, X: npt.ArrayLike) -> Array:
         check_is_fitted(self)
@@ -287,8 +371,8 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             )
         return S
 
-    def topics(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights of every component.
+    def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
+        """Return the features with the largest weights of every component, and names of topics.
 
         Components of a Bayesian model that explain nothing (`active_components_`) have no terms.
 
@@ -298,23 +382,21 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             A sequence of topics; print it, or see its ``names``, ``to_rows`` and ``to_frame``.
         """
         check_is_fitted(self)
-        if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", None)
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         active = getattr(self, "active_components_", None)
-        return make_topics(self.components_, feature_names, n_terms, *self._class_shares(), active)
+        topics = make_topics(self.components_, names, n_terms, *self._class_shares(), active)
+        return topics.named(self._topic_names()) if hasattr(self, "topic_names_") else topics
 
-    def to_pyldavis(
-        self, X: DataLike, feature_names: npt.ArrayLike | None = None
-    ) -> dict[str, Any]:
+    def _topic_names(self) -> list[str]:
+        """Return the names of topics that have any; those of free ones are "free0", "free1", ..."""
+        named = [str(name) for name in self.topic_names_.tolist()]
+        return named + [f"free{k}" for k in range(self.n_components_ - len(named))]
+
+    def to_pyldavis(self, X: DataLike, feature_names: VectorLike = None) -> dict[str, Any]:
         """Return what pyLDAvis draws of the topics and of some documents.
 
         ``pyLDAvis.prepare(**model.to_pyldavis(X, names), sort_topics=False, start_index=0)`` counts
         the topics as :meth:`topics` does.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Documents, as for :meth:`transform`.
 
         Returns
         -------
@@ -334,14 +416,13 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         pyLDAvis takes their logarithms; a topic without any term has all terms alike.  The sums
         are numbers of words where X has counts, else sums of weights such as TF-IDF.
         """
-        check_is_fitted(self)
-        if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", None)
-        vocabulary = names_of(feature_names, self.components_.shape[1])
-        X = self._checked(X, reset=False)
+        X = self._checked(X)
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         shares = topic_shares(self._represent(X, None), self.components_)
-        return arrays_for_pyldavis(X, shares, self.components_, vocabulary)
+        return arrays_for_pyldavis(X, shares, self.components_, names_of(names, X.shape[1]))
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         """Return the classes and the components over them, where there are classes."""
-        return None, None
+        shares = getattr(self, "class_shares_", getattr(self, "label_components_", None))
+        known = shares is not None and hasattr(self, "classes_")
+        return (self.classes_, shares) if known else (None, None)

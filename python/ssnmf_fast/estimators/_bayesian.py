@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammainccinv, gammaincinv
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array
+from .._common.arrays import Array, VectorLike
 from .._common.saved import COUNT, NUMBER, POSITIVE, Saved
 from .._common.warn import IDLE, is_quiet, warn_user
 from .._data.arrays import DataLike
@@ -21,8 +19,7 @@ from .._models.factorize import Start
 from .._models.variational import VariationalFit, fit_variational, infer
 from .._solver.weights import WeightsLike
 from .._topics import count_copies
-from ._base import FactorizationBase, Self
-from ._conventions import require
+from ._base import FactorizationBase, Self, require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 
@@ -35,7 +32,7 @@ _ALIKE = 0.999  # cosine of two rows of A that differ by nothing that could be s
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BayesianBase(FactorizationBase):
-    """Poisson-gamma NMF with gamma posteriors; subclasses give the prior of S.
+    """Poisson-gamma NMF with gamma posteriors; subclasses give shape and rates of the prior of S.
 
     Parameters
     ----------
@@ -48,28 +45,23 @@ class BayesianBase(FactorizationBase):
         Number of iterations, at least 0, before hyperparameters are learned; until then the rates
         of all classes are equal.
     count_scale : float or "auto"
-        What one unit of X is in counts, above 0: the model sees ``count_scale * X`` as counts.
-        "auto" makes fits to X and to any multiple of it the same.  Where all entries are multiples
-        of a common step, as counts are, the step is one count; elsewhere, as in TF-IDF, the median
-        of the entries above 0 is two counts.  More makes the data outweigh the priors.
+        What one unit of X is in counts, above 0.  More makes the data outweigh the priors.  "auto"
+        does not depend on the units: the common step of all entries is one count or, without one
+        as in TF-IDF, the median of the entries above 0 is two.
     tol : float
         Stop when the bound rises by less than `tol` times its first value per iteration, once
         burn-in is over; 0 never stops early.
     callback : callable, optional
-        Called with a state (``iteration``, ``objective``, read-only expectations ``S`` and ``A``)
-        after every check of the bound; ``objective`` is minus the bound.  Returning True stops the
-        fit.
+        As in :class:`NMF`, with expectations ``S`` and ``A``; ``objective`` is minus the bound.
 
     Attributes
     ----------
     components_ : ndarray, shape (r, m)
         Posterior expectations of A, in the units of X: those of a fit to c X are c times as large.
     components_rate_ : ndarray, shape (r,)
-        Rates of the posteriors of A, float64: that of ``A[k, j]`` is the gamma distribution with
-        rate ``components_rate_[k]`` and this expectation.
+        Rates of the gamma posteriors of the rows of A, float64; they have these expectations.
     lower_bound_ : float
-        Lower bound of the log-evidence of the counts ``count_scale_ * X`` after the last iteration:
-        larger is better.
+        Lower bound of the log-evidence of the counts ``count_scale_ * X``: larger is better.
     objective_ : list of (int, float)
         Iterations at which the bound was evaluated, and *minus* its values, which fall.
     count_scale_ : float
@@ -80,10 +72,10 @@ class BayesianBase(FactorizationBase):
     representation_groups_ : ndarray of int32, shape (n,)
         Row of `representation_rates_` for every sample.
     A_shape_, A_mean_ : float
-        Shape and mean of the prior of A, given or learned; `A_mean_` in the units of X.
+        Shape and mean of the prior of A, given or learned.
     active_components_ : ndarray of bool, shape (r,)
-        Whether a component explains at least one count of some feature.  For the others, the row
-        of A is that of the prior, and :meth:`topics` shows no terms.
+        Whether a component explains a count or more of some feature.  For the others, the row of A
+        is that of the prior, and :meth:`topics` shows no terms.
     """
 
     A_shape: float | Literal["auto"] = "auto"
@@ -92,9 +84,6 @@ class BayesianBase(FactorizationBase):
     burn_in: int = 10
     n_starts: int = 1
     tol: float = 1e-5
-
-    # Returns shape and rates of the prior of S.
-    _prior_of_new_samples: ClassVar[Callable[..., tuple[float, Any]]]
 
     _allow_nan: ClassVar = False
     _takes_files: ClassVar = False
@@ -109,7 +98,7 @@ class BayesianBase(FactorizationBase):
         "A_mean_": POSITIVE,
     }
 
-    def fit(self: Self, X: DataLike, y: npt.ArrayLike | None = None) -> Self:  # type: ignore[override]
+    def fit(self: Self, X: DataLike, y: VectorLike = None) -> Self:  # type: ignore[override]
         """Learn the posteriors.
 
         Warns
@@ -123,20 +112,17 @@ class BayesianBase(FactorizationBase):
     def _fit_variational(self, X: Any, groups: Array | None, **arguments: Any) -> VariationalFit:
         return fit_variational(X, groups, **arguments)
 
-    def _learn_posterior(
-        self, X: Any, groups: Array | None = None, **learned: Any
-    ) -> VariationalFit:
+    def _learn_posterior(self, X: Any, groups: Array | None = None, **given: Any) -> VariationalFit:
         """Fit to checked data, with other values of some parameters, and set the attributes."""
         arguments = self.get_params(deep=False)
         for name in ("unlabeled", "predicts", "dtype"):  # X has the dtype
             arguments.pop(name, None)
-        result = self._fit_variational(X, groups, **arguments | learned)
+        result = self._fit_variational(X, groups, **arguments | given)
         self.components_, self.components_rate_ = result.A, result.A_rates
         self.representation_, self.representation_rates_ = result.S, result.S_rates
-        self.representation_groups_ = result.S_groups
+        self.representation_groups_, self.count_scale_ = result.S_groups, result.count_scale
         self.objective_, self.n_iter_ = result.objective, result.n_iter
         self.lower_bound_ = -result.objective[-1][1]
-        self.count_scale_ = result.count_scale
         for name, value in result.hyperparameters.items():
             setattr(self, f"{name}_", value)
         self._warn_unless_converged(result)
@@ -162,8 +148,9 @@ class BayesianBase(FactorizationBase):
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         self._refuse_weights(X_weights)
-        given = self.components_, self.components_rate_, *self._prior_of_new_samples()
-        return infer(X, *given, _TRANSFORM_ITERATIONS, self.n_threads, self.count_scale_)
+        shape, rates = self._prior_of_new_samples()
+        given = X, self.components_, self.components_rate_, shape, rates
+        return infer(*given, _TRANSFORM_ITERATIONS, self.n_threads, self.count_scale_)
 
     def transform(self, X: DataLike) -> Array:  # type: ignore[override]
         """Represent samples over the learned dictionary, whose posterior does not change.
@@ -173,8 +160,7 @@ class BayesianBase(FactorizationBase):
         S : ndarray, shape (n, r)
             Posterior expectations after 100 iterations, of the dtype of X.
         """
-        check_is_fitted(self)
-        return self._represent(self._checked(X, reset=False), None)
+        return self._represent(self._checked(X), None)
 
     def interval_components(self, level: float = 0.9) -> tuple[Array, Array]:
         """Return credible intervals of the entries of the dictionary.
@@ -220,9 +206,9 @@ def interval_ends(expectations: Array, rates: Array, level: float) -> tuple[Arra
 class BayesianNMF(BayesianBase):
     """Poisson-gamma NMF by variational Bayes [1]_.
 
-    Counts ``x_ij`` are Poisson with mean ``(S A)_ij``, and S and A have gamma priors.  The
-    posterior is approximated by independent gamma distributions; a lower bound of the log-evidence
-    rises in every step and can be compared between ranks (:func:`ssnmf_fast.choose_rank`).
+    Counts ``x_ij`` are Poisson with mean ``(S A)_ij``; S and A have gamma priors.  The posterior is
+    approximated by independent gamma distributions; a lower bound of the log-evidence rises in
+    every step and can be compared between ranks (:func:`ssnmf_fast.choose_rank`).
 
     Parameters
     ----------
@@ -232,11 +218,9 @@ class BayesianNMF(BayesianBase):
     S_mean : float or "auto"
         Mean of the prior of S, 1e-9 to 1e9.  "auto" learns it.
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-        Start; a tuple holds S (n, r) and A (r, m), whose product is near X.  Its zeros may become
-        positive.  "auto" is "least-squares", see :func:`ssnmf_fast.factorize`: bounds are higher
-        and topics more coherent than from "random".  A start gives the expectations of S and A,
-        both arithmetic and geometric; the posteriors of A, then of S are updated once before
-        iteration 1.  An iteration updates A, S, then (after `burn_in`) the hyperparameters.
+        Start: expectations of S and A, arithmetic and geometric; a tuple holds S (n, r) and A
+        (r, m), whose product is near X and whose zeros may become positive.  "auto" is
+        "least-squares": bounds are higher and topics more coherent than from "random".
 
     Attributes
     ----------
@@ -254,7 +238,8 @@ class BayesianNMF(BayesianBase):
     -----
     The model of the data is ``count_scale * X ~ Poisson(count_scale * S A)``.  Counts need not be
     integers: the bound is then one of a continued Poisson likelihood.  NaN, weights and matrices on
-    disk are not supported.
+    disk are not supported.  A and S are updated once before iteration 1; an iteration updates A, S,
+    then (after `burn_in`) the hyperparameters.
 
     References
     ----------
@@ -282,7 +267,6 @@ class BayesianNMF(BayesianBase):
     _saved: ClassVar = {"S_shape_": POSITIVE, "S_mean_": POSITIVE}
 
     def _learn(self, X: Any, y: Any) -> None:
-        del y
         self._learn_posterior(X)
 
     def _prior_of_new_samples(self) -> tuple[float, Any]:
@@ -295,26 +279,22 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     """Poisson-gamma NMF with label-driven sparsity, by variational Bayes [1]_.
 
     Counts ``x_ij`` are Poisson with mean ``(S A)_ij``.  Entries ``S[i, k]`` are exponential with a
-    rate that belongs to component k and the class of sample i, and the rates have a gamma prior:
-    the samples of a class come to share few components.  :meth:`transform` returns representations
-    that separate the classes well, and :meth:`predict` uses a logistic regression.
+    rate of component k in the class of sample i, and the rates have a gamma prior: the samples of a
+    class come to share few components.  :meth:`predict` uses a logistic regression.
 
     Parameters
     ----------
     A_shape : float or "auto"
         Shape of the prior of A, 1e-6 to 1e6.  A learned shape makes A sparse and keeps S from
-        being so (section 3.4): by default it is 1.
+        being so (section 3.4).
     rate_shape : float or "auto"
         Shape of the prior of the rates, 1e-6 to 1e6: how closely the samples of a class keep to its
-        components.  It has an effect up to about twice the number of samples of a class; above that
-        the prior dominates and class information is lost.  It is never learned: "auto" takes the
-        mean number of labeled samples of a class.
+        components.  Above about twice the number of samples of a class, the prior dominates and
+        class information is lost.  "auto" takes the mean number of labeled samples of a class.
     rate_mean : float or "auto"
-        Mean of that prior, 1e-9 to 1e9; "auto" learns it.  Like S and the rates, it is the same in
-        any units of X.
+        Mean of that prior, 1e-9 to 1e9, the same in any units of X; "auto" learns it.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-        As in :class:`BayesianNMF`.  With labels, a random start separates the classes at least as
-        well as the others, which do not know the labels.
+        As in :class:`BayesianNMF`; "random" separates the classes at least as well as the others.
 
     Attributes
     ----------
@@ -322,8 +302,8 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         Expected rates of the components in the classes, float64: where one is small, the samples of
         the class make much use of the component.
     new_sample_rate_ : float
-        Rate of the exponential prior of new samples, whose classes are not known.  It is the same
-        for all components, and gives the mean of `representation_`.
+        Rate of the exponential prior of new samples, the same for all components: 1 divided by the
+        mean of `representation_`.
     representation_ : ndarray, shape (n, r)
         Posterior expectations of S, which the labels affect.
     rate_shape_, rate_mean_ : float
@@ -336,10 +316,9 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
 
     Notes
     -----
-    Unlabeled samples are treated as one more class with its own rates.  This extends the model of
-    the paper.  Updates are made in turn: each takes the latest posteriors of the others, and the
-    bound never falls.  Table A3 as printed updates all from the iteration before; its bound can
-    fall, and it has the same fixed points.
+    Unlabeled samples are one more class with its own rates, which extends the model of the paper.
+    Each update takes the latest posteriors of the others, and the bound never falls.  Table A3 as
+    printed updates all from the iteration before; its bound can fall, to the same fixed points.
 
     References
     ----------

@@ -20,7 +20,7 @@ from .._solver.build import as_weights
 from .._solver.weights import WeightsLike
 from .._topics import topic_shares
 from . import _views as views
-from ._conventions import require
+from ._base import require
 from ._training_data import TrainingLabels, as_outer, labels_for_training, with_sample_weight
 
 SUPPORTS = math.inf  # this supervision weight: labels decide which components may be used

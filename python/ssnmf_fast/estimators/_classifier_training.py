@@ -191,9 +191,9 @@ def calibrated(
         linear,
         len(trained.fit.A),
         view,
-        votes,
-        weights.get("neighbors", 0.0),
-        np.hstack(side) if side else None,
+        votes=votes,
+        votes_weight=0.0 if votes is None else weights.get("neighbors", 0.0),
+        side=np.hstack(side) if side else None,
     )
     readout = validation.calibrate(readout)
     if not plan.corrects or not validation.rows.any():

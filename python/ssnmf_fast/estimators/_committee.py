@@ -195,9 +195,9 @@ class Validation:
     @cached_property
     def _calibration(self) -> tuple[float, float]:
         """Slope and offset that make the validated logits probable."""
-        targets = self.labels.targets(self.rows)
-        weight = self.labels.weight[self.rows]
-        return calibration(self.logits[self.rows], targets, self.labels.several, weight)
+        labels, rows = self.labels, self.rows
+        targets = (labels.members if labels.several else labels.codes)[rows]
+        return calibration(self.logits[rows], targets, labels.several, labels.weight[rows])
 
     @cached_property
     def accuracy(self) -> tuple[float, float, float]:

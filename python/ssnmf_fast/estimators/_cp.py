@@ -27,7 +27,7 @@ from .._solver.result import RECEIPT, TensorFactorization, dense_model, sizes_of
 from .._solver.starts import given_factors
 from .._solver.weights import WeightsLike
 from .._topics import Topics, make_topics
-from ._conventions import IterativeEstimator, keep_stream
+from ._base import IterativeEstimator, keep_stream
 from ._docstrings import complete_docstring
 
 

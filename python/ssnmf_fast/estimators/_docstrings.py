@@ -58,10 +58,9 @@ penalties : optional
     those of S, but for penalties between samples.
 unlabeled : "auto", None or a label
     What marks an unlabeled sample in `y`, besides None, NaN, NaT, pandas.NA and masked values,
-    which always do.  "auto" takes -1, as scikit-learn's semi-supervised estimators do, unless the
-    labels are exactly -1 and 1: then both are classes, as its other classifiers have them, with a
-    warning.  Give -1 to have -1 always mean unlabeled, None for no marker.  The text "-1", which
-    NumPy makes of -1 next to text, is a class; a warning names it, and others such as "NA".
+    which always do; None for no marker.  "auto" is -1, as in scikit-learn, unless the labels are
+    exactly -1 and 1: then both are classes, with a warning.  The text "-1", which NumPy makes of -1
+    next to text, is a class; a warning names it, and others such as "NA".
 predicts : bool
     Whether the model predicts: by logistic regression on the topics of a sample (computed without
     labels), its leading singular directions and its features.  False makes the fit faster.
@@ -73,7 +72,10 @@ side : dict of str to array_like or scipy.sparse of shape (n, q), optional
     Tables of the same samples by their names, with finite entries of any sign, such as embeddings.
     Rows are brought to length 1: give columns of different units one scale before.  Predictions
     need the tables of the fit, which :class:`FewLabelsClassifier` alone takes.
-y, input_features : ignored
+y : array_like, shape (n,) or (n, k), optional
+    Labels or targets, as the class describes them, of all samples or of some; models without labels
+    ignore them.
+input_features : ignored
     Present for the conventions of scikit-learn.
 sample_weight : array_like, shape (n,), optional
     Nonnegative weights of the samples, in all losses: a weight of 0 leaves a sample out, and one of
@@ -102,7 +104,8 @@ components_ : ndarray, shape (r, m)
 n_components_ : int
     Number of components.
 reconstruction_err_ : float
-    Distance of X from ``representation_ @ components_``, defined as in scikit-learn.
+    Distance of X from ``representation_ @ components_``, as in scikit-learn: the Frobenius norm or,
+    for another loss, the root of twice the loss.
 label_components_ : ndarray, shape (r, k)
     B of the factorization: the components over the classes or targets.
 refitted_label_components_ : ndarray, shape (r, k)
@@ -110,7 +113,8 @@ refitted_label_components_ : ndarray, shape (r, k)
 representation_ : ndarray, shape (n, r)
     Factor S of the fit, which the labels affect where there are any.
 classes_ : ndarray, shape (k,)
-    The classes, sorted.
+    The classes, sorted; with multiple labels the names of the columns of a data frame, or
+    0 ... k - 1.
 class_prior_ : ndarray, shape (k,)
     Share of every class (or label) among the labeled samples.
 class_shares_ : ndarray, shape (r, k)
@@ -137,8 +141,7 @@ feature_names_in_ : ndarray of str, shape (m,)
     Names of the features, where X had names that are all strings.
 """
 
-_OF_METHODS = {
-    "fit": """
+_LEARNS = """
 Returns
 -------
 self
@@ -147,7 +150,11 @@ Raises
 ------
 ValueError, TypeError
     For bad data, labels or parameters; the message explains how to fix them.
-""",
+"""
+
+_OF_METHODS = {
+    "fit": _LEARNS,
+    "partial_fit": _LEARNS,
     "score": """
 Parameters
 ----------
@@ -164,8 +171,7 @@ float
 def complete_docstring(cls: Class) -> Class:
     """Complete the docstring of an estimator, and list its parameters before inherited ones.
 
-    What several estimators share is documented once.  A docstring has what is particular to it;
-    other parameters of the signature, and other fitted attributes, are added.
+    A docstring has what is particular to it; other parameters and fitted attributes are added.
     """
     init: Any = vars(cls).get("__init__")
     if init is not None:

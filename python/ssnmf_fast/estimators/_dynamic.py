@@ -26,8 +26,7 @@ from .._solver.losses import loss_named
 from .._solver.result import sizes_of
 from .._solver.weights import WeightsLike
 from .._topics import Records, numbered_names
-from ._base import FactorizationBase
-from ._conventions import keep_stream
+from ._base import FactorizationBase, keep_stream
 from ._docstrings import complete_docstring
 from ._dynamic_time import (
     METHODS,

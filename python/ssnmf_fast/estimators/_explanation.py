@@ -290,7 +290,7 @@ def explanation_of(
         sums = sums + parts[name].totals()
     totals = parts["intercepts"] + parts["neighbors"] + sums + sum(parts["tables"].values())
     require_finite({"the decision function": totals})
-    limits = model._limits(readout)
+    limits = model._limits()
     best = totals if limits is None else readout.decide(totals, limits)
     A, active = model.components_, getattr(model, "active_components_", None)
     return Explanation(

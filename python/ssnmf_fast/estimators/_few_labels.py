@@ -13,7 +13,7 @@ from .._data.arrays import DataLike
 from .._data.border import require_memory
 from .._labels import labels_of
 from .._solver.weights import WeightsLike
-from ._base import Self
+from ._base import Self, require
 from ._class_topics import LabeledSamples, in_memory, inputs_of_labels, with_view
 from ._classifier_training import (
     calibrated,
@@ -23,11 +23,9 @@ from ._classifier_training import (
     train,
     validate,
 )
-from ._conventions import require
 from ._docstrings import complete_docstring
 from ._members import ClassWeight
 from ._predicting import ReadoutPredictions
-from ._readout import Readout
 from ._training_data import labels_for_training
 from ._views import View, check_tables
 
@@ -145,6 +143,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     self_training: int | Literal["auto"] = "auto"
     class_weight: ClassWeight = None
 
+    _tags: ClassVar = {"classifier_tags": "multi_label"}
     _saved: ClassVar = {
         "label_components_": Saved("rk"),
         "n_labeled_": COUNT,
@@ -155,11 +154,6 @@ class FewLabelsClassifier(ReadoutPredictions):
         "validation_predicted_": Saved("nk", "whole", optional=True),
         **{name: Saved(optional=True, kind=kind) for name, kind in _PLAIN.items()},
     }
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
 
     def fit(
         self: Self,
@@ -233,6 +227,6 @@ class FewLabelsClassifier(ReadoutPredictions):
 
     _fit_inputs = inputs_of_labels
 
-    def _limits(self, readout: Readout) -> Array | None:
+    def _limits(self) -> Array | None:
         given = check_threshold(self.threshold) if self.multilabel_ else None
-        return super()._limits(readout) if given is None else np.full(len(self.classes_), given)
+        return super()._limits() if given is None else np.full(len(self.classes_), given)

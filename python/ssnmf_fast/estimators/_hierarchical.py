@@ -22,7 +22,7 @@ from .._data.arrays import DataLike
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, is_missing
 from .._topics import Topics, divide_by_sums
-from ._conventions import Estimator, require, score_labeled
+from ._base import Estimator, require, score_labeled
 from ._docstrings import complete_docstring
 from ._explanation import Explanation
 from ._few_labels import FewLabelsClassifier

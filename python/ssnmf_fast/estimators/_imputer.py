@@ -33,7 +33,7 @@ from ..completion._methods import IRLS
 from ..completion._noisy import COLUMN_MEANS
 from ..completion._problem import Observations, Problem
 from ..completion._read import counts
-from ._conventions import DTYPES, Estimator
+from ._base import DTYPES, Estimator
 from ._docstrings import complete_docstring
 
 _LEAST_RIDGE = 1e-10  # rows with fewer entries than components take the shortest solution

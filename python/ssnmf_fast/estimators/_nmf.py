@@ -1,39 +1,38 @@
-"""Estimator :class:`NMF`, and `partial_fit` of its relatives."""
+"""Estimator :class:`NMF`, batches, and topics that are split or merged, which make an NMF."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array, LossName, Solver
+from .._common.arrays import Array, LossName, MatrixLike, Solver, VectorLike
 from .._common.saved import Saved
-from .._common.text import short
-from .._common.warn import warn_user
-from .._data.arrays import DataLike, as_array
-from .._data.border import check_matrix
-from .._labels import ClassLabels, Targets, is_indicator
-from .._models.factorize import Start
+from .._common.text import listed, nfc, short
+from .._data.arrays import DataLike, as_array, refuse_on_disk
+from .._data.border import CleanMatrix, check_integer, check_matrix
+from .._data.threads import one_blas_thread
+from .._labels import Targets
+from .._models.factorize import Start, factorize
 from .._models.online import Online, learn_batch
-from .._models.represent import represent
+from .._models.represent import objective, represent
+from .._solver.build import as_weights
 from .._solver.losses import loss_named
 from .._solver.weights import WeightsLike
-from .._topics import Topics, topic_shares
-from ._base import FactorizationBase, Self
-from ._conventions import require
+from .._topics import amounts, topic_shares
+from ._base import FactorizationBase
 from ._docstrings import complete_docstring
-from ._training_data import (
-    TrainingLabels,
-    as_outer,
-    checked_weight,
-    label_weights,
-    with_sample_weight,
-)
+from ._training_data import as_outer, checked_weight, label_weights, with_sample_weight
+
+SEPARATOR = "/"  # between the names of a topic and of its part
+_LIFT = 1e-2  # of a mean coefficient: a coefficient that is zero at the start would stay zero
+_OF_FITS = ("loss", "max_iter", "n_threads", "random_state", "solver", "tol")
 
 
 class BatchLearner(FactorizationBase):
@@ -42,168 +41,36 @@ class BatchLearner(FactorizationBase):
     def _learn_batch(
         self,
         X: Any,
-        targets: Targets | None,
         X_weights: WeightsLike,
-        label_weight: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
+        targets: Targets | None = None,
+        weights: Mapping[str, Any] = MappingProxyType({}),
         **replaced: Any,
     ) -> None:
         """Learn from a checked batch, and set the attributes; some parameters may be replaced."""
-        Y, y_weights = None, None
+        sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
         if targets is not None:
-            Y = targets.matrix(X.dtype)
-            y_weights = as_outer(label_weights(targets.labeled, label_weight, sample_weight))
-        sample_weight = checked_weight(sample_weight, X.shape[0])
+            replaced["y_weights"] = as_outer(label_weights(targets.labeled, **weights))
         online = getattr(self, "_online", None)
-        first = online is None
-        if first and hasattr(self, "components_"):
+        # A new list: copies of the model share the old one.
+        objective = [] if online is None else [*self.objective_]
+        if online is None and hasattr(self, "components_"):
             online = Online.resume(self.components_, getattr(self, "label_components_", None))
         online = learn_batch(
             online,
             X,
-            Y,
+            None if targets is None else targets.matrix(X.dtype),
             X_weights=with_sample_weight(X, X_weights, sample_weight),
-            y_weights=y_weights,
             sample_weight=sample_weight,
-            **self._arguments(learn_batch) | replaced,
+            **self._arguments(learn_batch) | {"y_weights": None} | replaced,
         )
         self._online = online
         self.components_ = online.array("A")
-        if Y is not None:
+        if targets is not None:
             self.label_components_ = online.array("B")
         self.n_iter_ = online.n_steps
-        earlier = [] if first else self.objective_
-        # A new list: copies of the model share the old one.
-        self.objective_ = [*earlier, (online.n_steps, online.mean_loss)]
+        self.objective_ = [*objective, (online.n_steps, online.mean_loss)]
         for name in ("representation_", "refitted_label_components_", "receipt_"):
             self.__dict__.pop(name, None)
-
-    def _batch(self, X: DataLike) -> Any:
-        return self._checked(X, reset=not hasattr(self, "components_"))
-
-
-class SupervisedBase(BatchLearner):
-    """A factorization X ~ S A, Y ~ S B, of which B predicts the targets Y."""
-
-    _saved: ClassVar = {"label_components_": Saved("rk")}
-
-    # Returns the targets of a batch, and parameters for it that differ from those of the model.
-    _batch_targets: Callable[..., tuple[Targets, dict[str, Any]]]
-    _keep_targets: Callable[..., None]
-
-    def fit(
-        self: Self,
-        X: DataLike,
-        y: npt.ArrayLike | None = None,
-        *,
-        X_weights: WeightsLike = None,
-        sample_weight: npt.ArrayLike | None = None,
-        label_weight: npt.ArrayLike | None = None,
-    ) -> Self:
-        """Learn dictionary and predictions from samples and the labels of some of them.
-
-        Parameters
-        ----------
-        y : array_like, shape (n,) or (n, k)
-            Labels or targets, as the class describes them; unlabeled samples are allowed.
-        """
-        weights = {"sample_weight": sample_weight, "label_weight": label_weight}
-        self._learn(self._checked(X, reset=True), y, X_weights=X_weights, **weights)
-        return self
-
-    def _learn_targets(
-        self,
-        X: Any,
-        y: Any,
-        X_weights: WeightsLike,
-        label_weight: npt.ArrayLike | None,
-        sample_weight: npt.ArrayLike | None,
-        *known: Any,
-    ) -> None:
-        if hasattr(self, "readout_") or hasattr(self, "refitted_label_components_"):
-            warn_user(
-                "The readout of the fit cannot be updated by batches: from now on the model "
-                "predicts by 'joint'. Set readout='joint' before fit to have it throughout.",
-                UserWarning,
-            )
-        X = self._batch(X)
-        require(self, X, y)
-        targets, replaced = self._batch_targets(y, *known)
-        self._learn_batch(X, targets, X_weights, label_weight, sample_weight, **replaced)
-        self._keep_targets(targets, label_weight, sample_weight)
-
-    def partial_fit(
-        self: Self,
-        X: DataLike,
-        y: Any,
-        *,
-        X_weights: WeightsLike = None,
-        sample_weight: npt.ArrayLike | None = None,
-        label_weight: npt.ArrayLike | None = None,
-    ) -> Self:
-        """Learn from one batch of samples, in addition to earlier batches.
-
-        Parameters
-        ----------
-        y : array_like, shape (n,) or (n, k)
-            Their labels or targets; all of them may be unlabeled.
-
-        Returns
-        -------
-        self
-            The attributes are set as by :meth:`NMF.partial_fit`; predictions are by "joint".
-
-        Warns
-        -----
-        UserWarning
-            If an earlier :meth:`fit` had another readout than "joint", which is discarded.
-        """
-        self._learn_targets(X, y, X_weights, label_weight, sample_weight)
-        return self
-
-    def _refit_components(self, S: Array, labels: TrainingLabels) -> None:
-        """Set the B that minimizes sum L .* d(Y, S B), where S does not know the labels."""
-        rows = labels.known
-        weights = labels.entry_weights[rows] * labels.weight[rows, None]
-        B = represent(
-            np.ascontiguousarray(labels.members[rows].T, dtype=S.dtype),
-            np.ascontiguousarray(S[rows].T),
-            loss=self.supervision_loss,
-            X_weights=None if (weights == 1).all() else np.ascontiguousarray(weights.T),
-        )
-        self.refitted_label_components_ = np.ascontiguousarray(B.T)
-
-    def _components_in_use(self) -> Array:
-        """Return the B of the readout "refit" or "joint"."""
-        return getattr(self, "refitted_label_components_", self.label_components_)
-
-
-def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
-    if hasattr(model, "classes_"):
-        known = model.classes_
-        if classes is not None and not np.array_equal(_different(classes, known), known):
-            first = f"those of the first call, {short(known.tolist())}"
-            raise ValueError(f"classes={short(classes)} differ from {first}; leave them out.")
-        return model.multilabel_, model.classes_
-    if is_indicator(y):
-        return True, np.arange(np.shape(y)[1])
-    if classes is None:
-        raise ValueError("classes must be passed on the first call to partial_fit: all of them.")
-    classes = _different(classes)
-    if len(classes) < 2:
-        raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
-    return False, classes
-
-
-def _different(classes: Any, known: Array | None = None) -> Array:
-    return np.unique(ClassLabels(classes, None, known, "classes").known)
-
-
-def _table(covariates: npt.ArrayLike | None) -> Any:
-    """Return given columns of S as a checked array; one in chunks stays as it is."""
-    if covariates is None or hasattr(covariates, "chunks"):
-        return covariates
-    return check_matrix(as_array(covariates, "covariates"), "covariates", allow_nan=False)
 
 
 @complete_docstring
@@ -216,8 +83,7 @@ class NMF(BatchLearner):
     Attributes
     ----------
     topic_names_ : ndarray of str, shape (r,)
-        Names of the topics, where they come from :func:`ssnmf_fast.trees.split_topic` or
-        :func:`ssnmf_fast.trees.merge_topics`.
+        Names of topics of :func:`ssnmf_fast.trees.split_topic` and `merge_topics`.
 
     See Also
     --------
@@ -226,9 +92,8 @@ class NMF(BatchLearner):
 
     Notes
     -----
-    :meth:`transform` solves a convex problem over the fixed dictionary to its optimality
-    conditions, so that ``fit_transform(X)`` equals ``fit(X).transform(X)``; `representation_`, the
-    last iterate of the fit, lies close to both.
+    :meth:`transform` solves a convex problem to its optimality conditions, so that
+    ``fit_transform(X)`` equals ``fit(X).transform(X)``; `representation_` lies close to both.
 
     References
     ----------
@@ -259,39 +124,31 @@ class NMF(BatchLearner):
 
     @property
     def reconstruction_err_(self) -> float:
-        """Distance of X from ``representation_ @ components_``, defined as in scikit-learn.
-
-        The Frobenius norm of the difference; for another loss, the root of twice the loss.
-        """
+        """Norm of ``X - representation_ @ components_``, or the root of twice another loss."""
         if not hasattr(self, "representation_") or not self.objective_:
             raise AttributeError("reconstruction_err_ is known after fit only.")
         factor = 1 if loss_named(self.loss, "loss").quadratic else 2
         return math.sqrt(factor * self.objective_[-1][1])
 
     def _learn(
-        self, X: Any, y: Any, *, X_weights: WeightsLike = None, covariates: Array | None = None
+        self, X: Any, y: Any, *, X_weights: WeightsLike = None, covariates: VectorLike = None
     ) -> None:
-        del y
-        given = {"X_weights": X_weights, **self._arguments()}
+        given: Any = {"X_weights": X_weights, **self._arguments()}
         if covariates is not None:
-            given["covariates"] = covariates
-        n_fixed = 0 if covariates is None else covariates.shape[1]
+            given["covariates"] = _table(covariates)
+        n_fixed = 0 if covariates is None else given["covariates"].shape[1]
         self._keep(self._factorize(X, **given), n_fixed_=n_fixed)
 
-    def _fit_inputs(
-        self, X: Any, y: Any, *, X_weights: Any = None, covariates: Any = None
-    ) -> dict[str, Any]:
-        del X, y
-        own = {name: getattr(self, name) for name in ("A_support", "fixed_components", "penalties")}
-        return {"X_weights": X_weights, "covariates": covariates, **own}
+    def _fit_inputs(self, X: Any, y: Any, **given: Any) -> dict[str, Any]:
+        return dict.fromkeys(("X_weights", "covariates")) | given
 
     def fit(
         self,
         X: DataLike,
-        y: npt.ArrayLike | None = None,
+        y: VectorLike = None,
         *,
         X_weights: WeightsLike = None,
-        covariates: npt.ArrayLike | None = None,
+        covariates: VectorLike = None,
     ) -> NMF:
         """Learn a dictionary.
 
@@ -301,64 +158,48 @@ class NMF(BatchLearner):
             The last columns of S, which are given: known covariates of the samples such as
             indicators of batches, or a column of ones.  The dictionary learns what goes with them.
         """
-        given = {"X_weights": X_weights, "covariates": _table(covariates)}
-        self._learn(self._checked(X, reset=True), y, **given)
+        X = self._checked(X, reset=True)
+        self._learn(X, y, X_weights=X_weights, covariates=covariates)
         return self
 
     def transform(
-        self, X: DataLike, *, X_weights: WeightsLike = None, covariates: npt.ArrayLike | None = None
+        self, X: DataLike, *, X_weights: WeightsLike = None, covariates: VectorLike = None
     ) -> Array:
         """Represent samples over the learned dictionary."""
-        check_is_fitted(self)
-        known = {"covariates": _table(covariates)}
-        return self._features(self._checked(X, reset=False), X_weights, **known)
+        return self._represent(self._checked(X), X_weights, covariates=covariates)
 
     def topic_proportions(
-        self, X: DataLike, *, X_weights: WeightsLike = None, covariates: npt.ArrayLike | None = None
+        self, X: DataLike, *, X_weights: WeightsLike = None, covariates: VectorLike = None
     ) -> Array:
-        """Return the share of each sample that every component explains.
-
-        A component explains its coefficient in S times the sum of its row of `components_`.
-        """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        S = self._represent(X, X_weights, covariates=_table(covariates))
+        """Return the share of each sample that every component explains."""
+        S = self._represent(self._checked(X), X_weights, covariates=covariates)
         return topic_shares(S, self.components_)
 
     def score(
         self,
         X: DataLike,
-        y: npt.ArrayLike | None = None,
+        y: VectorLike = None,
         *,
         X_weights: WeightsLike = None,
-        covariates: npt.ArrayLike | None = None,
+        covariates: VectorLike = None,
     ) -> float:
-        """Return the share of the deviance of X that the model explains.
-
-        It is ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2
-        for squared errors, D^2 for other losses.
-        """
-        del y
-        check_is_fitted(self)
-        known = {"covariates": _table(covariates)}
-        return self._explained(self._checked(X, reset=False), X_weights, **known)
+        """Return the share of the deviance of X that the model explains."""
+        return self._explained(self._checked(X), X_weights, covariates=covariates)
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
-        wanted, covariates = getattr(self, "n_fixed_", 0), known.get("covariates")
-        count = 0 if covariates is None else covariates.shape[1]
+        covariates = _table(known.get("covariates"))
+        count, wanted = (
+            0 if covariates is None else covariates.shape[1],
+            getattr(self, "n_fixed_", 0),
+        )
         if count != wanted:
             raise ValueError(
                 f"covariates has {count} columns, and the fit had {wanted}; give the same ones."
             )
-        return super()._represent(X, X_weights, **known)
-
-    def topics(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights of every topic, and names of split ones."""
-        topics, names = super().topics(feature_names, n_terms), getattr(self, "topic_names_", None)
-        return topics if names is None else topics.named(names.tolist())
+        return super()._represent(X, X_weights, covariates=covariates)
 
     def partial_fit(
-        self, X: DataLike, y: npt.ArrayLike | None = None, *, X_weights: WeightsLike = None
+        self, X: DataLike, y: VectorLike = None, *, X_weights: WeightsLike = None
     ) -> NMF:
         """Learn from one batch of samples, in addition to earlier batches.
 
@@ -370,9 +211,9 @@ class NMF(BatchLearner):
         Returns
         -------
         self
-            After each batch `components_` is up to date, `n_iter_` is the number of batches, and
-            `objective_` has pairs of it and an estimate of the objective of all data, per sample.
-            There is no `representation_`.
+            `components_` is up to date, `n_iter_` is the number of batches, and `objective_` has
+            pairs of it and an estimate of the objective of all data, per sample.  There is no
+            `representation_`.
 
         Notes
         -----
@@ -380,5 +221,241 @@ class NMF(BatchLearner):
         `callback` and `verbose` are not used.  Losses, `n_components` and the weight of the
         supervision must stay the same for all batches: a change is refused.
         """
-        self._learn_batch(self._batch(X), None, X_weights)
+        self._learn_batch(self._checked(X, reset=not hasattr(self, "components_")), X_weights)
         return self
+
+
+def _table(covariates: VectorLike) -> Any:
+    """Return given columns of S as a checked array; one in chunks stays as it is."""
+    if covariates is None or hasattr(covariates, "chunks"):
+        return covariates
+    return check_matrix(as_array(covariates, "covariates"), "covariates", allow_nan=False)
+
+
+def split_topic(
+    model: FactorizationBase,
+    topic: int | str,
+    n: int,
+    X: MatrixLike,
+    *,
+    X_weights: WeightsLike = None,
+) -> NMF:
+    """Split one topic of a model into several, which all topics are then fitted with.
+
+    The parts begin as a factorization of `X` weighted by the shares of the topic.  The result
+    explains `X` at least as well as `model`.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With topics and a `loss`, such as :class:`NMF` or :class:`TopicSupervisedNMF`.
+    topic : int or str
+        Number of the topic or, where topics have names, its name.
+    n : int
+        Number of parts, at least 2.
+    X : array_like or scipy.sparse, shape (n_samples, m)
+        Samples to learn the parts from, as a rule those of the fit.
+    X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
+        Nonnegative weights of the loss of every entry.
+
+    Returns
+    -------
+    NMF
+        Fitted, with parameters of the model.  The parts take the place of the topic, and
+        `topic_names_` holds the names of all topics: the parts of "3" are "3/0", "3/1" and so on.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a model without topics, an unknown topic, or bad data.
+
+    Notes
+    -----
+    Labels play no part: to predict, fit a classifier with ``init=(S, A)`` of the result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.kron(np.eye(3), np.ones((4, 3)))  # three blocks, two topics
+    >>> model = sf.NMF(2, random_state=0).fit(X)
+    >>> largest = int(model.topic_proportions(X).sum(axis=0).argmax())
+    >>> parts = sf.trees.split_topic(model, largest, 2, X)
+    >>> bool(parts.reconstruction_err_ < 1e-6 < model.reconstruction_err_)
+    True
+    """
+    check_topics(model)
+    place, count = _place(model, topic), check_integer(n, "n", 2)
+    counts = [count if k == place else 1 for k in range(model.n_components_)]
+    return divided(model, counts, X, X_weights)
+
+
+def merge_topics(model: FactorizationBase, topics: Sequence[int | str]) -> NMF:
+    """Make several topics of a model one: their sum, weighted by their sizes in the fit.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        As in :func:`split_topic`, with its `representation_`.
+    topics : sequence of int or str
+        Numbers or names of the topics, at least two.
+
+    Returns
+    -------
+    NMF
+        With parameters of the model.  The sum takes the place of the first of the topics.  In
+        `topic_names_` all parts of "3" become "3" again, and other topics are joined as "0+2".
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a model without topics or `representation_`, topics that are unknown or named twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.kron(np.eye(3), np.ones((4, 3)))
+    >>> model = sf.NMF(3, random_state=0).fit(X)
+    >>> print(sf.trees.merge_topics(model, [0, 2]).topic_names_)
+    ['0+2' '1']
+    """
+    check_topics(model)
+    if isinstance(topics, str) or not isinstance(topics, (Sequence, np.ndarray)):
+        raise TypeError(f"topics must be a sequence of numbers or names; got {short(topics)}.")
+    places = sorted(_place(model, topic) for topic in topics)
+    if len(places) < 2 or len(set(places)) < len(places):
+        raise ValueError(f"topics is {list(topics)}; expected at least two different topics.")
+    S, names = representation_of(model), names_of_topics(model)
+    first, *others = places
+    group = np.arange(len(names))
+    group[others] = first
+    group = np.unique(group, return_inverse=True)[1]
+    A = components_of_groups(S, model.components_, group)
+    S = representation_by_groups(S, model.components_, group, A)
+    names[first] = joined([names[place] for place in places], names)
+    kept = np.delete(np.array(names), others)
+    return _fitted(model, kept.tolist(), components_=A, representation_=S, objective_=[], n_iter_=0)
+
+
+def divided(
+    model: FactorizationBase,
+    counts: Sequence[int],
+    X: MatrixLike,
+    X_weights: WeightsLike = None,
+    level: int = 0,
+) -> NMF:
+    """Return a model in which each checked topic is divided into its number of parts."""
+    X = model._checked(X)
+    refuse_on_disk(X, "the splitting of topics")
+    given = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}
+    S, A, X = model._represent(X, X_weights), model.components_, CleanMatrix(X)
+    options, weights = _options(model), as_weights(X_weights, "X_weights")
+    shares, rows = topic_shares(S, A), np.split(A, len(A))
+    for topic, count in enumerate(counts):
+        if count > 1:  # a fit in which samples weigh as their shares of the topic
+            weighed = weights.with_rows(shares[:, topic], "X_weights")
+            rows[topic] = factorize(X, n_components=count, X_weights=weighed, **options).A
+    parts, whole = np.vstack(rows), np.repeat(np.arange(len(A)), counts)
+    best = represent(X, parts, **given)
+    starts = [(best + _LIFT * best.mean(axis=0), parts), (best, parts)]
+    explained = objective(X, S, A, **given)
+    start = next((s for s in starts if objective(X, *s, **given) <= explained), None)
+    if start is None:  # the same product as before, cut by features
+        totals = np.zeros((len(A), parts.shape[1]))
+        np.add.at(totals, whole, parts)
+        totals, even = totals[whole], 1 / np.bincount(whole)[whole, None]
+        cuts = np.where(totals > 0, parts / np.where(totals > 0, totals, 1), even)
+        start = S[:, whole], A[whole] * cuts.astype(parts.dtype)
+    options.pop("random_state", None)
+    fit = factorize(X, n_components=len(whole), init=start, X_weights=X_weights, **options)
+    names = []
+    for name, count in zip(names_of_topics(model), counts, strict=True):
+        above = name + f"{SEPARATOR}0" * max(level - 1 - name.count(SEPARATOR), 0)
+        parts_of = [f"{above}{SEPARATOR}{number}" for number in range(count)]
+        names += parts_of if count > 1 else [name]
+    made = _fitted(model, names)
+    made._keep(fit, topic_names_=made.topic_names_)
+    return made
+
+
+@one_blas_thread()
+def components_of_groups(S: Array, A: Array, group: Array) -> Array:
+    """Return the mean components, by their coefficients, of groups of topics, numbered (r,)."""
+    G = np.eye(int(group.max()) + 1)[:, group]
+    weights = G * S.sum(axis=0, dtype=np.float64)
+    weights += G * ~(weights > 0).any(axis=1)[:, None]  # nothing to weigh by
+    means = (weights / weights.sum(axis=1, keepdims=True)) @ A
+    alone = G.sum(axis=1)[group] == 1
+    means[group[alone]] = A[alone]
+    return np.asarray(means, dtype=A.dtype)
+
+
+@one_blas_thread()
+def representation_by_groups(S: Array, A: Array, group: Array, grouped: Array) -> Array:
+    """Return coefficients of components of groups, which explain as much as their topics do."""
+    sizes = grouped.sum(axis=1, dtype=np.float64)
+    G = np.eye(len(grouped))[:, group]
+    grouped_S = amounts(S, A) @ G.T / np.where(sizes > 0, sizes, 1)
+    alone = G.sum(axis=1)[group] == 1
+    grouped_S[:, group[alone]] = S[:, alone]
+    return np.asarray(grouped_S, dtype=S.dtype)
+
+
+def joined(parts: list[str], names: list[str]) -> str:
+    """Return the name of the sum of topics: what they are part of, if these are all its parts."""
+    paths = [name.split(SEPARATOR) for name in parts]
+    depth = 0
+    while len({tuple(path[: depth + 1]) for path in paths}) == 1:
+        depth += 1
+    shared = SEPARATOR.join(paths[0][:depth])
+    if shared and {n for n in names if n.startswith(shared + SEPARATOR)} == set(parts):
+        return shared
+    last = "+".join(".".join(path[depth:]) for path in paths)
+    return f"{shared}{SEPARATOR}{last}" if shared else last
+
+
+def check_topics(model: object) -> None:
+    """Raise TypeError or ValueError unless a model is fitted, and has topics and a loss."""
+    if not isinstance(model, FactorizationBase) or not hasattr(model, "loss"):
+        kind = "a fitted estimator with topics and a loss, such as NMF"
+        raise TypeError(f"model must be {kind}; got {type(model).__name__}.")
+    check_is_fitted(model, "components_")
+
+
+def names_of_topics(model: FactorizationBase) -> list[str]:
+    return [topic.name or str(topic.topic) for topic in model.topics(n_terms=1)]
+
+
+def representation_of(model: FactorizationBase) -> Array:
+    if not hasattr(model, "representation_"):
+        raise ValueError(
+            f"This {type(model).__name__} has no representation_, as after partial_fit; fit it."
+        )
+    return np.asarray(model.representation_)
+
+
+def _place(model: FactorizationBase, topic: int | str) -> int:
+    names = names_of_topics(model)
+    if isinstance(topic, str):
+        forms = [nfc(name) for name in names]
+        if nfc(topic) not in forms:
+            raise ValueError(f"Unknown topic {short(topic)}; topics are {listed(names)}.")
+        return forms.index(nfc(topic))
+    place = check_integer(topic, "topic", 0)
+    if place >= len(names):
+        raise ValueError(f"topic is {place}; the model has {len(names)}, of which the first is 0.")
+    return place
+
+
+def _options(model: FactorizationBase) -> dict[str, Any]:
+    given = model.get_params(deep=False)
+    return {name: given[name] for name in _OF_FITS if name in given}
+
+
+def _fitted(model: FactorizationBase, names: list[str], **attributes: Any) -> NMF:
+    """Return an NMF with the parameters of a model that apply, named topics and attributes."""
+    made = NMF(len(names), **_options(model))
+    seen = {n: vars(model)[n] for n in ("n_features_in_", "feature_names_in_") if n in vars(model)}
+    vars(made).update(topic_names_=np.array(names), **seen, **attributes)
+    return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar, Literal
@@ -24,7 +24,7 @@ from .._models.receipts import Check, factorization_check
 from .._solver.build import as_weights, collapse
 from .._solver.losses import loss_named
 from .._solver.weights import WeightsLike
-from ._conventions import require
+from ._base import require
 from ._docstrings import complete_docstring
 from ._predicting import NamedTopics, ReadoutPredictions
 
@@ -35,8 +35,8 @@ class ConstrainedNMF(ReadoutPredictions):
     """Constrained NMF (CNMF) of Liu and Wu: all labeled samples of a class share one row of S.
 
     Minimizes ``sum W .* d(X, S A)`` with S = G P, where G (n x (k + number of unlabeled samples))
-    sends every labeled sample to the row of its class in P, and every unlabeled one to a row of
-    its own [1]_.  There is no weight to choose: labels are hard constraints.
+    sends every labeled sample to the row of its class in P, and others to rows of their own [1]_.
+    There is no weight to choose: labels are hard constraints.
 
     Parameters
     ----------
@@ -57,9 +57,8 @@ class ConstrainedNMF(ReadoutPredictions):
 
     Notes
     -----
-    `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN for an unlabeled
-    one.  Samples that share a row count as one, their weighted mean: a fit with many labels is
-    faster than one without.
+    `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN for an unlabeled one.
+    Samples that share a row count as one, their weighted mean, so that many labels make a fit fast.
 
     References
     ----------
@@ -83,65 +82,59 @@ class ConstrainedNMF(ReadoutPredictions):
     init: Any = "random"
     predicts: bool = True
 
-    _saved: ClassVar = {
-        "class_representation_": Saved("kr"),
-        "n_labeled_": COUNT,
-    }
+    _saved: ClassVar = {"class_representation_": Saved("kr"), "n_labeled_": COUNT}
 
-    def _check_of(self, X: Any, y: LabelsLike, given: Mapping[str, Any], threads: int) -> Check:
-        X = self._checked(X, reset=False)
-        require(self, X, y)
-        groups, n_groups = _groups(ClassLabels(y, self.unlabeled))
-        loss = loss_named(self.receipt_.settings["loss"], "loss")
-        means, weights, constant = collapse(X, given.get("X_weights"), groups, n_groups, loss)
-        S = self.representation_[np.unique(groups, return_index=True)[1]]
-        result = replace(self.factorization_, S=S)
-        return factorization_check(
-            result, CleanMatrix(means), {"X_weights": weights}, threads, constant
-        )
+    def _grouped(
+        self, X: Matrix, y: LabelsLike, X_weights: WeightsLike, loss: LossName
+    ) -> tuple[ClassLabels, Array, Any]:
+        """Return labels, the row of P for every sample, and the means, weights and loss of rows.
 
-    def _learn(self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None) -> None:
+        Classes have the first rows of P, and unlabeled samples one each after them.
+        """
         require(self, X, y)
-        refuse_on_disk(X, "ConstrainedNMF")
-        loss = loss_named(self.loss, "loss")
         labels = ClassLabels(y, self.unlabeled)
         labels.check_fit()
-        groups, n_groups = _groups(labels)
-        means, weights, constant = collapse(X, X_weights, groups, n_groups, loss)
+        free = ~labels.labeled
+        groups = len(labels.classes) - 1 + np.cumsum(free)
+        groups[labels.labeled] = labels.codes
+        n_groups = len(labels.classes) + int(free.sum())
+        merged = collapse(X, X_weights, groups, n_groups, loss_named(loss, "loss"))
+        return labels, groups, merged
+
+    def _check_of(self, X: Any, y: LabelsLike, given: Mapping[str, Any], threads: int) -> Check:
+        loss = self.receipt_.settings["loss"]
+        _, groups, merged = self._grouped(self._checked(X), y, given.get("X_weights"), loss)
+        means, weights, constant = merged
+        result = replace(
+            self.factorization_, S=self.representation_[np.unique(groups, return_index=True)[1]]
+        )
+        inputs = {"X_weights": weights}
+        return factorization_check(result, CleanMatrix(means), inputs, threads, constant)
+
+    def _learn(self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None) -> None:
+        refuse_on_disk(X, "ConstrainedNMF")
+        labels, groups, merged = self._grouped(X, y, X_weights, self.loss)
+        means, weights, constant = merged
         arguments = self._arguments()
-        arguments["init"] = _averaged(self.init, groups, n_groups)
+        if isinstance(self.init, (tuple, list)) and self.init:
+            S = np.asarray(self.init[0])
+            if S.ndim != 2 or len(S) != len(groups):
+                raise ValueError(
+                    f"init[0] (S) has shape {S.shape}; expected a row for each of {len(groups)} "
+                    "samples."
+                )
+            sums = np.zeros((means.shape[0], S.shape[1]), np.result_type(S.dtype, np.float32))
+            np.add.at(sums, groups, S)
+            arguments["init"] = (sums / np.bincount(groups)[:, None], *self.init[1:])
         result = factorize(means, X_weights=weights, **arguments)
-        k = len(labels.classes)
         objective = [(step, value + constant) for step, value in result.objective]
         receipt = result.receipt and result.receipt.with_objective(objective)
         self._keep(
             replace(result, S=result.S[groups], objective=objective, receipt=receipt),
-            class_representation_=result.S[:k].copy(),
+            class_representation_=result.S[: len(labels.classes)].copy(),
             n_labeled_=int(labels.labeled.sum()),
         )
         self._keep_predictions(X, X_weights, labels)
-
-
-def _groups(labels: ClassLabels) -> tuple[Array, int]:
-    """Return the row of P for every sample: its class, or a row of its own after the classes."""
-    k, free = len(labels.classes), ~labels.labeled
-    groups = k - 1 + np.cumsum(free)
-    groups[labels.labeled] = labels.codes
-    return groups, k + int(free.sum())
-
-
-def _averaged(init: object, groups: Array, n_groups: int) -> Any:
-    """Average the rows of S, the first of the arrays of a start, over the groups."""
-    if not isinstance(init, (tuple, list)) or not init:
-        return init
-    S = np.asarray(init[0])
-    if S.ndim != 2 or len(S) != len(groups):
-        raise ValueError(
-            f"init[0] (S) has shape {S.shape}; expected a row for each of {len(groups)} samples."
-        )
-    sums = np.zeros((n_groups, S.shape[1]), dtype=np.result_type(S.dtype, np.float32))
-    np.add.at(sums, groups, S)
-    return (sums / np.bincount(groups)[:, None], *init[1:])
 
 
 @complete_docstring
@@ -160,19 +153,16 @@ class TopicSupervisedNMF(NamedTopics):
         Weight of the loss of a labeled document; that of an unlabeled one is 1.  "inverse-rate",
         the paper's, is the number of documents divided by that of labeled ones.
     init : {"random-acol", "random", "nndsvda"} or tuple of arrays
-        Start; "random-acol", the paper's, takes the mean of a few random documents for each topic.
-        A tuple holds S (n, r) and A (r, m).
+        As in :class:`NMF`; "random-acol", the paper's: means of a few random documents.
     topic_names : sequence, optional
         All named topics in the order that they are to have; by default those of `y`, sorted.
 
     Attributes
     ----------
-    topic_names_ : ndarray, shape (k,)
+    topic_names_, classes_ : ndarray, shape (k,)
         The named topics: the first k of the r components.
     representation_ : ndarray, shape (n, r)
         Factor S of the fit: zero where a document may not have a topic.
-    classes_ : ndarray, shape (k,)
-        The same as `topic_names_`.
 
     See Also
     --------
@@ -185,10 +175,10 @@ class TopicSupervisedNMF(NamedTopics):
     - a list with a list of topics for each document, empty or None for an unlabeled one;
     - one topic for each document, or -1, None or NaN;
     - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with a row of zeros, of -1 or of NaN
-      for an unlabeled document; the topics have the names of its columns, or 0 ... k - 1.
+      for an unlabeled document; topics have the names of its columns, or 0 ... k - 1.
 
-    :meth:`predict` returns a topic for each document or, where `y` held lists or a matrix, a matrix
-    of 0 and 1 with a column for each of `topic_names_`.
+    :meth:`predict` returns topics or, where `y` held lists or a matrix, a matrix of 0 and 1 with a
+    column for each of `topic_names_`.
 
     References
     ----------
@@ -229,13 +219,13 @@ class TopicSupervisedNMF(NamedTopics):
         known = self._known(X, lists, X_weights, rank)
         result = self._factorize(X, n_components=rank, **known, **self._arguments())
         self._keep(result, topic_names_=lists.names, n_labeled_=int(lists.labeled.sum()))
-        X, lists = self._for_readout(X, lists)
-        self._keep_predictions(X, X_weights, lists.targets(), lists.names)
+        X, seen = self._for_readout(X, lists)
+        self._keep_predictions(X, X_weights, seen.targets())
+        self.classes_ = lists.names
 
     def _known(
         self, X: Matrix, lists: LabelLists, X_weights: WeightsLike, rank: int
     ) -> dict[str, Any]:
-        """Return the weights of samples and the support of S, which follow from the labels."""
         weight, labeled = self.labeled_weight, lists.labeled
         if isinstance(weight, str):
             if weight != "inverse-rate":
@@ -244,16 +234,14 @@ class TopicSupervisedNMF(NamedTopics):
                 )
             weight = len(labeled) / labeled.sum()
         rows = np.where(labeled, check_real(weight, "labeled_weight"), 1.0)
-        weights = self._with_rows(X_weights, rows) if (rows != 1).any() else X_weights
-        return {"X_weights": weights, "S_support": self._support(X, lists, rank)}
+        if (rows != 1).any():
+            X_weights = self._with_rows(X_weights, rows)
+        return {"X_weights": X_weights, "S_support": self._support(X, lists, rank)}
 
     def _with_rows(self, X_weights: WeightsLike, rows: Array) -> Any:
-        """Return weights of X whose rows are multiplied by numbers."""
         return as_weights(X_weights, "X_weights").with_rows(rows, "X_weights")
 
     def _support(self, X: Any, lists: LabelLists, rank: int) -> Any:
-        """Return where S may be positive."""
-        del X
         return lists.support(rank)
 
     def _for_readout(self, X: Any, lists: LabelLists) -> tuple[Any, LabelLists]:
@@ -268,7 +256,6 @@ class TopicSupervisedNMF(NamedTopics):
         return np.asarray(self.classes_[np.asarray(single).ravel()]), lists.labeled
 
 
-Task = tuple[Array, Array]  # rows on the positive side, and on the negative one
 FEATURES = ("inner-product", "representation")
 
 
@@ -277,21 +264,19 @@ FEATURES = ("inner-product", "representation")
 class MarginNMF(ReadoutPredictions):
     """NMF-alpha: a dictionary that also preserves what separates the classes.
 
-    Linear support vector machines are trained on the labeled samples; their normal vectors are
-    differences of nonnegative combinations of samples, U = alpha^T X, with the dual coefficients
-    alpha (n x 2p).  The model minimizes
+    Normal vectors of support vector machines, trained on the labeled samples, are differences of
+    combinations of samples, alpha^T X, with dual coefficients alpha (n x 2p).  The model minimizes
     ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` [1]_.
 
     Parameters
     ----------
     supervision_weight : float, "auto" or "balanced"
-        Weight (lambda) of the preserved combinations, at least 0.  "auto" makes their sum equal to
-        that of the data; try 0.1 to 100 times this weight (less for text with few labels, more for
-        ranks below the number of classes).  "balanced" takes the ratio of the two losses at the
-        start, about twice as much.
+        Weight (lambda) of the preserved combinations, at least 0.  "auto" makes their sum that of
+        the data; try 0.1 to 100 times this (less for text with few labels, more for ranks below the
+        number of classes).  "balanced": the ratio of the two losses at the start, about twice that.
     C : float
-        Penalty of the machines on margin violations, above 0.  The labeled samples are scaled, by
-        one number, to a mean squared length of 1.  Not used where `alpha` is given.
+        Penalty of the machines on margin violations, above 0; not used where `alpha` is given.  The
+        labeled samples are scaled, by one number, to a mean squared length of 1.
     features : {"inner-product", "representation"}
         What :meth:`transform` returns: Z = S (A A^T)^{1/2}, whose inner products are those of S A
         (eq. 5) and which may be negative, or S itself.
@@ -300,9 +285,6 @@ class MarginNMF(ReadoutPredictions):
 
     Attributes
     ----------
-    classes_ : ndarray, shape (k,)
-        The classes, sorted, or 0 ... k - 1 for multiple labels.  After a fit without `y` they are
-        absent, as is all else that predictions need.
     alpha_ : scipy.sparse.csr_array, shape (n, q)
         The coefficients alpha.
     n_directions_ : int
@@ -315,9 +297,9 @@ class MarginNMF(ReadoutPredictions):
 
     Notes
     -----
-    `y` in :meth:`fit` holds a class label for each sample, with -1, None or NaN for an unlabeled
-    one (a machine for every pair of classes), or is an indicator matrix with rows of NaN (dense) or
-    -1 for unlabeled samples (a machine for each label).  X must be complete.
+    `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN (a machine for every
+    pair of classes), or is an indicator matrix with rows of NaN (dense) or -1 for unlabeled samples
+    (a machine for each label); without it there are no predictions.  X must be complete.
 
     References
     ----------
@@ -348,16 +330,12 @@ class MarginNMF(ReadoutPredictions):
 
     _allow_nan: ClassVar = False
     _takes_files: ClassVar = False
+    _tags: ClassVar = {"target_tags": "multi_output"}
     _saved: ClassVar = {
         "alpha_": Saved("nq", optional=True),
         "n_directions_": COUNT,
         "supervision_weight_": Saved(optional=True, kind=float),
     }
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def fit(
         self,
@@ -383,7 +361,7 @@ class MarginNMF(ReadoutPredictions):
         targets = None if y is None else labels_of(y, self.unlabeled)
         inputs = {"X_weights": given.get("X_weights"), "alpha": self.alpha_}
         inputs["y"] = None if targets is None else targets.matrix(np.float64)
-        X = CleanMatrix(self._checked(X, reset=False))
+        X = CleanMatrix(self._checked(X))
         return preserving_check(self.factorization_, X, inputs, threads)
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, alpha: Any = None) -> None:
@@ -397,8 +375,7 @@ class MarginNMF(ReadoutPredictions):
             C = check_real(self.C, "C")
             if C == 0:
                 raise ValueError("C must be above 0; got 0.")
-            length = _root_mean_square(X, np.flatnonzero(targets.labeled))
-            alpha = dual_coefficients(X, targets, C, length)
+            alpha = dual_coefficients(X, targets, C, _root_mean_square(X[targets.labeled]))
         else:
             alpha = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
             alpha = sp.csr_array(alpha, copy=True)
@@ -432,21 +409,26 @@ class MarginNMF(ReadoutPredictions):
         return np.asarray((vectors * powers) @ vectors.T)
 
 
-def _root_mean_square(X: Matrix, rows: Array) -> float:
-    """Return the root mean squared length of some rows; 1 for rows of zeros."""
-    samples = X[rows]
+def _root_mean_square(samples: Matrix) -> float:
+    """Return the root mean squared length of samples; 1 for rows of zeros."""
     values = np.asarray(samples.data if sp.issparse(samples) else samples, dtype=np.float64)
     exponent = int(np.frexp(values.max(initial=0.0))[1])
     values = np.ldexp(values, -exponent)  # so that no square leaves the range
     total = float(np.sum(values**2))
-    return float(np.ldexp(np.sqrt(total / len(rows)), exponent)) if total > 0 else 1.0
+    return float(np.ldexp(np.sqrt(total / samples.shape[0]), exponent)) if total > 0 else 1.0
 
 
 def dual_coefficients(
     X: Matrix, targets: ClassLabels | Indicators, C: float, length: float = 1.0
 ) -> sp.csr_array:
     """Return alpha, (n, 2 p), of machines that see X / length: positive, then negative sides."""
-    tasks = list(_labels(targets) if isinstance(targets, Indicators) else _pairs(targets))
+    if isinstance(targets, Indicators):
+        known, members = np.flatnonzero(targets.complete), (targets.known != 0).T
+        tasks = [(known[has], known[~has]) for has in members if has.any() and not has.all()]
+    else:
+        known = np.flatnonzero(targets.labeled)
+        classes = [known[targets.codes == k] for k in range(len(targets.classes))]
+        tasks = [(second, first) for first, second in combinations(classes, 2)]
     if not tasks:
         raise ValueError(
             "In y every label marks all labeled samples or none; expected a label that some of "
@@ -456,7 +438,13 @@ def dual_coefficients(
     for machine, (positive, negative) in enumerate(tasks):
         labeled = np.concatenate([positive, negative])
         sign = np.repeat([1, -1], [len(positive), len(negative)])
-        samples = _divided(X[labeled], length)
+        samples = X[labeled].astype(np.float64)
+        # SciPy divides by a number as it multiplies by its inverse, which may overflow.
+        if sp.issparse(samples):  # with the 32-bit indices that LIBLINEAR takes
+            places = (part.astype(np.int32) for part in (samples.indices, samples.indptr))
+            samples = sp.csr_array((samples.data / length, *places), shape=samples.shape)
+        else:
+            samples = np.ascontiguousarray(samples / length)
         solver = LinearSVC(C=C, loss="squared_hinge", dual=False, max_iter=5000)
         scores = solver.fit(samples, sign).decision_function(samples)
         # LIBLINEAR's solver of the dual draws from one random generator for all threads.
@@ -467,26 +455,3 @@ def dual_coefficients(
         values.append(alpha[chosen])
     place = (np.concatenate(rows), np.concatenate(columns))
     return sp.csr_array((np.concatenate(values), place), shape=(X.shape[0], 2 * len(tasks)))
-
-
-def _pairs(targets: ClassLabels) -> Iterator[Task]:
-    labeled = np.flatnonzero(targets.labeled)
-    members = [labeled[targets.codes == k] for k in range(len(targets.classes))]
-    for first, second in combinations(range(len(members)), 2):
-        yield members[second], members[first]
-
-
-def _labels(targets: Indicators) -> Iterator[Task]:
-    complete = np.flatnonzero(targets.complete)
-    for has in (targets.known != 0).T:
-        if has.any() and not has.all():
-            yield complete[has], complete[~has]
-
-
-def _divided(samples: Any, length: float) -> Any:
-    """Return samples divided by a length; SciPy multiplies by its inverse, which may overflow."""
-    if sp.issparse(samples):  # with the 32-bit indices that LIBLINEAR takes
-        values = samples.data.astype(np.float64) / length
-        places = (part.astype(np.int32) for part in (samples.indices, samples.indptr))
-        return sp.csr_array((values, *places), shape=samples.shape)
-    return np.ascontiguousarray(samples.astype(np.float64) / length)

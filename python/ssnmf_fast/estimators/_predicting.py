@@ -21,9 +21,8 @@ from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, Indicators
 from .._solver.weights import WeightsLike
-from .._topics import Topics, topic_shares
-from ._base import FactorizationBase
-from ._conventions import score_labeled
+from .._topics import topic_shares
+from ._base import FactorizationBase, score_labeled
 from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
@@ -45,29 +44,23 @@ def suggest(model: Any, X: Matrix, X_weights: WeightsLike, n: int, tables: Table
         return np.asarray(rows[suggest(model, X[rows], None, n, part)])
     readout = model._fitted_readout()
     scores = readout.scores(model, X, X_weights, tables)[known]
-    unsure = uncertainty(readout.proba(scores, model.multilabel_), model.multilabel_)
+    chances = readout.proba(scores, model.multilabel_)
+    if model.multilabel_:
+        unsure = (entr(chances) + entr(1 - chances)).mean(axis=1) / np.log(2)
+    else:
+        second, first = np.partition(chances, -2, axis=1)[:, -2:].T
+        unsure = 1 - (first - second)
     chosen = np.sort(np.argsort(-unsure, kind="stable")[: max(_CANDIDATES, n)])
-    points = _points(model, readout, X, X_weights, known[chosen])
-    best = known[chosen[_covering(points, unsure[chosen], n)]]
-    empty = np.delete(np.arange(X.shape[0]), known)
-    return np.concatenate([best, empty[: n - len(best)]])
-
-
-def uncertainty(chances: Array, several: bool) -> Array:
-    """Return the uncertainty of predictions, from 0 to 1, (n,)."""
-    if several:
-        return np.asarray((entr(chances) + entr(1 - chances)).mean(axis=1) / np.log(2))
-    second, first = np.partition(chances, -2, axis=1)[:, -2:].T
-    return np.asarray(1 - (first - second))
-
-
-def _points(model: Any, readout: Readout, X: Matrix, X_weights: WeightsLike, rows: Array) -> Array:
-    """Return points of length 1: scores along the leading directions, or roots of topic shares."""
+    # Points of length 1: scores along the leading directions, or roots of topic shares.
     directions = readout.directions if isinstance(readout, LogisticReadout) else None
     if directions is None or X_weights is not None or isinstance(X, CsrFile):
         shares = topic_shares(model._represent(X, X_weights), model.components_)
-        return np.asarray(np.sqrt(shares[rows]))
-    return view_of(filled(X[rows]), directions).scores
+        points = np.sqrt(shares[known[chosen]])
+    else:
+        points = view_of(filled(X[known[chosen]]), directions).scores
+    best = known[chosen[_covering(points, unsure[chosen], n)]]
+    empty = np.delete(np.arange(X.shape[0]), known)
+    return np.concatenate([best, empty[: n - len(best)]])
 
 
 @one_blas_thread()
@@ -112,10 +105,13 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     unlabeled: Any = "auto"
 
     _saved: ClassVar = READOUT_ATTRIBUTES
+    _tags: ClassVar[dict[str, str]] = {}  # of scikit-learn: a flag for a group of them
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
+        for group, flag in self._tags.items():
+            setattr(getattr(tags, group), flag, True)
         return tags
 
     def _keep_predictions(
@@ -123,17 +119,16 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         X: Matrix,
         X_weights: WeightsLike,
         targets: ClassLabels | Indicators,
-        names: Array | None = None,
         labels: TrainingLabels | None = None,
     ) -> None:
         """Fit the readout to checked data, and set what belongs to it; `labels` have weights."""
         self._drop_readout()
         self.multilabel_ = isinstance(targets, Indicators)
-        self.classes_ = targets.classes if names is None else names
-        self.class_prior_ = targets.prior() if labels is None else labels.prior()
+        self.classes_ = targets.classes
+        labels = labels_for_training(targets) if labels is None else labels
+        self.class_prior_ = labels.prior()
         if not getattr(self, "predicts", True):
             return
-        labels = labels_for_training(targets) if labels is None else labels
         S = self._represent(X, X_weights)
         shares = topic_shares(S, self.components_)[labels.known]
         self.class_shares_ = labels.class_shares(shares)
@@ -142,13 +137,12 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     def _fit_readout(
         self, X: Matrix, X_weights: WeightsLike, S: Array, shares: Array, labels: TrainingLabels
     ) -> None:
-        rows = labels.known
-        enough = labels.weight[rows].sum() >= _MANY_LABELS * labels.members.shape[1]
-        view, weight = View(), labels.sample_weight
-        directions = directions_of(X, X_weights, 0, self.n_threads, weight)
+        rows, weight = labels.known, labels.sample_weight
+        view, directions = View(), directions_of(X, X_weights, 0, self.n_threads, weight)
         if directions is not None:
             view = view_of(filled(X, S, self.components_)[rows], directions)
         view = replace(view, shares=shares)
+        enough = labels.weight[rows].sum() >= _MANY_LABELS * labels.members.shape[1]
         member = fit_readout(view, labels, row_scale=4.0 if enough else 1.0)
         self.readout_ = LogisticReadout.of(member, shares.shape[1], view)
 
@@ -176,22 +170,18 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         readout: Readout = self.readout_
         return readout
 
-    def _limits(self, readout: Readout) -> Array | None:
+    def _limits(self) -> Array | None:
         """Return the probability above which each of several labels is predicted, (k,)."""
-        return readout.thresholds if self.multilabel_ else None
+        return self.readout_.thresholds if self.multilabel_ else None
 
-    def _tables(self, side: TablesLike, n_samples: int) -> Tables:
-        return check_tables(side, n_samples, getattr(self, "side_", {}))
+    def _ready(self, X: DataLike, side: TablesLike) -> tuple[Readout, Any, Tables]:
+        X = self._checked(X)
+        tables = check_tables(side, X.shape[0], getattr(self, "side_", {}))
+        return self._fitted_readout(), X, tables
 
-    def _read(self, X: Matrix, X_weights: WeightsLike, side: TablesLike) -> tuple[Readout, Array]:
-        """Return the readout, and its scores of samples."""
-        check_is_fitted(self)
-        readout, X = self._fitted_readout(), self._checked(X, reset=False)
-        return readout, readout.scores(self, X, X_weights, self._tables(side, X.shape[0]))
-
-    def _class_shares(self) -> tuple[Array | None, Array | None]:
-        shares = getattr(self, "class_shares_", None)
-        return (None, None) if shares is None else (self.classes_, shares)
+    def _read(self, X: DataLike, X_weights: WeightsLike, side: TablesLike) -> tuple[Readout, Array]:
+        readout, X, tables = self._ready(X, side)
+        return readout, readout.scores(self, X, X_weights, tables)
 
     @with_readout
     def decision_function(
@@ -204,10 +194,10 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         ndarray, shape (n, k) or (n,)
             Logits or, for the readouts "refit" and "joint", scores S B.  With two classes, the
             second minus the first (of scores divided by their sum).  With multiple labels, the
-            distance above the threshold: positive values are predicted.
+            distance above the threshold.
         """
         readout, scores = self._read(X, X_weights, side)
-        return readout.decide(scores, self._limits(readout))
+        return readout.decide(scores, self._limits())
 
     @with_readout
     def predict_proba(
@@ -218,10 +208,9 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         Returns
         -------
         ndarray, shape (n, k)
-            Above 0 and below 1; of :class:`FewLabelsClassifier` calibrated by cross-validation, if
-            there was one.  Those of the readouts "refit" and "joint" are scores S B divided by
-            their sum over the classes, `class_prior_` where all are zero; with multiple labels, the
-            scores clipped to the inside of (0, 1).
+            Above 0 and below 1.  Those of the readouts "refit" and "joint" are scores S B divided
+            by their sum over the classes, `class_prior_` where all are zero; with multiple labels,
+            the scores clipped to the inside of (0, 1).
         """
         readout, scores = self._read(X, X_weights, side)
         return readout.proba(scores, self.multilabel_)
@@ -252,10 +241,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         """
         readout, scores = self._read(X, X_weights, side)
         if self.multilabel_:
-            above = readout.decide(scores, self._limits(readout)) > 0
-            return np.asarray(above, dtype=np.int64)
-        chances = readout.proba(scores, False)
-        return np.asarray(self.classes_[chances.argmax(axis=1)])
+            return np.asarray(readout.decide(scores, self._limits()) > 0, dtype=np.int64)
+        return np.asarray(self.classes_[readout.proba(scores, False).argmax(axis=1)])
 
     @with_readout
     def explain(
@@ -268,10 +255,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         Explanation
             Its ``top(i)`` prints those to the predicted class in sample i.
         """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        tables = self._tables(side, X.shape[0])
-        return explanation_of(self, self._fitted_readout(), X, X_weights, tables)
+        readout, X, tables = self._ready(X, side)
+        return explanation_of(self, readout, X, X_weights, tables)
 
     @with_readout
     def suggest(
@@ -284,8 +269,6 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Samples without labels.
         n : int
             How many to choose, at least 1.
 
@@ -296,11 +279,10 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
 
         Notes
         -----
-        The gain of a sample is the sum of the uncertainty of all others times their similarity (the
-        fourth power of the cosine in the leading directions or, without these, of the roots of
-        topic shares), less the gains of the samples before it.  Uncertainty is 1 minus the
-        difference of the two largest probabilities; with multiple labels the mean entropy of each.
-        Of more than 10,000 samples, 10,000 evenly spaced ones are considered.
+        The gain of a sample is the sum of the uncertainty of others times their similarity (fourth
+        power of the cosine in leading directions, else of roots of topic shares), less the gains of
+        the samples before it.  Uncertainty is 1 minus the difference of the two largest
+        probabilities, or the mean entropy of labels.  At most 10,000 samples are considered.
 
         Raises
         ------
@@ -317,9 +299,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         >>> print(model.suggest(X[4:], 1) + 4)
         [4]
         """
-        check_is_fitted(self)
-        count, X = check_integer(n, "n", 1), self._checked(X, reset=False)
-        return suggest(self, X, X_weights, count, self._tables(side, X.shape[0]))
+        _, X, tables = self._ready(X, side)
+        return suggest(self, X, X_weights, check_integer(n, "n", 1), tables)
 
     @with_readout
     def score(  # type: ignore[override]
@@ -348,10 +329,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
 class NamedTopics(ReadoutPredictions):
     """A dictionary whose first topics have names, which are also classes of the samples."""
 
-    _saved: ClassVar = {
-        "topic_names_": Saved("t"),
-        "n_labeled_": COUNT,
-    }
+    _saved: ClassVar = {"topic_names_": Saved("t"), "n_labeled_": COUNT}
 
     def get_feature_names_out(self, input_features: VectorLike = None) -> Array:
         """Return the names of the topics; those of free ones are "free0", "free1", ...
@@ -361,12 +339,4 @@ class NamedTopics(ReadoutPredictions):
         ndarray of str, shape (r,)
         """
         check_is_fitted(self)
-        return np.array(self._names(), dtype=object)
-
-    def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights of every topic, and the names of topics."""
-        return super().topics(feature_names, n_terms).named(self._names())
-
-    def _names(self) -> list[str]:
-        named = [str(name) for name in self.topic_names_.tolist()]
-        return named + [f"free{k}" for k in range(len(self.components_) - len(named))]
+        return np.array(self._topic_names(), dtype=object)

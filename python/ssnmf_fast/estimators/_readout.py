@@ -22,7 +22,11 @@ from ._base import product
 from ._members import Linear, probabilities
 from ._views import N_DIRECTIONS, Tables, View, Votes, filled, row_blocks, row_sums, view_of
 
-_OF_CLASSES = ("intercepts", "slopes", "offsets", "thresholds")
+# What is saved of a readout, and its axes.
+_AXES = dict.fromkeys(("intercepts", "slopes", "offsets", "thresholds"), "k")
+_AXES["coefficients"] = "kp"
+_OPTIONAL = {"directions": "dm", "side": "kq"}
+_OF_VOTES = {"votes_points": "ve", "votes_scales": "v", "votes_chances": "vk", "votes_weight": "1"}
 _LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
 _LEAST_SHARE = 1e-9  # of a class in a probability
 
@@ -50,25 +54,15 @@ class LogisticReadout:
     side: Array | None = None
 
     @classmethod
-    def of(
-        cls,
-        linear: Linear,
-        n_topics: int,
-        view: View,
-        votes: Votes | None = None,
-        votes_weight: float = 0.0,
-        side: Array | None = None,
-    ) -> LogisticReadout:
+    def of(cls, linear: Linear, n_topics: int, view: View, **others: Any) -> LogisticReadout:
         """Return the readout of members, not yet calibrated."""
         k = len(linear.intercepts)
         directions = None if view.directions is None else view.directions[:N_DIRECTIONS]
         sizes = (n_topics, *((0, 0) if directions is None else directions.shape))
         pairs = zip((linear.topics, linear.scores, linear.rows), sizes, strict=True)
         parts = [np.zeros((k, size)) if part is None else part for part, size in pairs]
-        uncalibrated = np.ones(k), np.zeros(k), np.full(k, 0.5)
-        weight = 0.0 if votes is None else votes_weight
-        readout = cls(np.hstack(parts), linear.intercepts, *uncalibrated, directions)
-        return replace(readout, votes=votes, votes_weight=weight, side=side)
+        calibration = np.ones(k), np.zeros(k), np.full(k, 0.5)
+        return cls(np.hstack(parts), linear.intercepts, *calibration, directions, **others)
 
     def linear(self, r: int) -> Linear:
         """Return the parts of the coefficients, of which the first `r` are those of topics."""
@@ -105,7 +99,6 @@ class LogisticReadout:
         return np.asarray(logits + self.slopes * sum(added)) if added else logits
 
     def scores(self, model: Any, X: Matrix, X_weights: WeightsLike, tables: Tables) -> Array:
-        """Return the scores of checked samples, (n, k)."""
         S, A = model._represent(X, X_weights), model.components_
         shares = topic_shares(S, A)
         logits = np.zeros((len(shares), len(self.intercepts)))
@@ -135,20 +128,14 @@ class LogisticReadout:
         return scores if scores.shape[1] > 2 else np.asarray(scores[:, 0])
 
     def proba(self, scores: Array, several: bool) -> Array:
-        """Return probabilities, (n, k)."""
         return probabilities(scores, several)
 
     def arrays(self) -> dict[str, Array]:
-        """Return what is saved of it."""
-        parts: dict[str, Any] = {name: vars(self)[name] for name in (*_OF_CLASSES, "coefficients")}
-        if self.directions is not None:
-            parts["directions"] = self.directions
-        if self.side is not None:
-            parts["side"] = self.side
+        parts = {name: vars(self)[name] for name in (*_AXES, *_OPTIONAL)}
         if self.votes is not None:
             parts |= {f"votes_{name}": part for name, part in vars(self.votes).items()}
-            parts["votes_weight"] = np.array([self.votes_weight])
-        return {name: np.asarray(part, dtype=np.float64) for name, part in parts.items()}
+            parts["votes_weight"] = [self.votes_weight]
+        return {n: np.asarray(p, dtype=np.float64) for n, p in parts.items() if p is not None}
 
 
 def is_empty(X: Matrix, shares: Array) -> Array:
@@ -168,14 +155,8 @@ class ComponentReadout:
 
     components: Array
 
-    @property
-    def thresholds(self) -> Array:
-        return np.full(self.components.shape[1], 0.5)
-
     def scores(self, model: Any, X: Matrix, X_weights: WeightsLike, tables: Tables) -> Array:
-        del tables  # of another classifier
-        S = model._represent(X, X_weights)
-        scores = product(S, self.components, "the predictions")
+        scores = product(model._represent(X, X_weights), self.components, "the predictions")
         if not model.multilabel_:
             scores[~scores.any(axis=1)] = model.class_prior_
         return scores
@@ -207,19 +188,14 @@ class SavedReadout(Saved):
         return True
 
     def check(self, name: str, value: object, sizes: dict[str, int]) -> None:
-        """Raise ValueError unless the parts are there and fit together."""
-        axes = {"coefficients": "kp"} | dict.fromkeys(_OF_CLASSES, "k")
-        axes_of_votes = {"votes_points": "ve", "votes_scales": "v", "votes_chances": "vk"}
-        optional = {"directions": "dm", "side": "kq", "votes_weight": "1"}
-        optional |= axes_of_votes
-        if not isinstance(value, dict) or not axes.keys() <= value.keys() <= {*axes, *optional}:
-            raise ValueError(f"{name} lacks the arrays {sorted(axes)}")
-        votes = {"votes_weight", *axes_of_votes}
-        if votes & value.keys() not in (set(), votes):
-            raise ValueError(f"{name} lacks some of the arrays {sorted(votes)}")
+        axes = _AXES | _OPTIONAL | _OF_VOTES
+        if not isinstance(value, dict) or not _AXES.keys() <= value.keys() <= axes.keys():
+            raise ValueError(f"{name} lacks the arrays {sorted(_AXES)}")
+        if _OF_VOTES.keys() & value.keys() not in (set(), _OF_VOTES.keys()):
+            raise ValueError(f"{name} lacks some of the arrays {sorted(_OF_VOTES)}")
         sizes["1"] = 1
         for part, array in value.items():
-            Saved((axes | optional)[part], "finite").check(f"{name}.{part}", array, sizes)
+            Saved(axes[part], "finite").check(f"{name}.{part}", array, sizes)
             if array.dtype.kind != "f":
                 raise ValueError(f"{name}.{part} holds other than real numbers")
         seen = sizes["d"] + sizes["m"] if "directions" in value else 0
@@ -229,14 +205,11 @@ class SavedReadout(Saved):
             raise ValueError(f"{name} has points and directions that contradict each other")
 
     def restored(self, value: Any) -> LogisticReadout:
-        """Return the readout of checked arrays."""
-        parts = {name: array for name, array in value.items() if not name.startswith("votes")}
+        parts = {name: array for name, array in value.items() if name not in _OF_VOTES}
         if "votes_weight" in value:
-            points, scales, chances = (
-                value[f"votes_{part}"] for part in ("points", "scales", "chances")
-            )
+            points, scales, chances, weight = (value[name] for name in _OF_VOTES)
             parts["votes"] = Votes(points.astype(np.float32), scales, chances)
-            parts["votes_weight"] = float(value["votes_weight"][0])
+            parts["votes_weight"] = float(weight[0])
         return LogisticReadout(**parts)
 
 

@@ -32,8 +32,8 @@ from .._linalg.operators import unit_rows
 from .._models.factorize import Factorization, factorize
 from .._solver.starts import FILLER, roots
 from .._topics import Topics, divide_by_sums, names_of, topic_shares
+from ._base import require
 from ._class_topics import OVERALL, even_start, weighted_sums
-from ._conventions import require
 from ._docstrings import complete_docstring
 from ._members import Linear, fit_member
 from ._predicting import NamedTopics

@@ -7,31 +7,76 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LabelsLike, LossName, Matrix, Solver, VectorLike
 from .._common.bases import RegressorMixin
 from .._common.saved import COUNT, Saved
+from .._common.text import short
+from .._common.warn import warn_user
 from .._data.arrays import DataLike
 from .._data.border import check_integer, check_option, check_real, require_finite, require_memory
-from .._labels import ClassLabels, Indicators, RealTargets, labels_of
+from .._labels import ClassLabels, Indicators, RealTargets, is_indicator, labels_of
+from .._models.represent import represent
 from .._solver.starts import INITS
 from .._solver.weights import WeightsLike
-from ._base import Self, product
+from . import _training_data as training
+from ._base import Self, product, require, score_labeled
 from ._class_topics import SUPPORTS, LabeledSamples, inputs_of_labels
-from ._conventions import require, score_labeled
 from ._docstrings import complete_docstring
-from ._nmf import SupervisedBase, batch_classes
+from ._nmf import BatchLearner
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
-from ._training_data import (
-    TrainingLabels,
-    as_outer,
-    checked_weight,
-    label_weights,
-    labels_for_training,
-    with_sample_weight,
-)
+
+
+class SupervisedBase(BatchLearner):
+    """A factorization X ~ S A, Y ~ S B, of which B predicts the targets Y."""
+
+    _saved: ClassVar = {
+        "label_components_": Saved("rk"),
+        "refitted_label_components_": Saved("rk", optional=True),
+    }
+
+    def fit(
+        self: Self,
+        X: DataLike,
+        y: LabelsLike = None,
+        *,
+        X_weights: WeightsLike = None,
+        sample_weight: VectorLike = None,
+        label_weight: VectorLike = None,
+    ) -> Self:
+        """Learn dictionary and predictions from samples and the labels of some of them."""
+        weights = {"sample_weight": sample_weight, "label_weight": label_weight}
+        self._learn(self._checked(X, reset=True), y, X_weights=X_weights, **weights)
+        return self
+
+    def _batch(self, X: DataLike, y: LabelsLike) -> Any:
+        """Return checked samples, and warn of a readout that they end."""
+        if hasattr(self, "readout_") or hasattr(self, "refitted_label_components_"):
+            warn_user(
+                "The readout of the fit cannot be updated by batches: from now on the model "
+                "predicts by 'joint'. Set readout='joint' before fit to have it throughout.",
+                UserWarning,
+            )
+        X = self._checked(X, reset=not hasattr(self, "components_"))
+        require(self, X, y)
+        return X
+
+    def _refit_components(self, S: Array, labels: training.TrainingLabels) -> None:
+        """Set the B that minimizes sum L .* d(Y, S B), where S does not know the labels."""
+        rows = labels.known
+        weights = labels.entry_weights[rows] * labels.weight[rows, None]
+        B = represent(
+            np.ascontiguousarray(labels.members[rows].T, dtype=S.dtype),
+            np.ascontiguousarray(S[rows].T),
+            loss=self.supervision_loss,
+            X_weights=None if (weights == 1).all() else np.ascontiguousarray(weights.T),
+        )
+        self.refitted_label_components_ = np.ascontiguousarray(B.T)
+
+    def _components_in_use(self) -> Array:
+        """Return the B of the readout "refit" or "joint"."""
+        return getattr(self, "refitted_label_components_", self.label_components_)
 
 
 @complete_docstring
@@ -39,36 +84,27 @@ from ._training_data import (
 class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B: the model of the papers.
 
-    Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y is the
-    indicator matrix of the labels and unlabeled samples are zero rows of L [1]_.  With an infinite
-    weight, labeled samples may use only the components of their classes [2]_.
+    Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y indicates
+    the labels and unlabeled samples are zero rows of L [1]_.  With an infinite weight, labeled
+    samples may use only the components of their classes [2]_.
 
     Parameters
     ----------
     loss, supervision_loss : {"kullback-leibler", "frobenius"}
-        Losses of X and of Y: the I-divergence, or squared error.  An infinite weight has no loss
-        of Y.
+        Losses of X and of Y (which an infinite weight has not): the I-divergence, or squared error.
     supervision_weight : float or "balanced"
-        Weight (lambda) of the loss of Y, at least 0; infinity for supports.  "balanced" takes the
-        ratio of the two losses at the start.
+        Weight (lambda) of the loss of Y, at least 0; infinity for supports.  "balanced": the ratio
+        of the two losses at the start.
     init : str or tuple of arrays
-        Start: "labels" takes the means of the classes for A, others are those of :class:`NMF`.  A
-        tuple holds S (n, r), A (r, m) and, optionally, B (r, k).  With an infinite weight the start
-        is "labels", or the A of a tuple.
+        As in :class:`NMF`, or "labels": the means of the classes for A.  A tuple may also hold B
+        (r, k).  With an infinite weight the start is "labels", or the A of a tuple.
     threshold : float
         With multiple labels, a label is predicted where its probability (for the readouts "refit"
         and "joint" its score) lies above this.
     readout : {"logistic", "refit", "joint"}
-        How predictions are made.  "logistic": logistic regression on the topics of a sample
-        (computed without labels), its leading singular directions and its features.  "refit": S B
-        with B fitted to such topics of the labeled samples.  "joint", the papers' rule: S B with
-        the B of the factorization.  After :meth:`partial_fit` it is "joint".
-
-    Attributes
-    ----------
-    classes_ : ndarray, shape (k,)
-        The classes, sorted; with multiple labels the names of the columns of a data frame, or
-        0 ... k - 1.
+        Predictions are by "logistic" regression on topics (computed without labels), leading
+        singular directions and features; by S B with a B that is "refit" to such topics; or with
+        the B of the factorization ("joint": the papers' rule, and that of :meth:`partial_fit`).
 
     See Also
     --------
@@ -78,15 +114,12 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
 
     Notes
     -----
-    `y` in :meth:`fit` is either an array of class labels (integers, strings or objects) or, for
-    multiple labels, an indicator matrix (n, k) of 0 and 1, dense or sparse.  A row that is all NaN
-    (dense) or all -1 is unlabeled; single NaN entries are missing.
+    `y` in :meth:`fit` is an array of class labels (integers, strings or objects) or, for multiple
+    labels, an indicator matrix (n, k) of 0 and 1, dense or sparse.  A row that is all NaN (dense)
+    or all -1 is unlabeled; single NaN entries are missing.  Metrics of scikit-learn take -1 as a
+    class; see :func:`ssnmf_fast.metrics.labeled_scorer`.
 
-    :meth:`score` leaves unlabeled samples out.  Metrics of scikit-learn take -1 as a class; see
-    :func:`ssnmf_fast.metrics.labeled_scorer`.
-
-    The logistic readout sees samples on disk, or with weights of entries, through their topics
-    only.
+    The logistic readout sees samples on disk, or with weights of entries, by their topics only.
 
     References
     ----------
@@ -116,36 +149,19 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     readout: Literal["logistic", "refit", "joint"] = "logistic"
     forget_factor: float = 0.8
 
+    _tags: ClassVar = {"classifier_tags": "multi_label"}
     _saved: ClassVar = {
-        "refitted_label_components_": Saved("rk", optional=True),
         "n_labeled_": COUNT,
         "supervision_weight_": Saved(optional=True, kind=float),
     }
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
-    def _learn(
-        self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None, **weights: Any
-    ) -> None:
+    def _learn(self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None, **given: Any) -> None:
         require(self, X, y)
         targets = labels_of(y, self.unlabeled)
         targets.check_fit()
-        samples = self._samples(X, X_weights, targets, **weights)
-        labels = samples.labels
+        samples = self._samples(X, X_weights, targets, **given)
+        labels, k = samples.labels, len(targets.classes)
         labels.require_two_classes()
-        rank, weight = self._checked_parameters(len(targets.classes))
-        require_memory(rank, X.shape, X.dtype)
-        fit = samples.fit_topics(rank, weight)
-        count = int(labels.known.sum())
-        inputs = {"labels": labels.members, "label_weight": labels.entry_weights}
-        self._keep(fit, inputs, supervision_weight_=fit.supervision_weight, n_labeled_=count)
-        self._keep_predictions(samples.of_readout, X_weights, targets, labels=labels)
-
-    def _checked_parameters(self, k: int) -> tuple[int, float | str]:
-        """Return the rank and the weight of k classes."""
         rank, weight = check_integer(self.n_components, "n_components", 1), self.supervision_weight
         check_option(self.readout, "readout", ("logistic", "refit", "joint"))
         check_real(self.threshold, "threshold", allow_negative=True)
@@ -163,33 +179,33 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
                 f"the {k} classes a component. Set n_components to {k} or more, or give a finite "
                 "supervision_weight."
             )
-        return rank, weight
+        require_memory(rank, X.shape, X.dtype)
+        fit = samples.fit_topics(rank, weight)
+        count = int(labels.known.sum())
+        inputs = {"labels": labels.members, "label_weight": labels.entry_weights}
+        self._keep(fit, inputs, supervision_weight_=fit.supervision_weight, n_labeled_=count)
+        self._keep_predictions(samples.of_readout, X_weights, targets, labels=labels)
 
     def _samples(
         self, X: Any, X_weights: Any, targets: ClassLabels | Indicators, **weights: Any
     ) -> LabeledSamples:
-        labels = labels_for_training(targets, **weights)
+        labels = training.labels_for_training(targets, **weights)
         given = {"X": X, "X_weights": X_weights, "labels": labels}
         return LabeledSamples.of(self, self.init, sample_weight=labels.sample_weight, **given)
 
-    def _fit_readout(
-        self, X: Matrix, X_weights: WeightsLike, S: Array, shares: Array, labels: TrainingLabels
-    ) -> None:
+    def _fit_readout(self, X: Matrix, X_weights: WeightsLike, *seen: Any) -> None:
         if self.readout == "logistic":
-            super()._fit_readout(X, X_weights, S, shares, labels)
+            super()._fit_readout(X, X_weights, *seen)
         elif self.readout == "refit":
+            S, _, labels = seen
             self._refit_components(S, labels)
 
     _fit_inputs = inputs_of_labels
 
-    def _class_shares(self) -> tuple[Array | None, Array | None]:
-        shares = getattr(self, "class_shares_", None)
-        return self.classes_, self.label_components_ if shares is None else shares
-
     def _fitted_readout(self) -> Readout:
         return getattr(self, "readout_", None) or ComponentReadout(self._components_in_use())
 
-    def _limits(self, readout: Readout) -> Array | None:
+    def _limits(self) -> Array | None:
         return np.full(len(self.classes_), self.threshold) if self.multilabel_ else None
 
     def partial_fit(
@@ -209,36 +225,55 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         classes : array_like, optional
             All classes that any batch will hold; needed in the first call, unless y is an indicator
             matrix.
-        """
-        self._learn_targets(X, y, X_weights, label_weight, sample_weight, classes)
-        return self
 
-    def _batch_targets(
-        self, y: LabelsLike, classes: VectorLike
-    ) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
-        several, known = batch_classes(self, y, classes)
+        Returns
+        -------
+        self
+            The attributes are set as by :meth:`NMF.partial_fit`; predictions are by "joint".
+
+        Warns
+        -----
+        UserWarning
+            If an earlier :meth:`fit` had another readout than "joint", which is discarded.
+        """
+        X = self._batch(X, y)
+        weights: Any = {"sample_weight": sample_weight, "label_weight": label_weight}
+        several, known = self._all_classes(y, classes)
+        targets = Indicators(y, len(known)) if several else ClassLabels(y, self.unlabeled, known)
+        targets.classes = known
         # The start of batches does not depend on labels.
         chosen = {"init": "random"} if isinstance(self.init, str) and self.init == "labels" else {}
-        if several:
-            targets = Indicators(y, n_labels=len(known))
-            targets.classes = known
-            return targets, chosen
-        return ClassLabels(y, self.unlabeled, known_classes=known), chosen
-
-    def _keep_targets(
-        self, targets: ClassLabels | Indicators, label_weight: VectorLike, sample_weight: VectorLike
-    ) -> None:
-        self.multilabel_, self.classes_ = isinstance(targets, Indicators), targets.classes
-        count, k = getattr(self, "n_labeled_", 0), len(targets.classes)
+        self._learn_batch(X, X_weights, targets, weights, **chosen)
+        self.multilabel_, self.classes_ = several, known
+        count, k = getattr(self, "n_labeled_", 0), len(known)
         before = getattr(self, "_weight_of_labeled", count)
         prior = self.class_prior_ if count else np.full(k, 1 / k)
-        if label_weights(targets.labeled, label_weight, sample_weight).any():
-            labels = labels_for_training(targets, label_weight, sample_weight)
+        if training.label_weights(targets.labeled, **weights).any():
+            labels = training.labels_for_training(targets, **weights)
             weight = float(labels.weight[labels.known].sum())
             prior = (before * prior + weight * labels.prior()) / (before + weight)
             count, before = count + int(labels.known.sum()), before + weight
         self.class_prior_, self.n_labeled_, self._weight_of_labeled = prior, count, before
         self._drop_readout()
+        return self
+
+    def _all_classes(self, y: Any, classes: VectorLike) -> tuple[bool, Array]:
+        """Return whether samples of batches have several labels, and all classes."""
+        learned = getattr(self, "classes_", None)
+        if classes is not None:
+            classes = np.unique(ClassLabels(classes, None, learned, "classes").known)
+        if learned is not None:
+            if classes is not None and not np.array_equal(classes, learned):
+                first = f"those of the first call, {short(learned.tolist())}"
+                raise ValueError(f"classes={short(classes)} differ from {first}; leave them out.")
+            return self.multilabel_, learned
+        if is_indicator(y):
+            return True, np.arange(np.shape(y)[1])
+        if classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit: all.")
+        if len(classes) < 2:
+            raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
+        return False, classes
 
 
 @complete_docstring
@@ -255,14 +290,14 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     loss, supervision_loss : {"frobenius", "kullback-leibler"}
         Losses of X and of the targets: squared error, or the I-divergence (for counts).
     supervision_weight : float or "balanced"
-        Weight (lambda) of the loss of the targets, at least 0.  "balanced" takes the ratio of the
-        two losses at the start.
+        Weight (lambda) of the loss of the targets, at least 0.  "balanced": the ratio of the two
+        losses at the start.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         Start, as in :class:`NMF`; a tuple may also hold B (r, k), for Y.
     readout : {"refit", "joint"}
-        How predictions are made: "refit": S B with B fitted to the labeled samples, represented
-        without their targets as new samples are; "joint", the papers' rule: with the B of the
-        factorization.  After :meth:`partial_fit` it is "joint".
+        Predictions are by S B, with a B that is "refit" to labeled samples, represented without
+        their targets; or with that of the factorization ("joint": the papers' rule, and that of
+        :meth:`partial_fit`).
 
     Attributes
     ----------
@@ -278,10 +313,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     Notes
     -----
     `y` in :meth:`fit` holds targets of any sign, shape (n,) or (n, k); NaN means unlabeled.
-
     Predictions, above the smallest target, grow in proportion to the sample: a column of ones in X
-    lets the model learn an intercept.  In :meth:`partial_fit` the smallest target is that of all
-    batches so far.
+    lets the model learn an intercept.
 
     References
     ----------
@@ -317,73 +350,77 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     _saved: ClassVar = {
         "n_targets_": COUNT,
         "offset_": Saved("k", "finite", optional=True),
-        "refitted_label_components_": Saved("rk", optional=True),
     }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
         return tags
+
+    def _inputs(
+        self, X: Matrix, y: LabelsLike, X_weights: WeightsLike, weights: Any, offset: Any = np.nan
+    ) -> tuple[RealTargets, dict[str, Any]]:
+        """Return the targets above their smallest one, and the inputs of the factorization."""
+        require(self, X, y)
+        targets = RealTargets(y)
+        targets.check_fit()
+        rows = training.label_weights(targets.labeled, **weights)
+        targets.measure(rows, offset)
+        sample_weight = training.checked_weight(weights.get("sample_weight"), X.shape[0])
+        X_weights = training.with_sample_weight(X, X_weights, sample_weight)
+        learned = {"y": targets.matrix(X.dtype), "y_weights": training.as_outer(rows)}
+        return targets, {"X_weights": X_weights, **learned}
 
     def _fit_inputs(
         self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None, **weights: Any
     ) -> dict[str, Any]:
-        require(self, X, y)
-        targets = RealTargets(y)
-        sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
-        rows = label_weights(targets.labeled, **weights)
-        targets.measure(rows, self.offset_)
-        own = {name: getattr(self, name) for name in ("A_support", "fixed_components", "penalties")}
-        X_weights = with_sample_weight(X, X_weights, sample_weight)
-        learned = {"y": targets.matrix(X.dtype), "y_weights": as_outer(rows)}
-        return {"X_weights": X_weights, **learned, **own}
+        return self._inputs(X, y, X_weights, weights, self.offset_)[1]
 
-    def _learn(
-        self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None, **weights: Any
-    ) -> None:
+    def _learn(self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None, **given: Any) -> None:
         readout = check_option(self.readout, "readout", ("refit", "joint"))
-        require(self, X, y)
-        targets = RealTargets(y)
-        targets.check_fit()
-        rows = label_weights(targets.labeled, **weights)
-        targets.measure(rows)
-        labels = labels_for_training(targets, **weights)
-        result = self._factorize(
-            X,
-            targets.matrix(X.dtype),
-            X_weights=with_sample_weight(X, X_weights, labels.sample_weight),
-            y_weights=as_outer(rows),
-            **self._arguments(),
-        )
-        offset = np.nan_to_num(targets.offset)
-        self._keep(result, n_targets_=targets.n_targets, offset_=offset)
+        targets, inputs = self._inputs(X, y, X_weights, given)
+        labels = training.labels_for_training(targets, **given)
+        result = self._factorize(X, **inputs, **self._arguments())
+        self._keep(result, n_targets_=targets.n_targets, offset_=np.nan_to_num(targets.offset))
         if readout != "joint":
             self._refit_components(self._represent(X, X_weights), labels)
 
-    def _batch_targets(self, y: LabelsLike) -> tuple[RealTargets, dict[str, Any]]:
-        return RealTargets(y, n_targets=getattr(self, "n_targets_", None)), {}
+    def partial_fit(
+        self: Self,
+        X: DataLike,
+        y: LabelsLike,
+        *,
+        X_weights: WeightsLike = None,
+        sample_weight: VectorLike = None,
+        label_weight: VectorLike = None,
+    ) -> Self:
+        """Learn from one batch of samples, in addition to earlier batches.
 
-    def _learn_batch(
-        self,
-        X: Any,
-        targets: Any,
-        X_weights: Any,
-        label_weight: Any = None,
-        sample_weight: Any = None,
-        **replaced: Any,
-    ) -> None:
+        Parameters
+        ----------
+        y : array_like, shape (n,) or (n, k)
+            Their labels or targets; all of them may be unlabeled.
+
+        Returns
+        -------
+        self
+            The attributes are set as by :meth:`NMF.partial_fit`; predictions are by "joint".
+
+        Warns
+        -----
+        UserWarning
+            If an earlier :meth:`fit` had another readout than "joint", which is discarded.
+        """
+        X = self._batch(X, y)
+        weights = {"sample_weight": sample_weight, "label_weight": label_weight}
+        targets = RealTargets(y, n_targets=getattr(self, "n_targets_", None))
         before = getattr(self, "_offset", getattr(self, "offset_", np.nan))
-        weights = label_weight, sample_weight
-        counted = targets.measure(label_weights(targets.labeled, *weights), before)
+        counted = targets.measure(training.label_weights(targets.labeled, **weights), before)
         lift = np.nan_to_num(before - targets.offset)
-        replaced |= {"lift": lift, "counted": counted}
-        super()._learn_batch(X, targets, X_weights, *weights, **replaced)
-
-    def _keep_targets(self, targets: RealTargets, *weights: object) -> None:
-        del weights
+        self._learn_batch(X, X_weights, targets, weights, lift=lift, counted=counted)
         self.n_targets_ = targets.n_targets
         self._offset, self.offset_ = targets.offset, np.nan_to_num(targets.offset)
+        return self
 
     def score(  # type: ignore[override]
         self,
@@ -394,11 +431,10 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         X_weights: WeightsLike = None,
     ) -> float:
         """Return R squared of the predictions."""
-        check_is_fitted(self)
+        X = self._checked(X)
         targets = RealTargets(y, n_targets=self.n_targets_)
-        predicted = self._predicted(self._checked(X, reset=False), X_weights)
+        predicted, known = self._predicted(X, X_weights), (targets.known, targets.complete)
         with np.errstate(over="ignore", invalid="ignore"):
-            known = targets.known, targets.complete
             score = score_labeled(predicted, *known, sample_weight, r2_score)
         require_finite({"The score": score}, "Bring y nearer to 1, by a constant factor.")
         return score
@@ -411,8 +447,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         ndarray, shape (n,) or (n, k)
             Shaped like the `y` of the fit, of the dtype of X.
         """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
+        X = self._checked(X)
         return self._predicted(X, X_weights).astype(X.dtype)
 
     def _predicted(self, X: Matrix, X_weights: WeightsLike) -> Array:

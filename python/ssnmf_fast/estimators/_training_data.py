@@ -20,8 +20,6 @@ from .._topics import class_means
 
 @dataclass(frozen=True)
 class TrainingLabels:
-    """Labels of n samples."""
-
     members: Array  # (n, k): 1 for the classes of a sample, 0 elsewhere
     entry_weights: Array  # (n, k): weight of each label, 0 where it is unknown
     several: bool
@@ -66,13 +64,9 @@ class TrainingLabels:
         return replace(self, entry_weights=self.entry_weights * rows[:, None])
 
     def part(self, rows: Array) -> TrainingLabels:
-        """Return some samples with their labels."""
-        return replace(
-            self,
-            members=self.members[rows],
-            entry_weights=self.entry_weights[rows],
-            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
-        )
+        members, weights, weight = self.members[rows], self.entry_weights[rows], self.sample_weight
+        weight = None if weight is None else weight[rows]
+        return replace(self, members=members, entry_weights=weights, sample_weight=weight)
 
     def with_part(self, rows: Array, part: TrainingLabels) -> TrainingLabels:
         """Return the same with other labels of some samples."""
@@ -85,10 +79,6 @@ class TrainingLabels:
         rows = self.known
         indicators = self.members[rows] * (self.entry_weights[rows] > 0)
         return class_means(shares, indicators, self.weight[rows])
-
-    def targets(self, rows: Array) -> Array:
-        """Return what the readout is fitted to, for some rows: codes, or indicators."""
-        return self.members[rows] if self.several else self.codes[rows]
 
     def readout_weights(self, rows: Array) -> Array:
         """Return weights for the readout, (rows,) or with several labels (rows, k)."""

@@ -17,8 +17,8 @@ from .._data.border import check_integer
 from .._data.threads import one_blas_thread
 from .._solver.weights import WeightsLike
 from .._topics import Topics, amounts, divide_by_sums, make_topics, names_of, real_terms
-from ._nmf import NMF
-from ._splitting import (
+from ._nmf import (
+    NMF,
     SEPARATOR,
     check_topics,
     components_of_groups,

@@ -57,15 +57,12 @@ def complete_docstring(metric: Metric) -> Metric:
     return metric
 
 
-def read_matrix(
-    Z: MatrixLike, name: str, rows: str, columns: str, *, allow_negative: bool = False
-) -> Any:
+def read_matrix(Z: MatrixLike, name: str, *, allow_negative: bool = False) -> Any:
     """Return a finite float64 ndarray or CSR array that is not empty, not to be written to."""
     matrix = check_matrix(Z, name, dtype=np.float64, allow_nan=False, allow_negative=allow_negative)
     if 0 in matrix.shape:
         raise ValueError(
-            f"{name} has shape {matrix.shape}; expected at least one row ({rows}) and one column "
-            f"({columns})."
+            f"{name} has shape {matrix.shape}; expected at least one row and one column."
         )
     return matrix
 
@@ -123,13 +120,13 @@ def read_known(
     S: MatrixLike, truth: MatrixLike, unlabeled: object
 ) -> tuple[Any, sp.csr_array, Array]:
     """Return the rows of S whose truth is known, their memberships (n, k), and the classes (k,)."""
-    S = read_matrix(S, "S", "samples", "topics")
+    S = read_matrix(S, "S")
     if not sp.issparse(truth) and np.ndim(array := as_array(truth)) != 2:
         text = array.dtype.kind == "U"  # perhaps only as numbers or None are mixed with text
         labels = read_classes(truth if text else array, "truth", S.shape[0], unlabeled)
         known = S if labels.labeled.all() else S[labels.labeled]
         return known, labels.matrix(np.float64)[labels.labeled], labels.classes
-    matrix = read_matrix(truth, "truth", "samples", "classes")
+    matrix = read_matrix(truth, "truth")
     if matrix.shape[1] == 1:
         raise ValueError(
             "truth has one column; expected a column for each class, or a vector of labels "
@@ -212,7 +209,7 @@ def hoyer_sparsity(x: MatrixLike) -> float:
         raise ValueError(
             f"x has shape {np.shape(x)}; expected a vector or a matrix of at least two entries."
         )
-    matrix = read_matrix(values, "x", "samples", "features", allow_negative=True)
+    matrix = read_matrix(values, "x", allow_negative=True)
     entries = matrix.data if sp.issparse(matrix) else matrix
     return float(_sparsity(entries.reshape(1, -1), n_entries)[0])
 
@@ -256,7 +253,7 @@ def inter_label_sparsity(
     >>> result.per_topic.round(6).tolist(), round(result.score, 4)
     ([1.0, 0.0], 0.4924)
     """
-    representation = read_matrix(S, "S", "samples", "topics")
+    representation = read_matrix(S, "S")
     known = read_classes(labels, "labels", representation.shape[0], unlabeled)
     n_classes = len(known.classes)
     if n_classes < 2:

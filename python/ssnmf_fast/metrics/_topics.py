@@ -19,7 +19,6 @@ from ._sparsity import complete_docstring, read_matrix, row_blocks, shares_along
 
 _ENTRIES_AT_ONCE = 1 << 20
 _TINY = 1e-12  # of the paper of C_V, besides probabilities in logarithms
-_COMPONENTS = "components", "topics", "terms"  # what `components` and its rows and columns are
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +44,11 @@ def leading_terms(A: npt.ArrayLike, n_terms: int, least: int) -> list[list[int]]
     for _, block in row_blocks(A):
         order = np.argsort(-block, axis=1, kind="stable")[:, :count]
         topics += [best[row[best] > 0].tolist() for row, best in zip(block, order, strict=True)]
-    wanted = {1: "one", 2: "two"}[least]
     for topic, chosen in enumerate(topics):
         if len(chosen) < least:
             raise ValueError(
                 f"components[{topic}] has {len(chosen)} terms of a weight above 0; expected "
-                f"{wanted} or more. Leave the topic out."
+                f"{least} or more. Leave the topic out."
             )
     return topics
 
@@ -203,8 +201,8 @@ def topic_coherence(
             "feature_names, the words of the columns of components, are for texts and components: "
             "these need them, and nothing else takes them."
         )
-    A = None if components is None else read_matrix(components, *_COMPONENTS)
-    documents = None if X is None else read_matrix(X, "X", "documents", "terms")
+    A = None if components is None else read_matrix(components, "components")
+    documents = None if X is None else read_matrix(X, "X")
     if A is None:
         topics = _read_terms(terms, None if documents is None else documents.shape[1])
     elif documents is not None:
@@ -356,7 +354,7 @@ def topic_diversity(components: MatrixLike, *, n_terms: int = 25) -> TopicScore:
     >>> result.score, result.per_topic.tolist()
     (0.75, [0.75, 0.75])
     """
-    A = read_matrix(components, *_COMPONENTS)
+    A = read_matrix(components, "components")
     topics = leading_terms(A, n_terms, 1)
     counts = np.bincount(np.concatenate(topics))
     per_topic = np.array([np.mean(1 / counts[topic]) for topic in topics])
@@ -409,7 +407,7 @@ def topic_exclusivity(
     from scipy.stats import rankdata
 
     share = check_real(weight, "weight", maximum=1)
-    A = read_matrix(components, *_COMPONENTS)
+    A = read_matrix(components, "components")
     if A.shape[0] < 2:
         raise ValueError("components has one topic; exclusivity compares two or more.")
     topics = leading_terms(A, n_terms, 1)

@@ -136,10 +136,11 @@ class Verification:
         if not self.ok:
             lines = ["The result is not what its receipt says of it and of these data:"]
             lines += [f"  - {sentence}" for sentence in self.differences]
-        rows = [("", "recorded", "computed"), *self.table]
-        names, values = (max(len(row[k]) for row in rows) for k in (0, 1))
-        lines += [f"  {name:<{names}}  {old:<{values}}  {new}" for name, old, new in rows]
-        return "\n".join(lines if self.table else lines[: -len(rows)])
+        if self.table:
+            rows = [("", "recorded", "computed"), *self.table]
+            names, values = (max(len(row[k]) for row in rows) for k in (0, 1))
+            lines += [f"  {name:<{names}}  {old:<{values}}  {new}" for name, old, new in rows]
+        return "\n".join(lines)
 
 
 def verify(
