@@ -84,6 +84,15 @@ class WeightForm(ABC):
         return float(kernels.inner(F, N, self.threads))
 
 
+Kernel = Callable[[Array, Array | None, Array, int], None]
+
+
+def _run(kernel: Kernel, n_axes: int, F: Array, weights: Array | None, threads: int) -> Array:
+    out = np.empty((F.shape[1],) * n_axes, dtype=F.dtype)
+    kernel(F, weights, out, threads)
+    return out
+
+
 @dataclass(frozen=True)
 class Separable(WeightForm):
     """The product of one vector for each mode, that of the rows first; None stands for ones."""
@@ -115,24 +124,12 @@ class Separable(WeightForm):
 
     def gram(self, G: Rows) -> Array:
         """Return the Gram matrix of G, weighted: the product of those of its factors."""
-        return self._product(self._gram, G)
+        return self._product(kernels.gram, 2, G)
 
-    def _gram(self, F: Array, weights: Array | None) -> Array:
-        K = np.empty((F.shape[1], F.shape[1]), dtype=F.dtype)
-        kernels.gram(F, weights, K, self.threads)
-        return K
-
-    def _sums(self, F: Array, weights: Array | None) -> Array:
-        sums = np.empty(F.shape[1], dtype=F.dtype)
-        kernels.column_sums(F, weights, sums, self.threads)
-        return sums
-
-    def _product(self, of: Callable[[Array, Array | None], Array], G: Rows) -> Array:
-        """Multiply what is computed from each factor of G and its weights."""
-        if isinstance(G, np.ndarray):
-            return of(G, self.vectors[1])
-        pairs = zip(G.factors, self.vectors[1:], strict=True)
-        return reduce(np.multiply, (of(F, weights) for F, weights in pairs))
+    def _product(self, kernel: Kernel, n_axes: int, G: Rows) -> Array:
+        """Multiply what a kernel computes from each factor of G and its weights."""
+        pairs = zip(factors_of(G), self.vectors[1:], strict=True)
+        return reduce(np.multiply, (_run(kernel, n_axes, *pair, self.threads) for pair in pairs))
 
     def quadratic(self, G: Rows) -> Quadratic:
         return Quadratic(self.gram(G), self.vectors[0])
@@ -143,13 +140,14 @@ class Separable(WeightForm):
 
     def squares(self, F: Array, G: Rows) -> float:
         """By Gram matrices: <F^T diag(rows) F, G^T diag(columns) G>."""
-        return float(kernels.inner(self.gram(G), self._gram(F, self.vectors[0]), 1))
+        own = _run(kernels.gram, 2, F, self.vectors[0], self.threads)
+        return float(kernels.inner(self.gram(G), own, 1))
 
     def power(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
         if exponent == 1:
             kernels.multiply(F, self.gram(G), self.vectors[0], *to, self.threads)
         elif exponent == 0:
-            sums = self._product(self._sums, G)
+            sums = self._product(kernels.column_sums, 1, G)
             kernels.add_row(sums, self.vectors[0], *to, self.threads)
         else:
             to.weighted(self.rows, lambda part: self._by_places(exponent, F, G, part))
