@@ -50,14 +50,21 @@ def refuse_on_disk(X: Matrix, user: str, name: str = "X") -> None:
 
 
 def as_array(
-    values: npt.ArrayLike, name: str, *, allow_nan: bool = False, allow_objects: bool = False
+    values: Any, name: str, *, allow_nan: bool = False, allow_objects: bool = False
 ) -> Array:
     """Return an array, of any dtype and shape, without a mask."""
     refuse_annotated(values, name)
     refuse_on_disk(values, "this call", name)
     values = unmask(values, name, allow_nan=allow_nan)
-    if not allow_objects:
-        values = _without_na(values)
+    if not allow_objects and hasattr(values, "isna"):  # numbers of pandas, with NaN for pandas.NA
+        kinds = values.dtypes if getattr(values, "ndim", 1) == 2 else [values.dtype]
+        plain = [getattr(kind, "numpy_dtype", kind) for kind in kinds]
+        if plain and all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in plain):
+            dtype = np.result_type(*plain)
+            if dtype.kind != "f" and np.any(values.isna()):
+                dtype = np.dtype(np.float64)
+            na = {"na_value": np.nan} if dtype.kind == "f" else {}
+            values = values.to_numpy(dtype=dtype, **na)
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -72,22 +79,6 @@ def as_array(
 def is_sparse_frame(X: Any) -> bool:
     frame = getattr(X, "ndim", 0) == 2 and hasattr(X, "sparse")
     return frame and all(kind.fill_value == 0 for kind in X.dtypes)
-
-
-def _without_na(values: Any) -> Any:
-    """Return numbers of pandas as an array, with NaN for pandas.NA; all else unchanged."""
-    if not hasattr(values, "isna"):
-        return values
-    kinds = values.dtypes if getattr(values, "ndim", 1) == 2 else [values.dtype]
-    plain = [getattr(kind, "numpy_dtype", kind) for kind in kinds]
-    if not plain or any(getattr(kind, "kind", "O") not in "biuf" for kind in plain):
-        return values
-    if not all(isinstance(kind, np.dtype) for kind in plain):  # such as sparse columns
-        return values
-    found = np.result_type(*plain)
-    if found.kind != "f" and np.any(values.isna()):
-        found = np.dtype(np.float64)
-    return values.to_numpy(dtype=found, **({"na_value": np.nan} if found.kind == "f" else {}))
 
 
 def is_missing(value: object) -> bool:

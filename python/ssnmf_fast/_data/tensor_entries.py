@@ -122,10 +122,6 @@ class DenseTensorEntries(TensorEntries):
         values = np.ones(indptr[-1], dtype=matrix.dtype) if self.mask else matrix[present]
         return indptr, np.nonzero(present)[1].astype(np.int32), values
 
-    def dense(self, rows: slice, n_columns: int) -> Array:
-        matrix = np.moveaxis(self.tensor, self.mode, 0)[rows].reshape(-1, n_columns)
-        return (~np.isnan(matrix)).astype(matrix.dtype) if self.mask else np.nan_to_num(matrix)
-
     def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
         others = replace(self, tensor=w)
         for (Z, rows), (weights, _) in zip(self._blocks(G), others._blocks(G), strict=True):
