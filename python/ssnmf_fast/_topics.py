@@ -266,14 +266,13 @@ def arrays_for_pyldavis(
     if not documents.any():
         why = "X has no document of which a topic explains something"
         raise ValueError(f"{why}. Give documents with words that the fit knows.")
-
-    def distributions(values: Array) -> Array:
-        """Return rows that sum to 1, without zeros, of which pyLDAvis would take the logarithm."""
-        return divide_by_sums(np.maximum(divide_by_sums(values), 1e-12))
-
+    topics, mixtures = (  # rows that sum to 1, without zeros: pyLDAvis takes logarithms
+        divide_by_sums(np.maximum(divide_by_sums(values), 1e-12))
+        for values in (A, shares[documents])
+    )
     return {
-        "topic_term_dists": distributions(A),
-        "doc_topic_dists": distributions(shares[documents]),
+        "topic_term_dists": topics,
+        "doc_topic_dists": mixtures,
         "doc_lengths": np.concatenate(lengths),
         "vocab": vocabulary,
         "term_frequency": frequency,

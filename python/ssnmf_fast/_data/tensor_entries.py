@@ -159,9 +159,9 @@ class DenseTensorEntries(TensorEntries):
             inner = RowProducts(G.factors[self.mode :])
             for first in range(0, after, _ROWS_OF_G):
                 last = min(first + _ROWS_OF_G, after)
-                rows = inner.rows(first, last)
+                rows = inner[first:last]
                 for i in range(before):
-                    here = rows if self.mode == 0 else outer.rows(i, i + 1) * rows
+                    here = rows if self.mode == 0 else outer[i : i + 1] * rows
                     yield array[i, :, first:last], here
             return
         step = max(1, _ROWS_OF_G // after)
@@ -171,4 +171,4 @@ class DenseTensorEntries(TensorEntries):
                 block = array[begin:end, :, 0].T
             else:
                 block = array[begin:end].transpose(1, 0, 2).reshape(array.shape[1], -1)
-            yield block, G.rows(begin * after, end * after)
+            yield block, G[begin * after : end * after]

@@ -289,8 +289,9 @@ class RowProducts:
     def dtype(self) -> Any:
         return self.factors[0].dtype
 
-    def rows(self, first: int, last: int) -> Array:
-        return self.at(np.unravel_index(np.arange(first, last), tuple(map(len, self.factors))))
+    def __getitem__(self, rows: slice) -> Array:
+        numbers = np.arange(*rows.indices(self.shape[0]))
+        return self.at(np.unravel_index(numbers, tuple(map(len, self.factors))))
 
     def at(self, places: Sequence[Array] | Array) -> Array:
         """Return the rows of G for indices in each mode."""
@@ -306,12 +307,8 @@ def factors_of(G: Rows) -> tuple[Array, ...]:
     return G.factors if isinstance(G, RowProducts) else (G,)
 
 
-def some_rows(G: Rows, first: int, last: int) -> Array:
-    return G.rows(first, last) if isinstance(G, RowProducts) else G[first:last]
-
-
 def whole(G: Rows) -> Array:
-    return some_rows(G, 0, G.shape[0])
+    return np.asarray(G[:])
 
 
 def used_columns(G: Rows) -> Array:

@@ -22,7 +22,7 @@ from .._common.arrays import Array, Matrix
 from .arrays import with_values
 from .entries import Csr, DenseEntries, Entries, SparseEntries, Target
 from .tensor_entries import SparseTensorEntries
-from .tensors import Coordinates, RowProducts, Rows, SparseTensor, factors_of, some_rows
+from .tensors import Coordinates, RowProducts, Rows, SparseTensor, factors_of
 
 _MOST_PLACES = 1 << 40
 _AT_ONCE = 1 << 15  # weights of a row that are written out
@@ -163,9 +163,9 @@ class Separable(WeightForm):
         columns = self._columns(tuple(map(len, factors_of(G))), G.dtype)
         for first in range(0, n_columns, _AT_ONCE):
             last = min(first + _AT_ONCE, n_columns)
-            V = np.broadcast_to(columns.rows(first, last)[:, 0], (len(F), last - first))
+            V = np.broadcast_to(columns[first:last][:, 0], (len(F), last - first))
             part = to._replace(accumulate=to.accumulate or first > 0)
-            DenseEntries(V, self.threads).power(exponent, F, some_rows(G, first, last), part)
+            DenseEntries(V, self.threads).power(exponent, F, G[first:last], part)
 
     def _columns(self, lengths: Sequence[int], dtype: npt.DTypeLike) -> RowProducts:
         """Return the weights of the columns, as products."""
@@ -186,12 +186,11 @@ class Separable(WeightForm):
         return self.present(rows, (rows.stop, *map(len, factors_of(G))), np.float64)
 
     def present(
-        self, rows: Matrix, shape: tuple[int, ...], dtype: npt.DTypeLike, columns: Any = (0, None)
+        self, rows: Matrix, shape: tuple[int, ...], dtype: npt.DTypeLike, columns: Any = None
     ) -> Array:
-        """Return the weights of some rows, from one column to another, one by one."""
+        """Return the weights of some rows and columns (a slice, or None for all), one by one."""
         some = np.ones(shape[0], dtype=dtype)[rows] if self.rows is None else self.rows[rows]
-        products, (first, last) = self._columns(shape[1:], dtype), columns
-        return np.outer(some, products.rows(first, last or products.shape[0])[:, 0])
+        return np.outer(some, self._columns(shape[1:], dtype)[columns or slice(None)][:, 0])
 
 
 @dataclass(frozen=True)
@@ -315,7 +314,7 @@ class MissingEntries(WeightForm):
                 last = min(first + step, G.shape[0])
                 present = DenseEntries(self._present(rows, G, first, last), self.threads)
                 part = Target(block, 1.0, accumulate=True)
-                present.power(exponent, F[rows], some_rows(G, first, last), part)
+                present.power(exponent, F[rows], G[first:last], part)
             rest[rows] = block
         rest *= rest.dtype.type(to.scale)
         if to.accumulate:
@@ -357,7 +356,7 @@ class MissingEntries(WeightForm):
         indptr, others, values = self._parts()
         lengths = tuple(map(len, factors_of(G)))
         shape = len(indptr) - 1, *lengths
-        weights = self.whole.present(rows, shape, values.dtype, (first, last))
+        weights = self.whole.present(rows, shape, values.dtype, slice(first, last))
         counts = indptr[rows + 1] - indptr[rows]
         begins = np.repeat(indptr[rows] - np.cumsum(counts) + counts, counts)
         absent = others[:, begins + np.arange(len(begins))]
