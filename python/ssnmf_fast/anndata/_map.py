@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -17,21 +16,11 @@ from .._data.border import check_factor, check_option
 from .._models.represent import represent
 from .._version import __version__
 from ..selection import Consensus
-from ._source import (
-    MEMORY,
-    Folder,
-    Moments,
-    Source,
-    plain_parameters,
-    read_matrix,
-    require_annotated,
-    require_unique,
-    writable,
-)
-
-_SCALES = ("reference", "own", "none")
+from . import _source
+from ._source import MEMORY, Folder, Source, documented
 
 
+@documented
 def map_to(
     adata: AnnData,
     reference: AnnData | pd.DataFrame | Consensus,
@@ -59,23 +48,17 @@ def map_to(
         genes (columns), as the spectra of cNMF are; or a consensus, with `genes`.
     key : str
         Name of the results in an AnnData that is the reference.
-    layer : str, optional
-        Layer of `adata` to take in place of X.
     genes : sequence of str, optional
         Names of the genes of a consensus.
     scale : {"reference", "own", "none"}
         What the genes of `adata` are divided by: as in the reference, if that is an AnnData with
         scales; or their own standard deviations, as starCAT does, which allows for differences in
         technique, and lets the result of a cell depend on the others; or nothing.
-    key_added : str
-        Name of the results.
     loss : str or float, optional
         Loss, as in :func:`ssnmf_fast.represent`; None takes that of the reference, and "frobenius"
         for a table.
     tol, n_threads
         As in :func:`ssnmf_fast.represent`.
-    memory, temporary_folder, copy
-        As in :func:`nmf`.
 
     Returns
     -------
@@ -84,8 +67,8 @@ def map_to(
 
     Raises
     ------
-    ValueError, TypeError
-        For bad input, and if there is no gene in common.
+    ValueError
+        If there is no gene in common.
 
     Warns
     -----
@@ -108,111 +91,82 @@ def map_to(
     >>> new.obsm["X_nmf"].shape
     (20, 4)
     """
-    require_annotated(adata, "adata")
-    check_option(scale, "scale", _SCALES)
-    source = Source.of(adata, layer)
+    check_option(scale, "scale", ("reference", "own", "none"))
+    source = Source(adata, layer)
     if key_added in adata.varm:
         raise ValueError(
             f"adata.varm[{key_added!r}] has programs of its own cells; give another key_added."
         )
-    known = _programs(reference, key, genes)
-    require_unique(adata, "adata")
-    places, columns = _in_common(adata, known)
-    A = known.values[:, columns]
-    scales = None
+    A, named, programs, scales, of_reference = _programs(reference, key, genes)
+    _source.require_unique(adata)
+    places = np.asarray(adata.var_names.get_indexer(named))
+    missing = [str(gene) for gene in named[places < 0]]
+    if len(missing) == len(places):
+        names = f"such as {listed(missing)}. Give both the same kind of names"
+        raise ValueError(f"adata has none of the {len(places)} genes of the reference, {names}.")
+    if missing:
+        counts = f"{len(missing)} of the {len(places)} genes of the reference"
+        warn_user(f"adata lacks {counts}, which are left out: {listed(missing)}.", UserWarning)
+    columns = np.flatnonzero(places >= 0)
+    columns = columns[np.argsort(places[columns])]  # numbers of genes rise in adata
+    A, places = A[:, columns], places[columns]
+    scales = scales[columns] if scale == "reference" and scales is not None else None
     if scale == "own":
-        moments = Moments(len(places))
+        moments = _source.Moments(len(places))
         for piece in source.pieces(places):
             moments.add(piece.genes, piece.values)
         scales = moments.deviations()
-    elif scale == "reference" and known.scales is not None:
-        scales = known.scales[columns]
-    adata = writable(adata, copy)
-    loss = known.loss if loss is None else loss
-    with read_matrix(source, places, scales, memory, temporary_folder) as X:
+    adata = _source.writable(adata, copy)
+    loss = of_reference if loss is None else loss
+    with _source.read_matrix(source, places, scales, memory, temporary_folder) as X:
         S = represent(X, A.astype(X.dtype), loss=loss, tol=tol, n_threads=n_threads)
-    rank = len(known.names)
+    rank = len(programs)
     adata.obsm[f"X_{key_added}"] = np.ascontiguousarray(S[:, :rank])
     params = {"layer": source.layer, "scale": scale, "n_genes": len(places)}
-    adata.uns[key_added] = {
-        "params": params | plain_parameters(loss=loss),
-        "names": np.array(known.names, dtype=object),
-        "version": __version__,
-    }
+    params |= _source.plain_parameters(loss=loss)
+    about = {"params": params, "names": np.array(programs, dtype=object)}
+    adata.uns[key_added] = {**about, "version": __version__}
     return adata if copy else None
-
-
-@dataclass(frozen=True)
-class Programs:
-    """Programs by genes, those of batches last, which have no name; only genes that some has."""
-
-    values: Array
-    genes: pd.Index
-    names: list[str]
-    loss: Any  # LossName | float, as files have it
-    scales: Array | None = None
 
 
 def _programs(
     reference: AnnData | pd.DataFrame | Consensus, key: str, genes: Sequence[str] | None
-) -> Programs:
+) -> tuple[Array, pd.Index, list[str], Array | None, Any]:
+    """Return programs by genes that some has, the genes, names, scales of genes, and the loss.
+
+    The last programs, those of batches, have no name.
+    """
+    loss: Any = "frobenius"
+    scales = None
     if isinstance(reference, pd.DataFrame):
+        values, columns = reference.to_numpy(), reference.columns
         names = [str(name) for name in reference.index]
-        return _checked(reference.to_numpy(), reference.columns, names, "frobenius")
-    if isinstance(reference, Consensus):
+    elif isinstance(reference, Consensus):
         if genes is None:
             raise ValueError("reference is a Consensus; give the names of its features by genes.")
-        names = [f"{key}{number + 1}" for number in range(len(reference.components))]
-        return _checked(reference.components, pd.Index(genes), names, reference.loss)
-    require_annotated(reference, "reference")
-    if key not in reference.varm:
-        raise ValueError(
-            f"reference.varm has no {key!r}, only {list(reference.varm)}. Run "
-            "ssnmf_fast.anndata.nmf on it, or name other results by key."
-        )
-    about = reference.uns.get(key, {})
-    parts = [np.asarray(reference.varm[key])]
-    names = [str(name) for name in about.get("names", range(1, parts[0].shape[1] + 1))]
-    if "batches" in about:
-        parts.append(np.asarray(reference.varm[f"{key}_batches"]))
-    params, scales = about.get("params", {}), None
-    if "scale" in params:
-        scales = np.asarray(reference.var[params["scale"]], dtype=np.float64)
-    loss = params.get("loss", "frobenius")
-    return _checked(np.hstack(parts).T, reference.var_names, names, loss, scales)
-
-
-def _checked(
-    values: Array, genes: pd.Index, names: list[str], loss: Any, scales: Array | None = None
-) -> Programs:
-    """Return the programs of the genes that one of them has; the others do not matter."""
-    for what, listing in (("genes", genes), ("programs", names)):
+        values, columns, loss = reference.components, pd.Index(genes), reference.loss
+        names = [f"{key}{number + 1}" for number in range(len(values))]
+    else:
+        _source.require_annotated(reference, "reference")
+        if key not in reference.varm:
+            raise ValueError(
+                f"reference.varm has no {key!r}, only {list(reference.varm)}. Run "
+                "ssnmf_fast.anndata.nmf on it, or name other results by key."
+            )
+        about, columns = reference.uns.get(key, {}), reference.var_names
+        values, params = np.asarray(reference.varm[key]).T, about.get("params", {})
+        names = [str(name) for name in about.get("names", range(1, len(values) + 1))]
+        if "batches" in about:
+            values = np.vstack([values, np.asarray(reference.varm[f"{key}_batches"]).T])
+        if "scale" in params:
+            scales = np.asarray(reference.var[params["scale"]], dtype=np.float64)
+        loss = params.get("loss", "frobenius")
+    for what, listing in (("genes", columns), ("programs", names)):
         if len(listing) != len(set(listing)):
             raise ValueError(f"reference has {what} with the same name; make the names unique.")
-    shape = len(values), len(genes)
+    shape = len(values), len(columns)
     A = check_factor(values, "the programs of reference", shape, np.float64, "programs x genes")
     used = np.flatnonzero(A.any(axis=0))
     if not len(used):
         raise ValueError("the programs of reference are all zero; expected at least one gene.")
-    own = None if scales is None else scales[used]
-    return Programs(A[:, used], genes[used], names, loss, own)
-
-
-def _in_common(adata: AnnData, known: Programs) -> tuple[Array, Array]:
-    """Return the numbers of the common genes in `adata`, rising, and in the reference."""
-    places = np.asarray(adata.var_names.get_indexer(known.genes))
-    missing = [str(gene) for gene in known.genes[places < 0]]
-    if len(missing) == len(places):
-        raise ValueError(
-            f"adata has none of the {len(places)} genes of the reference, such as "
-            f"{listed(missing)}. Give both the same kind of names."
-        )
-    if missing:
-        warn_user(
-            f"adata lacks {len(missing)} of the {len(places)} genes of the reference, which are "
-            f"left out: {listed(missing)}.",
-            UserWarning,
-        )
-    columns = np.flatnonzero(places >= 0)
-    columns = columns[np.argsort(places[columns])]
-    return places[columns], columns
+    return A[:, used], columns[used], names, None if scales is None else scales[used], loss

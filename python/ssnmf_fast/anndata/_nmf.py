@@ -9,10 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import scipy.sparse as sp
 from anndata import AnnData
 
 from .._common.arrays import Array, LossName, Seed, Solver
 from .._common.text import nfc
+from .._data.arrays import scale_rows
 from .._data.border import check_integer
 from .._data.csr_file import CsrFile, bytes_of
 from .._version import __version__
@@ -21,23 +23,13 @@ from ..selection import Consensus, RankChoice
 from ..selection import choose_rank as choose_rank_of
 from ..selection import consensus as consensus_of
 from ..selection._consensus_result import check_file_name
-from ._source import (
-    MEMORY,
-    SCALE,
-    DataSelection,
-    Folder,
-    SelectedData,
-    cells_of_size,
-    factors_of_size,
-    gene_numbers,
-    plain_parameters,
-    require_annotated,
-    writable,
-)
+from . import _source
+from ._source import MEMORY, Folder, documented, plain_parameters, selected_data
 
 Genes: TypeAlias = "Sequence[str] | Mapping[str, float]"
 
 
+@documented
 def nmf(
     adata: AnnData,
     n_components: int,
@@ -66,39 +58,17 @@ def nmf(
 
     Parameters
     ----------
-    adata : anndata.AnnData, n cells x m genes
-        With nonnegative data, such as counts, in memory or backed by a file.
-    n_components : int
-        Number r of programs.
-    layer : str, optional
-        Layer to take in place of X.
-    use_highly_variable : bool
-        Whether only genes of ``var["highly_variable"]`` are used; without that column all are, with
-        a warning.
-    mask_var : str or array_like of bool, shape (m,), optional
-        Genes to use, or the column of `var` that has them, in place of `use_highly_variable`.
-    scale : bool
-        Whether genes are divided by ``var["nmf_scale"]``, where :func:`prepare` has written it.
     batch_key : str, optional
         Column of `obs` with the batch of each cell.  Every batch gets a profile of its own, which
         each of its cells has to the extent of its counts; the programs explain the rest.
     gene_sets : dict, optional
         Names of programs, and the genes that each is known by: lists, or dicts with strengths.
         They are the first programs, and the others are free ("free1", "free2", ... as far as no set
-        has such a name); see :class:`ssnmf_fast.SeededTopics`
-        (`membership` "mixed").  Their genes are used even if they are not highly variable.
-    key_added : str
-        Name of the results.
+        has such a name); see :class:`ssnmf_fast.SeededTopics` (`membership` "mixed").  Their genes
+        are used even if they are not highly variable.
     loss, solver, init, n_starts, max_iter, tol, random_state, n_threads, verbose
         As in :func:`ssnmf_fast.factorize`; with `gene_sets`, which give the start, there is no
         `init`, and one start.
-    memory : int
-        Bytes that the matrix of the chosen genes may take, if `adata` is backed by a file.  A
-        larger one is written to a temporary file, which every iteration reads.
-    temporary_folder : path, optional
-        Where the temporary file is; by default where the system has them.
-    copy : bool
-        Whether the results are written to a copy, which is returned.
 
     Returns
     -------
@@ -110,11 +80,6 @@ def nmf(
           a data frame with `gene_sets`,
         - ``varm["nmf_batches"]`` (m x number of batches): the profiles of batches,
         - ``uns["nmf"]``: names, parameters, objective, number of iterations, version.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, before anything is written.
 
     Notes
     -----
@@ -132,7 +97,7 @@ def nmf(
     >>> adata.obsm["X_nmf"].shape, adata.varm["nmf"].shape
     ((100, 4), (30, 4))
     """
-    require_annotated(adata, "adata")
+    _source.require_annotated(adata, "adata")
     rank = check_integer(n_components, "n_components", 1)
     if gene_sets is not None and batch_key is not None:
         raise ValueError("gene_sets and batch_key cannot be given together; leave out one of them.")
@@ -141,13 +106,14 @@ def nmf(
     batches = None if batch_key is None else _batches_of(adata, batch_key)
     of_batches = [] if batches is None else [str(name) for name in batches.categories]
     sets = None if gene_sets is None else _known_sets(adata, gene_sets, rank)
-    adata = writable(adata, copy)
+    adata = _source.writable(adata, copy)
     given: dict[str, Any] = {"loss": loss, "solver": solver, "max_iter": max_iter, "tol": tol}
     parameters = {"n_components": rank, **given, **plain_parameters(batch_key=batch_key)}
     given |= {"random_state": random_state, "n_threads": n_threads, "verbose": verbose}
-    selection = DataSelection(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
+    selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
+    also = [gene for each in (sets or {}).values() for gene in each]
     names = None
-    with selection.open(adata, [gene for each in (sets or {}).values() for gene in each]) as data:
+    with selected_data(adata, *selection, also) as data:
         model: NMF | SeededTopics
         if sets is None:
             known = None if batches is None else _usage_of_profiles(data.X, batches)
@@ -155,44 +121,26 @@ def nmf(
             model.fit(data.X, covariates=known)
         else:
             if isinstance(data.X, CsrFile):
-                raise ValueError(
-                    "gene_sets need the data in memory, where the chosen genes take "
-                    f"{_gigabytes(data.X)}. Give more memory, fewer genes, or no gene_sets."
-                )
+                size = f"{bytes_of(data.X.nnz, data.X.dtype) / 2**30:.1f} GiB"
+                remedy = "Give more memory, fewer genes, or no gene_sets."
+                raise ValueError(f"gene_sets need the data in memory: {size}. {remedy}")
             free = (name for number in count(1) if (name := f"free{number}") not in sets)
             names = [*sets, *islice(free, rank - len(sets))]
-            model = SeededTopics(
-                sets,
-                n_free_topics=rank - len(sets),
-                membership="mixed",
-                feature_names=adata.var_names[data.genes],
-                **given,
-            ).fit(data.X)
-    _write_programs(
-        adata,
-        key_added,
-        (model.representation_, model.components_),
-        data,
-        parameters | plain_parameters(random_state=random_state),
-        names=names,
-        batches=of_batches,
-        objective=float(model.objective_[-1][1]),
-        n_iter=int(model.n_iter_),
-    )
+            given |= {"membership": "mixed", "feature_names": adata.var_names[data.genes]}
+            model = SeededTopics(sets, n_free_topics=rank - len(sets), **given).fit(data.X)
+    factors = model.representation_, model.components_
+    parameters |= plain_parameters(random_state=random_state)
+    facts = {"objective": float(model.objective_[-1][1]), "n_iter": int(model.n_iter_)}
+    _write_programs(adata, key_added, factors, data, parameters, names, of_batches, **facts)
     return adata if copy else None
-
-
-def _gigabytes(X: CsrFile) -> str:
-    return f"{bytes_of(X.nnz, X.dtype) / 2**30:.1f} GiB"
 
 
 def _write_programs(
     adata: AnnData,
     key: str,
     factors: tuple[Array, Array],
-    data: SelectedData,
+    data: _source.SelectedData,
     parameters: Mapping[str, Any],
-    *,
     names: Sequence[str] | None = None,
     batches: Sequence[str] = (),
     **facts: Array | float,
@@ -202,59 +150,45 @@ def _write_programs(
     rank = len(A) - len(batches)
     sums = A[:rank].sum(axis=1, dtype=np.float64)
     sums = np.where(sums > 0, sums, 1)
+    columns = np.zeros((adata.n_vars, len(A)), A.dtype)  # 0 for genes that were not used
+    columns[data.genes, :rank] = (A[:rank] / sums[:, None]).T
+    columns[data.genes, rank:] = A[rank:].T
     for earlier in (f"{key}_batches", f"{key}_scores"):
         if earlier in adata.varm:
             del adata.varm[earlier]
     adata.obsm[f"X_{key}"] = (S[:, :rank] * sums).astype(S.dtype)
-    programs = _by_gene(A[:rank] / sums[:, None], data.genes, adata.n_vars, A.dtype)
+    programs = np.ascontiguousarray(columns[:, :rank])
     of_names = list(names or (f"{key}{number + 1}" for number in range(rank)))
-    adata.varm[key] = (
-        pd.DataFrame(programs, index=adata.var_names, columns=of_names) if names else programs
-    )
-    params = {"layer": data.source.layer, **parameters, **({"scale": SCALE} if data.scaled else {})}
+    frame = {"index": adata.var_names, "columns": of_names}
+    adata.varm[key] = pd.DataFrame(programs, **frame) if names else programs
+    params = {"layer": data.source.layer, **parameters}
+    params |= {"scale": _source.SCALE} if data.scaled else {}
     about: dict[str, Any] = {"params": params, "names": np.array(of_names, dtype=object)}
     if batches:
-        adata.varm[f"{key}_batches"] = _by_gene(A[rank:], data.genes, adata.n_vars, A.dtype)
+        adata.varm[f"{key}_batches"] = np.ascontiguousarray(columns[:, rank:])
         about["batches"] = np.array(batches, dtype=object)
     adata.uns[key] = {**about, "version": __version__, **facts}
 
 
-def _by_gene(A: Array, genes: Array, n_genes: int, dtype: np.dtype[Any]) -> Array:
-    """Return components as columns, with zeros for genes that were not used."""
-    columns = np.zeros((n_genes, len(A)), dtype)
-    columns[genes] = A.T
-    return columns
-
-
 def _batches_of(adata: AnnData, batch_key: str) -> pd.Categorical:
     """Return the batch of each cell; raises ValueError where there is none."""
-    if batch_key not in adata.obs:
-        raise ValueError(
-            f"batch_key={batch_key!r} is not among the columns of adata.obs, {list(adata.obs)}."
-        )
+    columns, where = list(adata.obs), f"adata.obs[{batch_key!r}]"
+    if batch_key not in columns:
+        raise ValueError(f"batch_key={batch_key!r} is not among adata.obs, {columns}.")
     batches = pd.Categorical(adata.obs[batch_key]).remove_unused_categories()
-    missing = int((batches.codes < 0).sum())
-    if missing:
-        raise ValueError(
-            f"adata.obs[{batch_key!r}] has no value for {missing} cells; expected a batch for each."
-        )
+    if missing := int((batches.codes < 0).sum()):
+        raise ValueError(f"{where} has no value for {missing} cells; expected a batch for each.")
     if len(set(map(str, batches.categories))) < len(batches.categories):
-        raise ValueError(
-            f"adata.obs[{batch_key!r}] has values that are the same as text, such as 1 and '1'. "
-            "Make them text, by astype(str)."
-        )
+        raise ValueError(f"{where} has values that are the same as text, such as 1 and '1'.")
     if len(batches.categories) < 2:
-        raise ValueError(
-            f"adata.obs[{batch_key!r}] has the same value for all cells; leave batch_key out."
-        )
+        raise ValueError(f"{where} has the same value for all cells; leave batch_key out.")
     return batches
 
 
 def _usage_of_profiles(X: Any, batches: pd.Categorical) -> Array:
     """Return the columns of S that are known (n x batches): the size of a cell in its batch."""
-    blocks = [block for _, block in X.blocks()] if isinstance(X, CsrFile) else [X]
-    sums = [np.ravel(block.sum(axis=1, dtype=np.float64)) for block in blocks]
-    totals = np.concatenate(sums)
+    blocks = (block for _, block in X.blocks()) if isinstance(X, CsrFile) else [X]
+    totals = np.concatenate([np.ravel(block.sum(axis=1, dtype=np.float64)) for block in blocks])
     usage = np.zeros((len(totals), len(batches.categories)), X.dtype)
     usage[np.arange(len(totals)), batches.codes] = totals / (totals.mean() or 1.0)
     return usage
@@ -271,19 +205,19 @@ def _known_sets(
         )
     if not 2 <= len(gene_sets) <= rank:
         raise ValueError(
-            f"gene_sets has {len(gene_sets)} programs, and n_components is {rank}; expected two "
-            "or more, and not more than n_components."
+            f"gene_sets has {len(gene_sets)} programs; expected 2 to n_components={rank}."
         )
     sets: dict[str, dict[str, float]] = {}
     for name, genes in gene_sets.items():
         strengths = genes if isinstance(genes, Mapping) else {}
-        known = adata.var_names[gene_numbers(adata, genes, f"gene_sets[{name!r}]")]
+        known = adata.var_names[_source.gene_numbers(adata, genes, f"gene_sets[{name!r}]")]
         if (text := nfc(str(name))) in sets:
             raise ValueError(f"gene_sets names the program {text!r} twice; give distinct names.")
         sets[text] = {gene: strengths.get(gene, 1.0) for gene in known}
     return sets
 
 
+@documented
 def consensus(
     adata: AnnData,
     n_components: int,
@@ -304,16 +238,6 @@ def consensus(
 
     Parameters
     ----------
-    adata : anndata.AnnData, n cells x m genes
-        With nonnegative data, such as counts, in memory or backed by a file.
-    n_components : int
-        Number r of programs.
-    layer, use_highly_variable, mask_var, scale, memory, temporary_folder
-        As in :func:`nmf`.
-    key_added : str
-        Name of the results.
-    random_state : None, int, Generator or RandomState
-        Seed of the starts.
     cnmf_folder : path, optional
         Where tables are written, as cNMF has them; see
         :meth:`ssnmf_fast.results.Consensus.to_cnmf`.  Those of all genes need them in memory: of
@@ -336,11 +260,6 @@ def consensus(
           that are scaled to the same sum, on the usages,
         - ``uns["nmf_consensus"]``: names, parameters, stability, error, version.
 
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, before anything is written.
-
     Examples
     --------
     >>> import anndata
@@ -349,49 +268,40 @@ def consensus(
     >>> rng = np.random.default_rng(0)
     >>> counts = rng.poisson(5 * rng.dirichlet([0.3] * 4, 100) @ rng.gamma(0.5, size=(4, 30)))
     >>> adata = anndata.AnnData(counts.astype(np.float32))
-    >>> given = {"n_starts": 10, "random_state": 0, "use_highly_variable": False}
-    >>> found = sfa.consensus(adata, 4, **given)
+    >>> found = sfa.consensus(adata, 4, n_starts=10, random_state=0, use_highly_variable=False)
     >>> adata.obsm["X_nmf_consensus"].shape, adata.uns["nmf_consensus"]["stability"].shape
     ((100, 4), (4,))
     """
-    require_annotated(adata, "adata")
     rank = check_integer(n_components, "n_components", 1)
-    selection = DataSelection(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
+    selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
     check_file_name(cnmf_name, "cnmf_name")
-    with selection.open(adata) as data:
-        factors = factors_of_size(data.source)  # which reads all genes, and may refuse them
+    with selected_data(adata, *selection) as data:
+        factors = _source.factors_of_size(data.source)  # which reads all genes, and may refuse them
         result = consensus_of(data.X, rank, random_state=random_state, **options)
-    _write_programs(
-        adata,
-        key_added,
-        (result.usage, result.components),
-        data,
-        {
-            "n_components": rank,
-            "loss": result.loss,
-            "n_starts": result.n_starts,
-            "distance_threshold": result.distance_threshold,
-            **plain_parameters(random_state=random_state),
-        },
-        stability=result.stability,
-        error=result.error,
-    )
-    with cells_of_size(data.source, factors, memory, temporary_folder) as sized:
+    settings = ("loss", "n_starts", "distance_threshold")
+    parameters = {"n_components": rank} | {name: getattr(result, name) for name in settings}
+    parameters |= plain_parameters(random_state=random_state)
+    parts = (result.usage, result.components), data, parameters
+    _write_programs(adata, key_added, *parts, stability=result.stability, error=result.error)
+    genes = np.arange(adata.n_vars)
+
+    def scaled(first: int, block: sp.csr_array) -> sp.csr_array:
+        return scale_rows(block, factors[first : first + block.shape[0]])
+
+    with _source.collected(data.source, genes, memory, temporary_folder, scaled) as sized:
         scores = result.scores_of(sized)
         if cnmf_folder is not None:
             names = adata.var_names.astype(str)
-            tpm: dict[str, Any] = {"tpm": sized, "tpm_names": names}
-            result.to_cnmf(
-                cnmf_folder,
-                cnmf_name,
-                feature_names=names[data.genes],
-                sample_names=adata.obs_names.astype(str),
-                **({} if isinstance(sized, CsrFile) else tpm),
-            )
+            tables: dict[str, Any] = {"feature_names": names[data.genes]}
+            tables["sample_names"] = adata.obs_names.astype(str)
+            if not isinstance(sized, CsrFile):
+                tables |= {"tpm": sized, "tpm_names": names}
+            result.to_cnmf(cnmf_folder, cnmf_name, **tables)
     adata.varm[f"{key_added}_scores"] = scores.T.astype(np.float32)
     return result
 
 
+@documented
 def choose_rank(
     adata: AnnData,
     ranks: Iterable[int],
@@ -410,12 +320,8 @@ def choose_rank(
 
     Parameters
     ----------
-    adata : anndata.AnnData, n cells x m genes
-        With nonnegative data, such as counts, in memory or backed by a file.
     ranks : iterable of int
         Ranks to try.
-    layer, use_highly_variable, mask_var, scale, memory, temporary_folder
-        As in :func:`nmf`.
     key_added : str
         Name of the results in `uns`.
     random_state : None, int, Generator or RandomState
@@ -432,9 +338,9 @@ def choose_rank(
 
     Raises
     ------
-    ValueError, TypeError
-        For bad input, and if the matrix of the chosen genes takes more than `memory`, except for
-        the criterion "stability".
+    ValueError
+        If the matrix of the chosen genes takes more than `memory`, except for the criterion
+        "stability".
 
     Examples
     --------
@@ -448,21 +354,16 @@ def choose_rank(
     >>> sfa.choose_rank(adata, range(1, 6), random_state=0, **given).rank
     3
     """
-    require_annotated(adata, "adata")
-    selection = DataSelection(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
-    with selection.open(adata) as data:
+    selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
+    with selected_data(adata, *selection) as data:
         if isinstance(data.X, CsrFile) and options.get("criterion") != "stability":
+            size = f"{bytes_of(data.X.nnz, data.X.dtype) / 2**30:.1f} GiB"
             raise ValueError(
-                "choose_rank needs the data in memory, except by the stability, and the chosen "
-                f"genes take {_gigabytes(data.X)}. Give more memory, or some of the cells, for "
-                "example adata[::10].to_memory()."
+                f"choose_rank needs the data in memory ({size}), except by the stability. "
+                "Give more memory, or some of the cells, such as adata[::10].to_memory()."
             )
         choice = choose_rank_of(data.X, ranks, random_state=random_state, **options)
-    adata.uns[key_added] = {
-        "rank": choice.rank,
-        "ranks": np.array(choice.ranks),
-        "means": choice.means,
-        "standard_errors": choice.standard_errors,
-        "criterion": choice.criterion,
-    }
+    about = ("rank", "means", "standard_errors", "criterion")
+    adata.uns[key_added] = {name: getattr(choice, name) for name in about}
+    adata.uns[key_added]["ranks"] = np.array(choice.ranks)
     return choice

@@ -13,25 +13,15 @@ from .._common.text import listed
 from .._common.warn import warn_user
 from .._data.arrays import scale_rows
 from .._data.border import check_integer, check_option
-from ._source import (
-    COUNTS,
-    HIGHLY_VARIABLE,
-    PREPARED,
-    SCALE,
-    Moments,
-    Source,
-    cell_sums,
-    factors_of_size,
-    gene_numbers,
-    require_annotated,
-    writable,
-)
+from . import _source
+from ._source import COUNTS, HIGHLY_VARIABLE, PREPARED, SCALE, Source, documented
 
 _HIGHEST = 20  # genes that the variation of cells in size is read from
 _MIDDLE = (0.1, 0.9)  # quantiles of genes that give the variance expected for a mean
 FANO_RATIO = "fano_ratio"
 
 
+@documented
 def prepare(
     adata: AnnData,
     n_genes: int = 2000,
@@ -52,15 +42,11 @@ def prepare(
         With counts, in memory or backed by a file.
     n_genes : int
         Number of genes to choose.
-    layer : str, optional
-        Layer with the counts, in place of X.
     genes : sequence of str, optional
         Names of genes to take in place of a choice.
     empty_cells : {"error", "keep"}
         What becomes of cells without a count of the chosen genes: an error that names some, or
         cells in which no program is found.
-    copy : bool
-        Whether the results are written to a copy, which is returned.
 
     Returns
     -------
@@ -76,8 +62,8 @@ def prepare(
 
     Raises
     ------
-    ValueError, TypeError
-        For bad input, and for cells without counts.
+    ValueError
+        For cells without counts.
 
     Notes
     -----
@@ -100,24 +86,21 @@ def prepare(
     >>> int(adata.var["highly_variable"].sum())
     10
     """
-    require_annotated(adata, "adata")
     n_genes = check_integer(n_genes, "n_genes", 1)
     check_option(empty_cells, "empty_cells", ("error", "keep"))
-    source = Source.of(adata, layer)
-    own = None if genes is None else gene_numbers(adata, genes, "genes")
-    adata = writable(adata, copy)
-    factors, m = factors_of_size(source), source.matrix.shape[1]
-    counts, of_size, whole = Moments(m), Moments(m), True
+    source = Source(adata, layer)
+    own = None if genes is None else _source.gene_numbers(adata, genes, "genes")
+    adata = _source.writable(adata, copy)
+    factors, m = _source.factors_of_size(source), source.matrix.shape[1]
+    counts, of_size, whole = _source.Moments(m), _source.Moments(m), True
     for piece in source.pieces():
         values = piece.values.astype(np.float64)
         whole = whole and bool((values.data == np.floor(values.data)).all())
         counts.add(piece.genes, values)
         of_size.add(piece.genes, scale_rows(values, factors[piece.rows]))
     if not whole:
-        warn_user(
-            f"{source.name} has numbers that are not whole, and prepare is for counts. {COUNTS}.",
-            UserWarning,
-        )
+        text = "has numbers that are not whole, and prepare is for counts"
+        warn_user(f"{source.name} {text}. {COUNTS}.", UserWarning)
     if not counts.mean.any():
         raise ValueError(f"{source.name} has no count; expected at least one.")
     ratios = _fano_ratios(of_size.mean, of_size.variance)
@@ -125,12 +108,11 @@ def prepare(
     order = np.argsort(-ratios, kind="stable")  # NaN comes last
     chosen[order[:n_genes] if own is None else own] = True
     if empty_cells == "error":
-        empty = adata.obs_names[cell_sums(source, np.flatnonzero(chosen)) == 0].astype(str)
+        empty = adata.obs_names[_source.cell_sums(source, np.flatnonzero(chosen)) == 0].astype(str)
         if len(empty):
             raise ValueError(
                 f"{len(empty)} cells have no count of the {chosen.sum()} chosen genes: "
-                f"{listed(empty.tolist())}. Leave them out, choose more genes, or set "
-                "empty_cells='keep'."
+                f"{listed(empty.tolist())}. Leave them out, or set empty_cells='keep'."
             )
     adata.var[HIGHLY_VARIABLE] = chosen
     adata.var[FANO_RATIO] = ratios

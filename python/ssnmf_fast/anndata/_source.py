@@ -5,12 +5,12 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,16 +19,60 @@ from anndata import AnnData
 from sklearn.utils.sparsefuncs import incr_mean_variance_axis
 
 from .._common.arrays import Array, Matrix
+from .._common.docstrings import complete
 from .._common.text import listed
 from .._common.warn import warn_user
-from .._data.arrays import inspect_sparse, require_real, scale_rows, with_values
+from .._data.arrays import inspect_sparse, require_real, with_values
 from .._data.border import check_integer, check_matrix
 from .._data.csr_file import CsrFile, RowCollector, bytes_of, equal_blocks
 
 Folder: TypeAlias = "str | PathLike[str] | None"
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_SHARED = """What the functions share.
+
+Parameters
+----------
+adata : anndata.AnnData, n cells x m genes
+    With nonnegative data, such as counts, in memory or backed by a file.
+n_components : int
+    Number r of programs.
+layer : str, optional
+    Layer to take in place of X.
+use_highly_variable : bool
+    Whether only genes of ``var["highly_variable"]`` are used; without that column all are, with a
+    warning.
+mask_var : str or array_like of bool, shape (m,), optional
+    Genes to use, or the column of `var` that has them, in place of `use_highly_variable`.
+scale : bool
+    Whether genes are divided by ``var["nmf_scale"]``, where :func:`prepare` has written it.
+key_added : str
+    Name of the results.
+random_state : None, int, Generator or RandomState
+    Seed of the starts.
+memory : int
+    Bytes that the matrix of the chosen genes may take, if `adata` is backed by a file.  A larger
+    one is written to a temporary file, which every iteration reads.
+temporary_folder : path, optional
+    Where the temporary file is; by default where the system has them.
+copy : bool
+    Whether the results are written to a copy, which is returned.
+
+Raises
+------
+ValueError, TypeError
+    For bad input, before anything is written.
+"""
+
+
+def documented(function: Function) -> Function:
+    """Complete the docstring of a function by what all of them share."""
+    doc, parameters = function.__doc__ or "", signature(function).parameters
+    function.__doc__ = complete(doc, [_SHARED], parameters)
+    return function
+
 
 _PIECE = 1 << 24  # bytes of a piece in memory, at most
-_LONG = np.dtype(np.float64)
 COUNTS = (
     "Name the layer that has the counts by layer, or take those of adata.raw, by "
     "adata.raw.to_adata()"
@@ -43,53 +87,33 @@ class Piece(NamedTuple):
     values: sp.csr_array
 
 
-@dataclass(frozen=True)
 class Source:
-    """A matrix of an AnnData: `name` is how a user writes it, `layer` that of uns."""
+    """X or a layer of an AnnData: `name` is how a user writes it, `layer` that of uns."""
 
-    matrix: Any
-    name: str
-    layer: str
-
-    @classmethod
-    def of(cls, adata: AnnData, layer: str | None) -> Source:
-        """Return X or a layer; raises ValueError or TypeError where there is none."""
+    def __init__(self, adata: AnnData, layer: str | None) -> None:
         require_annotated(adata, "adata")
         if adata.isbacked and adata.is_view:
             raise ValueError(
                 "adata is a part of an AnnData that is backed by a file, which can take no "
                 "results. Give adata.to_memory(), or adata.copy('part.h5ad')."
             )
-        if layer is None:
-            if adata.X is None:
-                raise ValueError(
-                    f"adata.X is None; name one of the layers, {list(adata.layers)}, by layer."
-                )
-            matrix, place = adata.X, "X"
-        elif layer in adata.layers:
-            matrix, place = adata.layers[layer], f"layers[{layer!r}]"
-        else:
-            raise ValueError(
-                f"layer={layer!r} is not among the layers of adata, {list(adata.layers)}."
-            )
-        name = f"adata.{place}"
-        require_real(matrix.dtype, name)
-        return cls(inspect_sparse(matrix, name)[0] if sp.issparse(matrix) else matrix, name, place)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """float64 for floats that long; float32 for all else, exact for counts up to 2^24."""
-        long = self.matrix.dtype.kind == "f" and self.matrix.dtype.itemsize >= _LONG.itemsize
-        return _LONG if long else np.dtype(np.float32)
-
-    @property
-    def in_memory(self) -> bool:
-        return isinstance(self.matrix, np.ndarray) or sp.issparse(self.matrix)
-
-    @property
-    def format(self) -> str | None:
-        """ "csr" or "csc", of a file too; None for a dense matrix."""
-        return getattr(self.matrix, "format", None)
+        layers = list(adata.layers)
+        if layer is None and adata.X is None:
+            raise ValueError(f"adata.X is None; name one of the layers, {layers}, by layer.")
+        if layer is not None and layer not in layers:
+            raise ValueError(f"layer={layer!r} is not among the layers of adata, {layers}.")
+        matrix = adata.X if layer is None else adata.layers[layer]
+        self.layer = "X" if layer is None else f"layers[{layer!r}]"
+        self.name = f"adata.{self.layer}"
+        require_real(matrix.dtype, self.name)
+        sparse = sp.issparse(matrix)
+        self.matrix: Any = inspect_sparse(matrix, self.name)[0] if sparse else matrix
+        self.in_memory = isinstance(matrix, np.ndarray) or sparse
+        # "csr" or "csc", of a file too; None for a dense matrix.
+        self.format: str | None = getattr(self.matrix, "format", None)
+        # float64 for floats that long; float32 for all else, exact for counts up to 2^24.
+        long = matrix.dtype.kind == "f" and matrix.dtype.itemsize >= 8
+        self.dtype: np.dtype[Any] = np.dtype(np.float64 if long else np.float32)
 
     def pieces(self, genes: Array | None = None) -> Iterator[Piece]:
         """Give all entries of some genes, by their numbers in rising order, checked."""
@@ -97,14 +121,19 @@ class Source:
         genes = np.arange(m) if genes is None else genes
         index = 0 if self.format is None else np.dtype(np.int64).itemsize
         entries = _PIECE // int(self.matrix.dtype.itemsize + index)
-        if self.format == "csc":
-            for place in equal_blocks(self.ends(genes), entries):
-                part = self.checked(self.matrix[:, genes[place]], genes[place])
-                yield Piece(slice(0, n), place, _canonical(part))
-            return
-        for rows in equal_blocks(self.ends(np.arange(n)), entries):
-            part = self.checked(self.matrix[rows], genes, rows.start)
-            yield Piece(rows, slice(0, len(genes)), _canonical(part))
+        by_columns = self.format == "csc"
+        for lines in equal_blocks(self.ends(genes if by_columns else np.arange(n)), entries):
+            if by_columns:
+                place = slice(0, n), lines
+                part = self.checked(self.matrix[:, genes[lines]], genes[lines])
+            else:
+                place = lines, slice(0, len(genes))
+                part = self.checked(self.matrix[lines], genes, lines.start)
+            block = sp.csr_array(part)
+            if not block.has_canonical_format:  # a copy of it gets sorted rows
+                block = block.copy()
+                block.sum_duplicates()
+            yield Piece(*place, block)
 
     def ends(self, lines: Array) -> Array:
         """Return where rows, or columns, end if their stored entries follow each other."""
@@ -124,15 +153,6 @@ class Source:
         remedy = f"the data look scaled. {COUNTS}"
         X: Matrix = check_matrix(part, name, dtype=self.dtype, allow_nan=False, remedy=remedy)
         return X
-
-
-def _canonical(part: Matrix) -> sp.csr_array:
-    """Return a checked part as a csr array with sorted rows."""
-    block = sp.csr_array(part)
-    if not block.has_canonical_format:
-        block = block.copy()
-        block.sum_duplicates()
-    return block
 
 
 def require_annotated(adata: object, name: str) -> None:
@@ -171,26 +191,12 @@ def read_matrix(
             dense[piece.rows] = divided(piece.values).toarray()
         yield dense
     else:
-        with _collected(source, genes, memory, folder, lambda _, block: divided(block)) as X:
+        with collected(source, genes, memory, folder, lambda _, block: divided(block)) as X:
             yield X
 
 
 @contextmanager
-def cells_of_size(
-    source: Source, factors: Array, memory: int, folder: Folder
-) -> Iterator[sp.csr_array | CsrFile]:
-    """Give the matrix of all genes times the factors of cells; else as :func:`read_matrix`."""
-
-    def scaled(first: int, block: sp.csr_array) -> sp.csr_array:
-        return scale_rows(block, factors[first : first + block.shape[0]])
-
-    genes = np.arange(source.matrix.shape[1])
-    with _collected(source, genes, memory, folder, scaled) as X:
-        yield X
-
-
-@contextmanager
-def _collected(
+def collected(
     source: Source,
     genes: Array,
     memory: int,
@@ -226,19 +232,19 @@ def _row_blocks(source: Source, genes: Array, folder: Path, memory: int) -> Iter
     n_bytes = bytes_of(int(source.ends(genes)[-1]), source.dtype)
     n_parts = min(n, 1 + n_bytes * _OF_BLOCKS // memory)
     cuts = np.linspace(0, n, n_parts + 1).astype(np.int64)
-    folders = [folder / f"rows{number}" for number in range(n_parts)]
     parts = []
-    for part, rows in zip(folders, map(slice, cuts[:-1], cuts[1:]), strict=True):
-        part.mkdir()
-        parts.append((rows, RowCollector(part, rows.stop - rows.start, source.dtype, 0)))
+    for number, rows in enumerate(map(slice, cuts[:-1], cuts[1:])):
+        place = folder / f"rows{number}"
+        place.mkdir()
+        parts.append((rows, place, RowCollector(place, rows.stop - rows.start, source.dtype, 0)))
     for piece in source.pieces(genes):
-        for rows, columns in parts:
+        for rows, _, columns in parts:
             columns.append(sp.csr_array(piece.values[rows].T))
-    for part, (_, columns) in zip(folders, parts, strict=True):
+    for _, place, columns in parts:
         stored = columns.finish(memory)
         block = stored.rows(slice(0, len(genes))) if isinstance(stored, CsrFile) else stored
         yield sp.csr_array(block.T)
-        rmtree(part)
+        rmtree(place)
 
 
 HIGHLY_VARIABLE = "highly_variable"
@@ -246,84 +252,25 @@ SCALE = "nmf_scale"  # column of var that `prepare` writes
 PREPARED = "nmf_prepare"  # in uns
 
 
-def chosen_genes(
-    adata: AnnData, use_highly_variable: bool, mask_var: str | npt.ArrayLike | None
-) -> Array:
-    """Return whether each gene is to be used, (m,)."""
-    if mask_var is None:
-        if not use_highly_variable:
-            return np.ones(adata.n_vars, dtype=bool)
-        if HIGHLY_VARIABLE not in adata.var:
-            warn_user(
-                f"adata.var has no column {HIGHLY_VARIABLE!r}: all {adata.n_vars} genes are used. "
-                "Choose genes with ssnmf_fast.anndata.prepare or scanpy.pp.highly_variable_genes, "
-                "or set use_highly_variable=False.",
-                UserWarning,
-            )
-            return np.ones(adata.n_vars, dtype=bool)
-        mask_var = HIGHLY_VARIABLE
-    if isinstance(mask_var, str):
-        if mask_var not in adata.var:
-            raise ValueError(
-                f"mask_var={mask_var!r} is not among the columns of adata.var, {list(adata.var)}."
-            )
-        mask_var, name = adata.var[mask_var], f"adata.var[{mask_var!r}]"
-    else:
-        name = "mask_var"
-    mask = np.asarray(mask_var)
-    if mask.shape != (adata.n_vars,) or mask.dtype != bool:
-        raise ValueError(
-            f"{name} has shape {mask.shape} and dtype {mask.dtype}; expected a bool for each of "
-            f"the {adata.n_vars} genes."
-        )
-    if not mask.any():
-        raise ValueError(f"{name} chooses no gene; expected at least one.")
-    return mask
-
-
-def scales_of(adata: AnnData, source: Source, scale: bool) -> Array | None:
-    """Return what each gene is divided by, (m,), where `prepare` has written it."""
-    if not scale or SCALE not in adata.var:
-        return None
-    prepared = adata.uns.get(PREPARED, {}).get("layer", source.layer)
-    if prepared != source.layer:
-        raise ValueError(
-            f"adata.var[{SCALE!r}] has the scales of adata.{prepared}, and the data are "
-            f"{source.name}. Give the layer that was prepared, or scale=False."
-        )
-    scales = np.asarray(adata.var[SCALE], dtype=np.float64)
-    if not (np.isfinite(scales).all() and (scales > 0).all()):
-        raise ValueError(
-            f"adata.var[{SCALE!r}] must hold finite numbers above 0. Run prepare again, or give "
-            "scale=False."
-        )
-    return scales
-
-
 def gene_numbers(adata: AnnData, genes: Iterable[str], where: str) -> Array:
     """Return the numbers of genes by their names, and warn of names that adata does not have."""
     names = [] if isinstance(genes, str) else list(genes)
     if isinstance(genes, str) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"{where} must have the names of genes; got {genes!r:.100}.")
-    require_unique(adata, "adata")
+    require_unique(adata)
     places = np.asarray(adata.var_names.get_indexer(names))
     unknown = [name for name, place in zip(names, places, strict=True) if place < 0]
     if 0 < len(unknown) < len(names):
-        warn_user(
-            f"{where} names {len(unknown)} genes that adata.var_names does not have, which are "
-            f"left out: {listed(unknown)}.",
-            UserWarning,
-        )
+        text = f"names {len(unknown)} genes that are not in adata.var_names, and left out"
+        warn_user(f"{where} {text}: {listed(unknown)}.", UserWarning)
     if len(unknown) == len(names):
         raise ValueError(f"{where} has no gene that is in adata.var_names; give one or more.")
     return places[places >= 0]
 
 
-def require_unique(adata: AnnData, name: str) -> None:
+def require_unique(adata: AnnData) -> None:
     if not adata.var_names.is_unique:
-        raise ValueError(
-            f"{name}.var_names has names more than once. Use {name}.var_names_make_unique()."
-        )
+        raise ValueError("adata.var_names must be unique. Use adata.var_names_make_unique().")
 
 
 _TOTAL = 1e6  # counts of every cell, when genes are compared
@@ -360,32 +307,7 @@ def factors_of_size(source: Source) -> Array:
     return np.divide(_TOTAL, totals, out=np.zeros(len(totals)), where=totals > 0)
 
 
-@dataclass(frozen=True)
-class DataSelection:
-    """Which matrix of an AnnData is fitted, and where it may be kept meanwhile."""
-
-    layer: str | None
-    use_highly_variable: bool
-    mask_var: str | npt.ArrayLike | None
-    scale: bool
-    memory: int
-    folder: Folder
-
-    @contextmanager
-    def open(self, adata: AnnData, also: Sequence[str] = ()) -> Iterator[SelectedData]:
-        """Read the selected genes of an AnnData, and those of the names `also`."""
-        source = Source.of(adata, self.layer)
-        mask = chosen_genes(adata, self.use_highly_variable, self.mask_var)
-        mask = mask | adata.var_names.isin(also)
-        genes = np.flatnonzero(mask)
-        scales = scales_of(adata, source, self.scale)
-        own = None if scales is None else scales[genes]
-        with read_matrix(source, genes, own, self.memory, self.folder) as X:
-            yield SelectedData(X, genes, source, scales is not None)
-
-
-@dataclass(frozen=True)
-class SelectedData:
+class SelectedData(NamedTuple):
     """The matrix (cells x selected genes), the genes, and whether they were scaled."""
 
     X: Any  # Matrix | CsrFile
@@ -394,13 +316,58 @@ class SelectedData:
     scaled: bool
 
 
+@contextmanager
+def selected_data(
+    adata: AnnData,
+    layer: str | None,
+    use_highly_variable: bool,
+    mask_var: str | npt.ArrayLike | None,
+    scale: bool,
+    memory: int,
+    folder: Folder,
+    also: Sequence[str] = (),
+) -> Iterator[SelectedData]:
+    """Give the selected genes of an AnnData, and those of the names `also`."""
+    source, scales = Source(adata, layer), None
+    name = "mask_var"
+    if mask_var is None and use_highly_variable:
+        mask_var = HIGHLY_VARIABLE if HIGHLY_VARIABLE in adata.var else None
+        if mask_var is None:
+            text = f"adata.var has no column {HIGHLY_VARIABLE!r}: all {adata.n_vars} genes are used"
+            warn_user(f"{text}. Run prepare, or set use_highly_variable=False.", UserWarning)
+    if isinstance(mask_var, str):
+        columns = list(adata.var)
+        if mask_var not in columns:
+            raise ValueError(f"mask_var={mask_var!r} is not among adata.var, {columns}.")
+        mask_var, name = adata.var[mask_var], f"adata.var[{mask_var!r}]"
+    mask = np.ones(adata.n_vars, dtype=bool) if mask_var is None else np.asarray(mask_var)
+    if mask.shape != (adata.n_vars,) or mask.dtype != bool:
+        wanted = f"expected a bool for each of the {adata.n_vars} genes"
+        raise ValueError(f"{name} has shape {mask.shape} and dtype {mask.dtype}; {wanted}.")
+    if not mask.any():
+        raise ValueError(f"{name} chooses no gene; expected at least one.")
+    genes = np.flatnonzero(mask | adata.var_names.isin(also))
+    if scale and SCALE in adata.var:
+        prepared = adata.uns.get(PREPARED, {}).get("layer", source.layer)
+        if prepared != source.layer:
+            raise ValueError(
+                f"adata.var[{SCALE!r}] has the scales of adata.{prepared}, and the data are "
+                f"{source.name}. Give the layer that was prepared, or scale=False."
+            )
+        scales = np.asarray(adata.var[SCALE], dtype=np.float64)
+        if not (np.isfinite(scales).all() and (scales > 0).all()):
+            remedy = "Run prepare again, or give scale=False."
+            raise ValueError(f"adata.var[{SCALE!r}] must hold finite numbers above 0. {remedy}")
+        scales = scales[genes]
+    with read_matrix(source, genes, scales, memory, folder) as X:
+        yield SelectedData(X, genes, source, scales is not None)
+
+
 def writable(adata: AnnData, copy: bool) -> AnnData:
     """Return what results are written to: the AnnData itself, or a copy in memory."""
     if copy and adata.isbacked:
-        raise ValueError(
-            "copy=True, and adata is backed by a file. Give adata.to_memory(), or copy=False: "
-            "the file is not written to."
-        )
+        remedy = "Give adata.to_memory(), or copy=False: the file is not written to."
+        raise ValueError(f"copy=True, and adata is backed by a file. {remedy}")
     return adata.copy() if copy else adata
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -14,67 +14,47 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import estimators
 from .._backend.dispatch import padded
-from .._common.arrays import Array, Seed
+from .._common.arrays import Array
 from .._data.arrays import on_disk_error
 from .._data.border import check_factor
 from .._data.count_scale import common_step, scale_of_step, scaled
 from .._models.variational import Parameters, VariationalFit, counts_of, variational_fit
-from .._models.variational_problem import (
-    Counts,
-    GammaPrior,
-    LabelPrior,
-    Posterior,
-    PosteriorSums,
-    VariationalSteps,
-)
+from .._models.variational_problem import Counts, Posterior, PosteriorSums, VariationalSteps
 from .._solver.known import Known
 from .._solver.losses import KULLBACK_LEIBLER
 from ..estimators._bayesian import interval_ends
+from . import _rows
 from ._cluster import reduce_tasks
-from ._data import BlockInput, Blocks, ByRows, Data, count_threads, load, with_title
+from ._data import BlockInput, Blocks, Data, count_threads, load, with_title
 from ._estimators import OnCluster, Self, documented, lazy
-from ._fit import ClusterFit, begin, pcg64_of
-from ._rows import (
-    UPDATES_OF_LOST_ROWS,
-    Block,
-    BlockStatistics,
-    Factors,
-    Plan,
-    Rows,
-    Step,
-    aligned_copy,
-    copy_rows,
-)
+from ._fit import ClusterFit, begin, cluster_fit, pcg64_of
+from ._rows import UPDATES_OF_LOST_ROWS, Block, BlockStatistics, Factors, Plan, Rows, Step
 
 
 @dataclass(frozen=True, kw_only=True)
 class PosteriorStep(Step):
-    """An update of the posterior where it moves, and the sums to return then.
-
-    The rates are those of the update; without one, of the last, with which lost rows are
-    recovered.  `scales` are what the components of the start are to be multiplied by.
-    """
+    """An update of the posterior where it moves, and the sums to return then."""
 
     prior_shape: float
-    rates: Array
-    scales: Array
+    rates: Array  # of the update, or of the last one, with which lost rows are recovered
+    scales: Array  # what the components of the start are to be multiplied by
     logs: bool = False
     asks: tuple[str, ...] = ()  # for "P", "bound" or "constant"
 
     def recover(self, block: Block, others: Factors) -> Rows:
         """Recover the posterior: its part of the bound has one maximum, given A."""
-        S = padded(np.ones((block.n_rows, block.rank)), block.dtype)
-        counts = Counts(block.relations[0].term)
-        posterior = Posterior(S, block.rank, block.relations[0].term.threads)
+        S, term = padded(np.ones((block.n_rows, block.rank)), block.dtype), block.relations[0].term
+        counts, posterior = Counts(term), Posterior(S, block.rank, term.threads)
         for _ in range(UPDATES_OF_LOST_ROWS):
             self._update(posterior, counts, others["A"])
         return Rows(S, posterior.E, posterior)
 
     def run(self, block: Block, rows: Rows, others: Factors) -> BlockStatistics:
-        A, counts = others["A"], Counts(block.relations[0].term)
+        A, term = others["A"], block.relations[0].term
+        counts = Counts(term)
         if rows.posterior is None:  # these are the rows of the start
             rows.scale(self.scales)
-            rows.posterior = Posterior(rows.S, block.rank, block.relations[0].term.threads)
+            rows.posterior = Posterior(rows.S, block.rank, term.threads)
             rows.posterior.add_up()
             rows.before = rows.posterior.E
         S = rows.posterior
@@ -95,52 +75,28 @@ class PosteriorStep(Step):
         S.update(counts.P("S", S.F, A), self.prior_shape, self.rates, self.logs)
 
 
-class DistantPosterior(PosteriorSums):
-    """What is known of the posterior of S, whose rows are on the workers."""
-
-    entries_bound = 0.0
-
-    def bound(self, prior_shape: float) -> float:
-        return self.entries_bound
-
-
 class ClusterVariationalSteps(VariationalSteps):
     """The steps for counts on the workers: an update of S returns the P of A for the next one."""
 
-    S: DistantPosterior  # type: ignore[assignment]
+    S: PosteriorSums  # type: ignore[assignment]
 
     def __init__(
-        self,
-        fit: ClusterFit,
-        scales: Array,
-        S: DistantPosterior,
-        A: Posterior,
-        priors: dict[str, GammaPrior | LabelPrior],
-        burn_in: int,
+        self, fit: ClusterFit, scales: Array, A: Posterior, priors: dict[str, Any], burn_in: int
     ) -> None:
-        self._fit, self._scales = fit, scales
-        S.set_rates(priors["S"].expectations)
-        self.S, self.A, self.priors = S, A, priors
-        sums = self._run(self.step(("P", "constant")))
-        self._P, self._constant = aligned_copy(sums["P"]), float(sums["constant"])
-        super().__init__(S, A, priors, burn_in)
+        self._fit, self._scales, self.A, self.priors = fit, scales, A, priors
+        self.S = PosteriorSums(fit.data.shape[0], A.rank, 1, A.F.shape[1])
+        self.S.set_rates(priors["S"].expectations)
+        sums = self._run("P", "constant")
+        self._P, self._constant = _rows.aligned_copy(sums["P"]), float(sums["constant"])
+        super().__init__(self.S, A, priors, burn_in)
 
-    def step(
-        self, asks: tuple[str, ...] = (), moves: bool = False, logs: bool = False
-    ) -> PosteriorStep:
-        return PosteriorStep(
-            number=self._fit.number,
-            names=("A",),
-            prior_shape=self.priors["S"].shape,
-            rates=self.S.rates[:, : self.S.rank],
-            scales=self._scales,
-            asks=asks,
-            moves=moves,
-            logs=logs,
-        )
+    def step(self, **fields: Any) -> PosteriorStep:
+        rates, shape = self.S.rates[:, : self.S.rank], self.priors["S"].shape
+        fields |= {"number": self._fit.number, "names": ("A",), "scales": self._scales}
+        return PosteriorStep(prior_shape=shape, rates=rates, **fields)
 
-    def _run(self, step: PosteriorStep) -> dict[str, Any]:
-        sums = self._fit.run(step, {"A": self.A.F}).sums
+    def _run(self, *asks: str, **fields: Any) -> dict[str, Any]:
+        sums = self._fit.run(self.step(asks=asks, **fields), {"A": self.A.F}).sums
         self.S.sums = sums["S"]
         return sums
 
@@ -150,62 +106,19 @@ class ClusterVariationalSteps(VariationalSteps):
     def update_S(self, prior_shape: float, rates: Array, logs: bool) -> None:
         self._fit.number += 1
         self.S.set_rates(rates)
-        sums = self._run(self.step(("P",), moves=True, logs=logs))
-        self.S.log_sum, self._P = float(sums["logs"]), aligned_copy(sums["P"])
+        sums = self._run("P", moves=True, logs=logs)
+        self.S.log_sum, self._P = float(sums["logs"]), _rows.aligned_copy(sums["P"])
 
     def bound_of_counts(self) -> float:
-        sums = self._run(self.step(("bound",)))
-        self.S.entries_bound = float(sums["bound"])
+        sums = self._run("bound")
+        self.S.bound = lambda prior_shape: float(sums["bound"])
         return self._constant - float(sums["loss"])
-
-
-def fit_variational(
-    X: Data,
-    *,
-    init: str | tuple[ByRows, Array],
-    random_state: Seed,
-    n_threads: int | None,
-    **parameters: Any,
-) -> VariationalFit:
-    """Fit the model to data on a cluster; S, and the groups of its rows, are dask arrays."""
-    checked = Parameters(**parameters)
-    threads = count_threads(n_threads)
-    rng, rank = pcg64_of(random_state), checked.rank
-    pair = isinstance(init, (tuple, list)) and len(init) == 2 and init[0] is not None
-    if not pair and not isinstance(init, str):
-        raise ValueError(f"init must be the name of a start, or (S, A); got {init!r:.100}.")
-    data = load(X.client, X, threads, S=None if isinstance(init, str) else init[0])
-    if data.on_disk:
-        raise on_disk_error("BayesianNMF")
-    scale = checked.count_scale or _find_scale(data)
-    titles = [(f"block {position}",) for position in data.positions]
-    data = replace(data, futures=data.start(_as_counts, scale, parts=titles))
-    plan = Plan(rank, (KULLBACK_LEIBLER, KULLBACK_LEIBLER), 1.0, data.lengths, threads)
-    with ClusterFit(data, plan) as fit:
-        if isinstance(init, str):
-            A, means, scales = begin(fit, init, rng, Known())
-        else:
-            shape = rank, data.shape[1]
-            A = check_factor(init[1], "init[1] (A)", shape, data.dtype, "components x features")
-            A, means, scales = scaled(A, scale), fit.begin()[0], np.ones(rank)
-        A = A.astype(data.dtype)
-        of_A = Posterior(padded(A.T, data.dtype), rank, threads)
-        of_S = DistantPosterior(data.shape[0], rank, 1, of_A.F.shape[1])
-        sizes = float(means.mean()), float(A.mean(dtype=np.float64))
-        model = of_S, of_A, checked.priors(scale, None, *sizes), checked.burn_in
-        steps = ClusterVariationalSteps(fit, scales, *model)
-        run = checked.loop.run(steps, lambda: steps.show(scale), checked.burn_in)
-        S = data.array(fit.read(steps.step(), copy_rows, {"A": of_A.F}), rank, data.dtype)
-        groups = da.zeros(data.shape[0], dtype=np.int32, chunks=(tuple(data.rows),))
-        return variational_fit(steps, run, scale, S, groups)
 
 
 def _as_counts(block: BlockInput, title: str, scale: float) -> BlockInput:
     if not sp.issparse(block.X) and np.isnan(block.X.max()):
-        raise ValueError(
-            f"{title}: X must not contain NaN: BayesianNMF takes no missing entries. Fill them, or "
-            "leave out their rows."
-        )
+        text = "X must not contain NaN: BayesianNMF takes no missing entries. Fill them before."
+        raise ValueError(f"{title}: {text}")
     return replace(block, X=with_title(title, counts_of, block.X, scale))
 
 
@@ -213,7 +126,8 @@ def _find_scale(data: Data) -> float:
     """Return the factor of data in memory, as far as it needs no median of all entries."""
 
     def ask(plus: Callable[[Any, Any], Any], task: Callable[..., Any], *arguments: float) -> Any:
-        return reduce_tasks(data.client, data.start(_ask_block, task, *arguments), plus)
+        started = data.start(lambda block, *given: task(block.X, *given), *arguments)
+        return reduce_tasks(data.client, started, plus)
 
     step = common_step(ask, data.dtype)
     if step is None:
@@ -224,17 +138,13 @@ def _find_scale(data: Data) -> float:
     return scale_of_step(step)
 
 
-def _ask_block(block: BlockInput, task: Callable[..., Any], *arguments: float) -> Any:
-    return task(block.X, *arguments)
-
-
 @documented
 class BayesianNMF(OnCluster, estimators.BayesianNMF):
     """Poisson-gamma NMF by variational Bayes of data on a Dask cluster.
 
     The model is that of :class:`ssnmf_fast.BayesianNMF`.  In every iteration each worker updates
     the posteriors of the rows of S that belong to its blocks, and sends their sums for A, which are
-    added in a fixed order.  So the result does not depend on the number of workers.
+    added in a fixed order: the result does not depend on the number of workers.
 
     Parameters
     ----------
@@ -262,9 +172,6 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
     rows are computed again, given that of A.
     """
 
-    _kind: ClassVar = estimators.BayesianNMF
-    _left_out: ClassVar[tuple[str, ...]] = ("representation_", "representation_groups_")
-
     def fit(  # type: ignore[override]
         self: Self, X: Blocks, y: object = None, *, client: Client | None = None
     ) -> Self:
@@ -280,7 +187,36 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
 
     def _fit_variational(self, X: Data, groups: Array | None, **arguments: Any) -> VariationalFit:
         del groups, arguments["n_starts"]  # there are no labels, and there is one start
-        return fit_variational(X, **arguments)
+        init, seed, n_threads = map(arguments.pop, ("init", "random_state", "n_threads"))
+        checked, threads = Parameters(**arguments), count_threads(n_threads)
+        rng, rank = pcg64_of(seed), checked.rank
+        pair = isinstance(init, (tuple, list)) and len(init) == 2 and init[0] is not None
+        if not pair and not isinstance(init, str):
+            raise ValueError(f"init must be the name of a start, or (S, A); got {init!r:.100}.")
+        data = load(X.client, X, threads, S=None if isinstance(init, str) else init[0])
+        if data.on_disk:
+            raise on_disk_error("BayesianNMF")
+        scale = checked.count_scale or _find_scale(data)
+        titles = [(f"block {position}",) for position in data.positions]
+        data = replace(data, futures=data.start(_as_counts, scale, parts=titles))
+        plan = Plan(rank, (KULLBACK_LEIBLER, KULLBACK_LEIBLER), 1.0, data.lengths, threads)
+        with cluster_fit(data, plan) as fit:
+            if isinstance(init, str):
+                A, means, scales = begin(fit, init, rng, Known())
+            else:
+                shape = rank, data.shape[1]
+                A = check_factor(init[1], "init[1] (A)", shape, data.dtype, "components x features")
+                A, means, scales = scaled(A, scale), fit.begin()[0], np.ones(rank)
+            A = A.astype(data.dtype)
+            of_A = Posterior(padded(A.T, data.dtype), rank, threads)
+            sizes = float(means.mean()), float(A.mean(dtype=np.float64))
+            priors = checked.priors(scale, None, *sizes)
+            steps = ClusterVariationalSteps(fit, scales, of_A, priors, checked.burn_in)
+            run = checked.loop.run(steps, lambda: steps.show(scale), checked.burn_in)
+            reading = steps.step(reads=_rows.copy_rows)
+            S = data.array(fit.read(reading, {"A": of_A.F}), rank, data.dtype)
+            of_rows = da.zeros(data.shape[0], dtype=np.int32, chunks=(tuple(data.rows),))
+            return variational_fit(steps, run, scale, S, of_rows)
 
     transform = lazy(estimators.BayesianNMF.transform)
 

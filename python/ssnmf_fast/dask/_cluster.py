@@ -1,11 +1,9 @@
 """Tasks on a Dask cluster that may lose workers: waiting, starting again, sums in a fixed order.
 
-Sums are added in a fixed tree over the blocks, so that they do not depend on the number of workers.
 Dask decides where data are, computes again what a worker has lost, and transports results.
 
 Python drops an exception that a destructor raises, and with it an interrupt (Ctrl-C) that arrives
-while a future of Dask is deleted, which a fit does all the time.  Therefore a fit notes what is
-dropped, and its next wait raises it.
+while a future of Dask is deleted.  Therefore a fit notes it, and its next wait raises it.
 """
 
 from __future__ import annotations
@@ -14,13 +12,14 @@ import asyncio
 import concurrent.futures
 import inspect
 import logging
+import math
 import operator
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic, time
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import dask
 import numpy as np
@@ -32,6 +31,7 @@ from distributed.scheduler import TaskState, WorkerState
 from .._common.arrays import Array
 
 Result = TypeVar("Result")
+_State: TypeAlias = tuple[list[str], bool, bool, bool, str]
 
 logger = logging.getLogger("ssnmf_fast.dask")
 
@@ -48,14 +48,8 @@ _OWN_COPIES = 4  # workers that data are sent to one by one
 _AT_WORK = ("executing", "long-running", "flight", "resumed")
 _DUE = ("ready", "constrained", "fetch")  # what a worker that is not paused starts by itself
 
-_LOST = (
-    CommClosedError,
-    FutureCancelledError,
-    FuturesCancelledError,
-    OSError,
-    TimeoutError,
-    asyncio.TimeoutError,
-)
+_TIMEOUTS = (TimeoutError, asyncio.TimeoutError)
+_LOST = (CommClosedError, FutureCancelledError, FuturesCancelledError, OSError, *_TIMEOUTS)
 GOES_ON = "A fit with checkpoint= goes on by init=ssnmf_fast.load(path)."
 
 
@@ -109,10 +103,7 @@ def check_client(client: Client | None) -> Client:
         try:
             return get_client()
         except ValueError as error:
-            raise ValueError(
-                "There is no Dask client. Start one before, for example by client = "
-                "dask.distributed.Client(), or give client=."
-            ) from error
+            raise ValueError("There is no Dask client; start one, or give client=.") from error
     if not isinstance(client, Client):
         raise TypeError(f"client must be a dask.distributed.Client; got {type(client).__name__}.")
     if client.asynchronous:
@@ -165,17 +156,10 @@ def retry(
     ) from last
 
 
-def ask(
-    client: Client,
-    method: Callable[..., Any],
-    *arguments: Any,
-    seconds: float | None = None,
-    **options: Any,
-) -> Any:
-    """Return what a method of the client returns that needs an answer of the scheduler."""
-    watch = _until(seconds or SCHEDULER_TIMEOUT, SchedulerLostError())
+def ask(client: Client, call: Callable[[], Any], seconds: float | None = None) -> Any:
+    """Return what a call of the client returns that needs an answer of the scheduler."""
     try:
-        return _poll(client, watch, method, *arguments, **options)
+        return _poll(client, call, seconds or SCHEDULER_TIMEOUT, SchedulerLostError())
     except _LOST as error:
         raise SchedulerLostError from error
 
@@ -185,11 +169,9 @@ def scatter(
 ) -> dict[str, list[Future]]:
     """Send data to workers; return futures for each place, for one step: they are lost with it.
 
-    If the client sends to workers directly, up to four of them get copies at the same time: one
-    would have to wait until another has it.  More of them get it from each other.
-
-    A worker that leaves while data are sent to it may block the scheduler.  Therefore data are sent
-    to these places only, whose loss is noticed at once.
+    If the client sends to workers directly, up to four of them get copies at the same time; more of
+    them get it from each other.  A worker that leaves while data are sent to it may block the
+    scheduler: data are sent to these places only, whose loss is noticed at once.
     """
     workers = sorted(set(places))
     direct = client.direct_to_workers and len(workers) <= _OWN_COPIES
@@ -199,74 +181,23 @@ def scatter(
         sent = (client.scatter(data, hash=False, workers=group or None) for group in groups)
         return list(await asyncio.gather(*sent))
 
-    error = WorkersLostError(f"A worker has taken no data for {SCHEDULER_TIMEOUT:.0f} s. {GOES_ON}")
-    watch = _until(SCHEDULER_TIMEOUT, error, _Watch(client, [], places).look)
+    late = WorkersLostError(f"A worker has taken no data for {SCHEDULER_TIMEOUT:.0f} s. {GOES_ON}")
     try:
-        received = _poll(client, watch, send)
+        received = _poll(client, send, SCHEDULER_TIMEOUT, late, _watch(client, [], places))
     except (*_LOST, KeyError) as error:  # a KeyError for a worker that has just gone
         raise _loss_error(client) from error
     pairs = zip(groups, received, strict=True)
     return {place: copies for group, copies in pairs for place in group or [""]}
 
 
-def _until(
-    seconds: float, error: RuntimeError, look: Callable[[], None] = lambda: None
-) -> Callable[[], None]:
-    """Return what looks, and raises an error when the time is over."""
-    end = monotonic() + seconds
-
-    def watch() -> None:
-        look()
-        if monotonic() > end:
-            raise error
-
-    return watch
-
-
-def result_of(client: Client, futures: Any, places: Sequence[str] = ()) -> Any:
-    """Return the results of futures, some of which can be computed in these places only."""
-    return _of_futures(client, futures, places, client.gather, futures)
-
-
-def finish(client: Client, futures: Sequence[Future]) -> None:
-    """Wait until futures are finished; raise what they raised."""
-
-    async def wait() -> None:
-        while not all(future.done() for future in futures):
-            await asyncio.sleep(POLL_INTERVAL / 100)
-
-    _of_futures(client, futures, (), wait)
-    for future in futures:
-        if future.status in ("error", "cancelled"):
-            result_of(client, future)
-    if any(future.status != "finished" for future in futures):
-        raise _loss_error(client)
-
-
-def cancel(client: Client, futures: Sequence[Future]) -> None:
-    """Cancel futures, if the scheduler still answers."""
-    if client.status == "running":
-        with suppress(SchedulerLostError):
-            ask(client, client.cancel, list(futures), force=True)
-
-
-def _loss_error(client: Client) -> RuntimeError:
-    if client.status != "running":
-        return SchedulerLostError()
-    return WorkersLostError(f"Workers of the Dask cluster were lost in a step. {GOES_ON}")
-
-
-def _of_futures(
-    client: Client,
-    futures: Future | Sequence[Future],
-    places: Sequence[str],
-    method: Callable[..., Any],
-    *arguments: object,
+def result_of(
+    client: Client, futures: Any, places: Sequence[str] = (), call: Callable[[], Any] | None = None
 ) -> Any:
-    """Return what a method returns that waits for futures, while somebody works on them."""
+    """Return results of futures, or of a call that waits for them; they may need some places."""
     flat = [futures] if isinstance(futures, Future) else list(futures)
+    watch = _watch(client, flat, places)
     try:
-        return _poll(client, _Watch(client, flat, places).look, method, *arguments)
+        return _poll(client, call or (lambda: client.gather(futures)), watch=watch)
     except KeyboardInterrupt:
         cancel(client, flat)
         raise
@@ -281,25 +212,54 @@ def _of_futures(
         raise _loss_error(client) from error
 
 
+def finish(client: Client, futures: Sequence[Future]) -> None:
+    """Wait until futures are finished; raise what they raised."""
+
+    async def wait() -> None:
+        while not all(future.done() for future in futures):
+            await asyncio.sleep(POLL_INTERVAL / 100)
+
+    result_of(client, futures, call=wait)
+    for future in futures:
+        if future.status in ("error", "cancelled"):
+            result_of(client, future)
+    if any(future.status != "finished" for future in futures):
+        raise _loss_error(client)
+
+
+def cancel(client: Client, futures: Sequence[Future]) -> None:
+    """Cancel futures, if the scheduler still answers."""
+    if client.status == "running":
+        with suppress(SchedulerLostError):
+            ask(client, lambda: client.cancel(list(futures), force=True))
+
+
+def _loss_error(client: Client) -> RuntimeError:
+    if client.status != "running":
+        return SchedulerLostError()
+    return WorkersLostError(f"Workers of the Dask cluster were lost in a step. {GOES_ON}")
+
+
 def _poll(
     client: Client,
-    look: Callable[[], None],
-    method: Callable[..., Any],
-    *arguments: object,
-    **options: object,
+    call: Callable[[], Any],
+    seconds: float = math.inf,
+    late: RuntimeError | None = None,
+    watch: Iterator[None] | None = None,
 ) -> Any:
-    """Return what a method of the client returns, called on its loop; `look` meanwhile."""
+    """Return what a call of the client returns, made on its loop, unless it takes too long."""
+    end = monotonic() + seconds
 
-    async def call() -> tuple[Any, BaseException | None]:
+    async def run() -> tuple[Any, BaseException | None]:
         try:
-            result = method(*arguments, **options)
+            result = call()
             return (await result if inspect.isawaitable(result) else result), None
         except Exception as error:  # some kinds of them would cancel this call instead
             return None, error
 
     if client.status != "running":
         raise SchedulerLostError
-    handle = asyncio.run_coroutine_threadsafe(call(), client.loop.asyncio_loop)
+    handle = asyncio.run_coroutine_threadsafe(run(), client.loop.asyncio_loop)
     try:
         while True:
             _raise_interrupt()
@@ -309,7 +269,10 @@ def _poll(
             except concurrent.futures.TimeoutError:
                 if client.status != "running":
                     raise SchedulerLostError from None
-                look()
+                if watch is not None:
+                    next(watch)
+                if late is not None and monotonic() > end:
+                    raise late from None
     finally:
         handle.cancel()
     if error is not None:
@@ -317,46 +280,45 @@ def _poll(
     return result
 
 
-class _State(NamedTuple):
-    """How far tasks are, and which workers there are."""
-
-    done: bool  # all results are in memory, or are errors
-    busy: bool  # something that the tasks need is being computed, or is on its way
-    unrunnable: bool  # a task waits for a worker that may run it
-    workers: list[str]
-    paused: dict[str, str]  # workers that take no tasks, with their memory
-
-
 def _look_at_tasks(keys: Sequence[str], dask_scheduler: Scheduler = None) -> _State:
-    """Return how far the tasks with these keys are; this runs on the scheduler."""
+    """Return how far the tasks with these keys are; this runs on the scheduler.
+
+    These are the workers; whether all results are there, or errors; whether something that tasks
+    need is being computed, or is on its way; whether a task waits for a worker that may run it; and
+    why nothing happens, if nothing does.
+    """
     workers = dask_scheduler.workers
-    paused = {
-        address: f"{worker.metrics.get('memory', 0) >> 20} of {worker.memory_limit >> 20} MiB"
-        for address, worker in workers.items()
-        if worker.status.name == "paused"
-    }
+    paused = {address: w for address, w in workers.items() if w.status.name == "paused"}
     tasks = [dask_scheduler.tasks.get(key) for key in keys]
     needed, waiting = set[TaskState](), {task for task in tasks if task is not None}
     while waiting:
         task = waiting.pop()
         needed.add(task)
         waiting |= set(task.waiting_on or ()) - needed
-    return _State(
-        done=all(task is not None and task.state in ("memory", "erred") for task in tasks),
-        busy=any(
-            (task.state == "processing" and _works(task.processing_on))
-            or (task.state == "queued" and len(paused) < len(workers))
-            for task in needed
-        ),
-        unrunnable=not workers
-        or any(
-            task.state in ("no-worker", "queued")
-            or (task.state == "processing" and task.processing_on.address in paused)
-            for task in needed
-        ),
-        workers=list(workers),
-        paused=paused,
+    done = all(task is not None and task.state in ("memory", "erred") for task in tasks)
+    busy = any(
+        (task.state == "processing" and _works(task.processing_on))
+        or (task.state == "queued" and len(paused) < len(workers))
+        for task in needed
     )
+    unrunnable = not workers or any(
+        task.state in ("no-worker", "queued")
+        or (task.state == "processing" and task.processing_on.address in paused)
+        for task in needed
+    )
+    if not workers:
+        why = "The Dask cluster has no worker (where they end again and again, it is often memory)"
+    elif len(paused) == len(workers):
+        sizes = {
+            a: (w.metrics.get("memory", 0) >> 20, w.memory_limit >> 20) for a, w in workers.items()
+        }
+        why = "All workers of the Dask cluster are paused, for their memory is full: "
+        why += ", ".join(f"{a} ({now} of {most} MiB)" for a, (now, most) in sizes.items())
+    elif unrunnable:
+        why = "No worker of the Dask cluster takes a task that the fit needs"
+    else:
+        why = "Results of the Dask cluster do not arrive"
+    return list(workers), done, busy, unrunnable, why
 
 
 def _works(worker: WorkerState) -> bool:
@@ -371,56 +333,35 @@ def _works(worker: WorkerState) -> bool:
     )
 
 
-class _Watch:
-    """Looks at the cluster during a wait for futures."""
-
-    def __init__(self, client: Client, futures: Sequence[Future], places: Sequence[str]) -> None:
-        self._client, self._futures, self._places = client, futures, set(places)
-        self._workers = self._places  # at the last look
-        self._since: float | None = None  # the first look at which nobody worked
-        self._warned = False
-
-    def look(self) -> None:
-        """Raise an error if waiting longer cannot help."""
-        keys = [future.key for future in self._futures]
-        now: _State = ask(self._client, self._client.run_on_scheduler, _look_at_tasks, keys)
-        workers = set(now.workers)
-        if lost := self._workers - workers:
-            logger.warning(
-                "workers were lost, often for lack of memory (see their logs): %s; %d are left, "
-                "and their work is done again",
-                ", ".join(sorted(lost)),
-                len(workers),
-            )
-        self._workers = workers
-        if gone := sorted(self._places - workers):
+def _watch(client: Client, futures: Sequence[Future], places: Sequence[str]) -> Iterator[None]:
+    """Look at the cluster during a wait for futures; raise an error if it cannot help."""
+    keys = [future.key for future in futures]
+    before, warned = set(places), False
+    since: float | None = None  # the first look at which nobody worked
+    while True:
+        now: _State = ask(client, lambda: client.run_on_scheduler(_look_at_tasks, keys))
+        addresses, done, busy, unrunnable, reason = now
+        workers = set(addresses)
+        if lost := before - workers:
+            text = "workers were lost, often for lack of memory (see their logs): %s; %d are left"
+            logger.warning(text, ", ".join(sorted(lost)), len(workers))
+        before = workers
+        if gone := sorted(set(places) - workers):
             raise WorkersLostError(f"Workers were lost: {', '.join(gone)}.")
-        if now.busy:
-            self._since, self._warned = None, False
-            return
-        self._since = self._since or monotonic()
-        seconds = monotonic() - self._since
-        arriving = now.done and all(future.status == "finished" for future in self._futures)
-        waits = now.unrunnable or arriving
+        if busy:
+            since, warned = None, False
+            yield
+            continue
+        since = since or monotonic()
+        seconds = monotonic() - since
+        arriving = done and all(future.status == "finished" for future in futures)
+        waits = unrunnable or arriving
         if waits and seconds > GIVE_UP_AFTER:
-            raise RuntimeError(
-                f"{_why(now)}, since {seconds:.0f} s, and the fit has stopped. {GOES_ON}"
-            )
+            raise RuntimeError(f"{reason}, since {seconds:.0f} s: the fit has stopped. {GOES_ON}")
         if not waits and seconds > IDLE_TIMEOUT:
-            raise WorkersLostError(
-                f"Tasks were lost: nobody has worked on them for {seconds:.0f} s. {GOES_ON}"
-            )
-        if now.unrunnable and seconds > WARN_AFTER and not self._warned:
-            self._warned = True
-            logger.warning("%s; the fit waits up to %.0f s", _why(now), GIVE_UP_AFTER)
-
-
-def _why(now: _State) -> str:
-    if not now.workers:
-        return "The Dask cluster has no worker (where they end again and again, it is often memory)"
-    if len(now.paused) == len(now.workers):
-        memory = ", ".join(f"{address} ({each})" for address, each in now.paused.items())
-        return f"All workers of the Dask cluster are paused, for their memory is full: {memory}"
-    if now.unrunnable:
-        return "No worker of the Dask cluster takes a task that the fit needs"
-    return "Results of the Dask cluster do not arrive"
+            wait = f"nobody has worked on them for {seconds:.0f} s"
+            raise WorkersLostError(f"Tasks were lost: {wait}. {GOES_ON}")
+        if unrunnable and seconds > WARN_AFTER and not warned:
+            warned = True
+            logger.warning("%s; the fit waits up to %.0f s", reason, GIVE_UP_AFTER)
+        yield

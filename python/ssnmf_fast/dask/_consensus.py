@@ -18,8 +18,7 @@ from .._data.csr_file import CsrFile
 from .._models.factorize import factorize
 from ..selection import Consensus
 from ..selection import consensus as consensus_in_memory
-from ..selection._consensus import agreement
-from ..selection._starts import Recipe, Start, start_of
+from ..selection._consensus import Recipe, Start, agreement, start_of
 from ._cluster import cancel, check_client, note_interrupts, result_of, retry, scatter
 from ._data import as_matrix, count_threads
 
@@ -58,10 +57,8 @@ def consensus(
 
     Raises
     ------
-    ValueError, TypeError
-        As :func:`ssnmf_fast.consensus`.
-    RuntimeError
-        If a task fails otherwise, or the scheduler no longer answers.
+    ValueError, TypeError, RuntimeError
+        As :func:`ssnmf_fast.consensus` and :func:`ssnmf_fast.dask.factorize`.
 
     Notes
     -----
@@ -97,15 +94,10 @@ def consensus(
 
 
 def _fit_on_workers(
-    client: Client,
-    threads: int,
-    X: CleanMatrix,
-    seeds: Sequence[int],
-    recipe: Recipe,
-    samples: Array,
+    client: Client, threads: int, X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, rows: Array
 ) -> Iterator[Start]:
     """Give the starts in their order; all are begun at once."""
-    shared = _Shared(X.matrix, samples, {**recipe.fitting, "n_threads": threads})
+    shared = _Shared(X.matrix, rows, {**recipe.fitting, "n_threads": threads})
     started: dict[int, Future] = {}
 
     def begin(number: int) -> None:
@@ -135,16 +127,13 @@ class _Shared:
     samples: Array
     arguments: dict[str, Any]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (self.matrix, self.samples, self.arguments)
-
-
-def _received(matrix: Any, samples: Array, arguments: dict[str, Any]) -> _Shared:
-    """Return what came from the network, where arrays may be misaligned, once for each worker."""
-    if sp.issparse(matrix):
-        parts = tuple(map(as_matrix, (matrix.data, matrix.indices, matrix.indptr)))
-        matrix = sp.csr_array(parts, shape=matrix.shape, copy=False)
-    return _Shared(as_matrix(matrix), as_matrix(samples), arguments)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what came from the network, where arrays may be misaligned, once for each worker."""
+        matrix = state["matrix"]
+        if sp.issparse(matrix):
+            parts = tuple(map(as_matrix, (matrix.data, matrix.indices, matrix.indptr)))
+            matrix = sp.csr_array(parts, shape=matrix.shape, copy=False)
+        vars(self).update(state, matrix=as_matrix(matrix), samples=as_matrix(state["samples"]))
 
 
 def _fit(shared: _Shared, seed: int) -> Start:

@@ -24,6 +24,7 @@ from .._data.arrays import check_dtype
 from .._data.border import CleanMatrix, check_data, check_integer, check_matrix
 from .._data.csr_file import CsrFile, open_csr
 from .._solver.build import as_weights, sparse_labels
+from .._solver.terms import values_of
 from .._solver.weights import Weights
 from ._cluster import check_client, result_of
 
@@ -31,6 +32,7 @@ Blocks: TypeAlias = "da.Array | Sequence[Delayed | Future | str | Path]"
 ByRows: TypeAlias = "Blocks | Matrix | Sequence[Any]"  # what has a row for each sample
 FilePath: TypeAlias = "str | Path"
 RowWeights: TypeAlias = "ByRows | Weights | None"
+Parts: TypeAlias = Sequence[tuple[Any, ...] | None]  # arguments for each block
 
 MEMORY = 1 << 28  # bytes of the rows of one file at a time
 
@@ -39,25 +41,9 @@ _ERRORS = (ValueError, TypeError, MemoryError, FileNotFoundError)  # whose class
 _NAMES = {"support": "S_support", "S": "init[0] (S)"}  # of arguments
 
 
-class SinglePickle:
-    """Something whose arrays are sent between workers in one piece.
-
-    Arrays that are sent separately are cut out of a message, where they may be misaligned.
-    """
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _restore, (type(self), pickle.dumps(vars(self), protocol=5))
-
-
-def _restore(kind: type, contents: bytes) -> object:
-    result: object = object.__new__(kind)
-    vars(result).update(pickle.loads(contents))
-    return result
-
-
 @dataclass(frozen=True)
-class BlockInput(SinglePickle):
-    """Checked data of a block of rows."""
+class BlockInput:
+    """Checked data of a block of rows; sent in one piece: parts of messages may be misaligned."""
 
     X: Any  # Matrix | CsrFile
     y: Matrix | None = None
@@ -67,17 +53,11 @@ class BlockInput(SinglePickle):
     S: Matrix | None = None
     covariates: Matrix | None = None
 
+    def __getstate__(self) -> bytes:
+        return pickle.dumps(vars(self), protocol=5)
 
-@dataclass(frozen=True)
-class BlockInfo:
-    """What the caller needs to know of a block, or of all."""
-
-    n_columns: int
-    n_labels: int | None
-    dtype: np.dtype[Any]
-    on_disk: bool
-    nonzeros: tuple[int, int]  # of X and y
-    n_fixed: int  # fixed columns of S
+    def __setstate__(self, contents: bytes) -> None:
+        vars(self).update(pickle.loads(contents))
 
 
 def with_title(title: str, task: Callable[..., Any], *arguments: object, **options: object) -> Any:
@@ -98,58 +78,58 @@ def as_matrix(Z: Any) -> Any:
     return Z
 
 
-def weights_of(parts: tuple[Weights, Matrix | None] | None) -> Weights | None:
-    """Return the weights of a block from those without rows, and from the rows."""
-    if parts is None:
-        return None
+WeightParts: TypeAlias = tuple[Weights, Matrix | None]  # weights without rows, and the rows
+
+
+def weights_of(parts: WeightParts) -> Weights:
     weights, rows = parts
     return weights if rows is None else weights.with_part(as_matrix(rows))
 
 
 def _check_block(
-    X: BlockInput | CsrFile | Matrix,
-    threads: int,
-    dtype: np.dtype[Any] | None,
-    *,
-    y: Matrix | None = None,
-    X_weights: tuple[Weights, Matrix | None] | None = None,
-    y_weights: tuple[Weights, Matrix | None] | None = None,
-    **others: Matrix,
+    X: BlockInput | CsrFile | Matrix, threads: int, dtype: np.dtype[Any] | None, **parts: Any
 ) -> BlockInput:
-    """Return the data of a block, checked and converted."""
     clean = CleanMatrix(X.X) if isinstance(X, BlockInput) else as_matrix(X)
     checked = check_data(clean, threads, dtype)
-    if y is not None:
-        y = check_matrix(as_matrix(y), "y", dtype=checked.dtype, ordinary=True)
+    if "y" in parts:
+        y = check_matrix(as_matrix(parts["y"]), "y", dtype=checked.dtype, ordinary=True)
         if y.shape[0] != checked.shape[0]:
-            raise ValueError(
-                f"y must have the rows of X; got {y.shape[0]} rows, and X has {checked.shape[0]}."
-            )
-        y = sparse_labels(y)
-    return BlockInput(checked, y, weights_of(X_weights), weights_of(y_weights), **others)
+            rows = f"got {y.shape[0]} rows, and X has {checked.shape[0]}"
+            raise ValueError(f"y must have the rows of X; {rows}.")
+        parts["y"] = sparse_labels(y)
+    of_weights = {name: weights_of(w) for name, w in parts.items() if name.endswith("weights")}
+    return BlockInput(checked, **parts | of_weights)
 
 
-def _info_of(block: BlockInput) -> BlockInfo:
+def _info_of(block: BlockInput) -> dict[str, Any]:
+    """Return the fields of `Data` that a block has too."""
     X, Y, covariates = block.X, block.y, block.covariates
-    on_disk = isinstance(X, CsrFile)
-    return BlockInfo(
-        n_columns=X.shape[1],
-        n_labels=None if Y is None else Y.shape[1],
-        dtype=X.dtype,
-        on_disk=on_disk,
-        nonzeros=(X.nnz if on_disk else _nonzeros(X), 0 if Y is None else _nonzeros(Y)),
-        n_fixed=0 if covariates is None else np.shape(as_matrix(covariates))[-1],
-    )
+    of_X = X.nnz if isinstance(X, CsrFile) else np.count_nonzero(values_of(X))
+    return {
+        "n_columns": X.shape[1],
+        "n_labels": None if Y is None else Y.shape[1],
+        "dtype": X.dtype,
+        "on_disk": isinstance(X, CsrFile),
+        "nonzeros": np.array([of_X, 0 if Y is None else np.count_nonzero(values_of(Y))]),
+        "n_fixed": 0 if covariates is None else np.shape(as_matrix(covariates))[-1],
+    }
 
 
-def _nonzeros(Z: Matrix) -> int:
-    return int(np.count_nonzero(Z.data if sp.issparse(Z) else Z))
+# What all blocks must agree in.
+_EQUAL = {"n_columns": "number of columns", "n_labels": "number of columns of y", "dtype": "dtype"}
+_EQUAL["n_fixed"] = "number of columns of covariates"
 
 
 @dataclass(frozen=True)
-class Data(BlockInfo):
-    """Checked data on the workers, by blocks that have rows, and the info of all of them."""
+class Data:
+    """Checked data on the workers, by blocks that have rows."""
 
+    n_columns: int
+    n_labels: int | None
+    dtype: np.dtype[Any]
+    on_disk: bool
+    nonzeros: Array  # of X and y
+    n_fixed: int  # fixed columns of S
     client: Client
     futures: list[Future]
     rows: list[int]  # of all blocks, those without rows too
@@ -171,16 +151,11 @@ class Data(BlockInfo):
     def lengths(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Mean numbers of nonzeros to a row and a column, of X and of y."""
         n, m = self.shape
-        (of_X, of_Y), k = self.nonzeros, self.n_labels
+        (of_X, of_Y), k = self.nonzeros.tolist(), self.n_labels
         return (of_X // n, of_X // m), () if k is None else (of_Y // n, of_Y // k)
 
-    def parts(
-        self, chosen: Array, *arrays: Array, everywhere: bool = False
-    ) -> list[tuple[Array, ...] | None]:
-        """Return which rows of each block are chosen, by sorted numbers, and their part of arrays.
-
-        None for a block without such rows, unless parts are requested `everywhere`.
-        """
+    def parts(self, chosen: Array, *arrays: Array, everywhere: bool = False) -> Parts:
+        """Return the rows of each block among sorted numbers, with parts of arrays; or None."""
         places = np.searchsorted(chosen, self.bounds)
         return [
             (chosen[a:b] - first, *(each[a:b] for each in arrays)) if a < b or everywhere else None
@@ -188,17 +163,12 @@ class Data(BlockInfo):
         ]
 
     def start(
-        self,
-        task: Callable[..., Any],
-        *shared: object,
-        parts: Sequence[tuple[Any, ...] | None] | None = None,
+        self, task: Callable[..., Any], *shared: object, parts: Parts | None = None
     ) -> list[Future]:
         """Start a task for each block, with its part; None leaves a block out."""
-        return [
-            self.client.submit(task, block, *part, *shared, pure=False)
-            for block, part in zip(self.futures, parts or [()] * len(self.futures), strict=True)
-            if part is not None
-        ]
+        pairs = zip(self.futures, parts or [()] * len(self.futures), strict=True)
+        submit = partial(self.client.submit, task, pure=False)
+        return [submit(block, *part, *shared) for block, part in pairs if part is not None]
 
     def array(self, futures: Sequence[Future], width: int, dtype: np.dtype[Any]) -> da.Array:
         """Return blocks of rows as a dask array, cut as the data are."""
@@ -207,7 +177,6 @@ class Data(BlockInfo):
         return da.concatenate([da.from_delayed(*each, dtype) for each in shapes])
 
     def with_weights(self, X_weights: Any, n_threads: int | None) -> Data:
-        """Return the same with weights of X."""
         if X_weights is None:
             return self
         return load(self.client, self, count_threads(n_threads), X_weights=X_weights)
@@ -226,10 +195,7 @@ def load(
     dtype: npt.DTypeLike | None = None,
     **further: Any,
 ) -> Data:
-    """Let the workers load, check and convert the data of a user, or data without other parts.
-
-    Further parts are fields of `BlockInput`.
-    """
+    """Let the workers check and convert data; further parts are fields of `BlockInput`."""
     further = {name: part for name, part in further.items() if part is not None}
     if "y_weights" in further and "y" not in further:
         raise ValueError("y_weights are given without y; give y, or leave them out.")
@@ -241,60 +207,38 @@ def load(
         blocks = dict(enumerate(started))
     if not sum(rows):
         raise ValueError("X must have at least one row; got none.")
-    parts = {
-        name: (cut_weights if name.endswith("weights") else cut)(part, _NAMES.get(name, name), rows)
-        for name, part in further.items()
-    }
+    for name, part in further.items():
+        cutting = cut_weights if name.endswith("weights") else cut
+        further[name] = cutting(part, _NAMES.get(name, name), rows)
     positions = [position for position, n in enumerate(rows) if n]
     futures, bounds = [], list(accumulate(rows, initial=0))
     for position in positions:
         title = f"block {position} (rows {bounds[position]} to {bounds[position + 1] - 1})"
-        own = {name: _start_lazy(client, each[position]) for name, each in parts.items()}
+        own = {name: each[position] for name, each in further.items()}
+        own |= {k: client.compute(part) for k, part in own.items() if isinstance(part, Delayed)}
         task = with_title, title, _check_block, blocks[position], threads, of_type
         futures.append(client.submit(*task, **own, pure=False))
     info = result_of(client, [client.submit(_info_of, each, pure=False) for each in futures])
-    _check_equal(info, positions)
-    on_disk = any(each.on_disk for each in info)
-    nonzeros = tuple(sum(each.nonzeros[i] for each in info) for i in range(2))
-    of_all = vars(info[0]) | {"on_disk": on_disk, "nonzeros": nonzeros}
-    return Data(**of_all, client=client, futures=futures, rows=rows, positions=positions)
-
-
-def _start_lazy(client: Client, part: Any) -> Any:
-    """Return a future of what is lazy, also within the tuple of weights."""
-    if isinstance(part, tuple):
-        return tuple(_start_lazy(client, each) for each in part)
-    return client.compute(part) if isinstance(part, Delayed) else part
-
-
-def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
-    """Raise ValueError unless all blocks agree in what must be the same."""
-    words = {
-        "n_columns": "number of columns",
-        "n_labels": "number of columns of y",
-        "dtype": "dtype",
-        "n_fixed": "number of columns of covariates",
-    }
-    for name, text in words.items():
-        first = getattr(info[0], name)
-        for position, each in zip(positions, info, strict=True):
-            if getattr(each, name) != first:
+    first = info[0]
+    for position, each in zip(positions, info, strict=True):
+        for name, text in _EQUAL.items():
+            if each[name] != first[name]:
                 raise ValueError(
-                    f"All blocks must have the same {text}; got {first} in block {positions[0]} "
-                    f"and {getattr(each, name)} in block {position}."
+                    f"All blocks must have the same {text}; got {first[name]} in block "
+                    f"{positions[0]} and {each[name]} in block {position}."
                 )
-    if info[0].n_columns == 0 or info[0].n_labels == 0:
+    if first["n_columns"] == 0 or first["n_labels"] == 0:
         raise ValueError("X, and y where it is given, must have at least one column.")
+    first["on_disk"] = any(each["on_disk"] for each in info)
+    first["nonzeros"] = sum(each["nonzeros"] for each in info)
+    return Data(**first, client=client, futures=futures, rows=rows, positions=positions)
 
 
 def _count_rows(X: object) -> int:
-    """Return the number of rows of a block of X."""
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple):
-        raise TypeError(
-            "X must be a NumPy array, a SciPy sparse matrix or a pydata/sparse array; got "
-            f"{type(X).__name__}."
-        )
+        kinds = "a NumPy array, a SciPy sparse matrix or a pydata/sparse array"
+        raise TypeError(f"X must be {kinds}; got {type(X).__name__}.")
     if len(shape) != 2:
         raise ValueError(f"X must have two dimensions; got shape {shape}.")
     return int(shape[0])
@@ -305,9 +249,8 @@ def _start_blocks(client: Client, X: Blocks, memory: int) -> tuple[list[Future],
     blocks = blocks_of(X, "X")
     if blocks is None:
         raise TypeError(
-            "X must be a dask array cut by rows, or a list of delayed objects, of futures or of "
-            f"paths, one for each block of rows; got {type(X).__name__}. For data in memory, use "
-            "ssnmf_fast.factorize."
+            "X must be a dask array, or a list of delayed objects, futures or paths, one a block; "
+            f"got {type(X).__name__}. For data in memory, use ssnmf_fast.factorize."
         )
     if not blocks:
         raise ValueError("X must have at least one block of rows; got an empty list.")
@@ -324,10 +267,8 @@ def _start_blocks(client: Client, X: Blocks, memory: int) -> tuple[list[Future],
     sizes = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
     if not np.isnan(sizes).any():
         return futures, [int(size) for size in sizes]
-    counted = [
-        client.submit(with_title, f"block {number}", _count_rows, future, pure=False)
-        for number, future in enumerate(futures)
-    ]
+    titles = [f"block {number}" for number in range(len(futures))]
+    counted = client.map(with_title, titles, [_count_rows] * len(futures), futures, pure=False)
     return futures, result_of(client, counted)
 
 
@@ -342,17 +283,15 @@ def blocks_of(Z: ByRows, name: str, columns: bool = True) -> list[Any] | None:
 
 
 def whole_rows(Z: da.Array, name: str, columns: bool = True) -> da.Array:
-    """Return a dask array that is cut by rows only."""
     if Z.ndim != (2 if columns else 1):
         raise ValueError(f"{name} must have {1 + columns} dimensions; got shape {Z.shape}.")
     if not columns or Z.numblocks[1] <= 1:
         return Z
-    warn_user(
-        f"{name} is cut by columns as well, into {Z.numblocks[1]} pieces of each block of rows; "
-        "they are put together, which copies the data and sends them from worker to worker. Use "
-        "rechunk({1: -1}) before, once.",
-        UserWarning,
+    text = (
+        f"{name} is cut by columns as well, into {Z.numblocks[1]} pieces of each block of rows, "
+        "which are put together: workers copy and send the data. Use rechunk({1: -1}) before, once."
     )
+    warn_user(text, UserWarning)
     return Z.rechunk({1: -1})
 
 
@@ -364,10 +303,8 @@ def cut(Z: ByRows, name: str, rows: Sequence[int], columns: bool = True) -> list
             present = iter(blocks)
             return [next(present) if n else None for n in rows]
         if len(blocks) != len(rows):
-            raise ValueError(
-                f"{name} must have the blocks of X, with the same rows; got {len(blocks)} blocks, "
-                f"and X has {len(rows)}."
-            )
+            counts = f"got {len(blocks)} blocks, and X has {len(rows)}"
+            raise ValueError(f"{name} must have the blocks of X, with the same rows; {counts}.")
         return blocks
     whole: Any = Z if lazy else sp.csr_array(Z) if sp.issparse(Z) else np.asarray(Z)
     n = whole.shape[0] if whole.ndim else 0
@@ -378,16 +315,14 @@ def cut(Z: ByRows, name: str, rows: Sequence[int], columns: bool = True) -> list
     return [whole[begin:end] for begin, end in pairwise(accumulate(rows, initial=0))]
 
 
-def cut_weights(
-    X_weights: Any, name: str, rows: Sequence[int]
-) -> list[tuple[Weights, Matrix | None]]:
+def cut_weights(X_weights: Any, name: str, rows: Sequence[int]) -> list[WeightParts | Delayed]:
     """Return the arguments of `weights_of` for each block: weights, and what has rows."""
     weights = as_weights(X_weights, name)
     if weights.by_rows is None:
         return [(weights, None)] * len(rows)
-    vector = weights.by_vector
+    vector, common = weights.by_vector, weights.with_part(None)
     parts = cut(weights.by_rows, f"{name}.rows" if vector else name, rows, columns=not vector)
-    return [(weights.with_part(None), part) for part in parts]
+    return [delayed((common, p)) if isinstance(p, Delayed) else (common, p) for p in parts]
 
 
 def gather(client: Client | None, y: ByRows | None) -> Any:
@@ -410,30 +345,22 @@ def with_rows(X_weights: RowWeights, rows: Array | None) -> Any:
     elif isinstance(weights.by_rows, (da.Array, list, tuple)):
         kind = type(X_weights).__name__.lower()
         raise ValueError(
-            f"X_weights must be one array where samples have weights of their own; got blocks "
-            f"({kind}). Give them as one dask array, or no weights of samples (sample_weight None, "
-            "labeled_weight 1)."
+            f"X_weights must be one array with weights of samples; got blocks ({kind}). Give an "
+            "array, or no weights of samples (sample_weight None, labeled_weight 1)."
         )
     return weights.with_rows(rows, "X_weights")
 
 
 def is_on_cluster(X: object) -> bool:
-    """Whether samples are cut into blocks."""
-    return isinstance(X, da.Array) or (
-        isinstance(X, (list, tuple)) and len(X) > 0 and blocks_of(X, "X") is not None
-    )
+    return isinstance(X, da.Array) or (isinstance(X, (list, tuple)) and bool(blocks_of(X, "X")))
 
 
 def lazy_weights(X_weights: ByRows | Weights, rows: tuple[int, ...]) -> da.Array:
     """Return an array whose blocks are the weights of blocks of rows."""
     if np.isnan(rows).any():
         raise ValueError(
-            "X must have blocks of known numbers of rows with X_weights; call "
-            "X.compute_chunk_sizes() before."
+            "X_weights need chunks of known sizes; call X.compute_chunk_sizes() before."
         )
     meta = np.empty((0, 1), dtype=object)
-    parts = [
-        da.from_delayed(delayed(part), (n, 1), meta=meta)
-        for part, n in zip(cut_weights(X_weights, "X_weights", rows), rows, strict=True)
-    ]
-    return da.concatenate(parts)
+    parts = zip(cut_weights(X_weights, "X_weights", rows), rows, strict=True)
+    return da.concatenate([da.from_delayed(delayed(part), (n, 1), meta=meta) for part, n in parts])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from inspect import signature
@@ -31,29 +31,15 @@ from ..estimators._docstrings import complete_docstring
 from ..estimators._predicting import ReadoutPredictions, with_readout
 from ..estimators._training_data import as_outer, checked_weight, labels_for_training
 from ..estimators._views import visible
+from . import _data
 from ._cluster import check_client, keep_value, reduce_tasks, result_of
-from ._data import (
-    MEMORY,
-    BlockInput,
-    Blocks,
-    ByRows,
-    Data,
-    FilePath,
-    RowWeights,
-    as_matrix,
-    count_threads,
-    gather,
-    is_on_cluster,
-    lazy_weights,
-    load,
-    weights_of,
-    whole_rows,
-    with_rows,
-)
+from ._data import MEMORY, BlockInput, Blocks, ByRows, Data, FilePath, RowWeights, WeightParts
 from ._factorize import factorize
 
 Self = TypeVar("Self", bound="OnCluster")
-Class = TypeVar("Class", bound=type)
+Class = TypeVar("Class", bound="type[OnCluster]")
+
+_LEFT_OUT = ("representation_", "representation_groups_")  # of a model in memory
 
 _SHARED = """What the estimators share.
 
@@ -71,11 +57,10 @@ representation_ : dask.array.Array, shape (n, r)
 
 def documented(cls: Class) -> Class:
     """Complete the docstring of an estimator by what all of them share, and by its bases."""
-    cls.__doc__ = complete(cls.__doc__ or "", [_SHARED], signature(cls).parameters, _LEFT_OUT)
+    cls._kind = cls.__bases__[-1]
+    doc, parameters = cls.__doc__ or "", signature(cls).parameters
+    cls.__doc__ = complete(doc, [_SHARED], parameters, _LEFT_OUT)
     return complete_docstring(cls)
-
-
-_LEFT_OUT = ("representation_",)  # in memory
 
 
 def lazy(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,9 +70,26 @@ def lazy(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def either(self: OnCluster, X: Blocks | Matrix, **weights: Any) -> Any:
         accepted.bind(self, X, **weights)
-        if is_on_cluster(X):
-            return self._lazily(name, X, **weights)
-        return getattr(super(OnCluster, self), name)(X, **weights)
+        if not _data.is_on_cluster(X):
+            return getattr(super(OnCluster, self), name)(X, **weights)
+        check_is_fitted(self)
+        if weights.get("side") is not None:
+            raise ValueError("side must be None for data on a cluster.")
+        model, X_weights = self.in_memory(), weights.get("X_weights")
+        model.n_threads = _data.count_threads(self.n_threads)
+        if not isinstance(X, da.Array):
+            data = _data.load(check_client(None), X, model.n_threads, dtype=self.dtype)
+            X = data.array(data.start(attrgetter("X")), data.n_columns, data.dtype)
+        X = _data.whole_rows(X, "X")
+        dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+        example = getattr(model, name)(np.ones((1, X.shape[1]), dtype))[:0]
+        empty = example.reshape(0, example.shape[1] if example.ndim == 2 else 1)
+        arrays = [X] if X_weights is None else [X, _data.lazy_weights(X_weights, X.chunks[0])]
+        call = delayed(getattr)(delayed(model, traverse=False), name)
+        chunks = X.chunks[0], empty.shape[1:]
+        options = {"meta": empty, "chunks": chunks}
+        result = da.map_blocks(_apply, *arrays, call=call, empty=empty, **options)
+        return result if example.ndim == 2 else result[:, 0]
 
     summary, _, rest = (method.__doc__ or "").partition("\n")
     either.__doc__ = f"""{summary}
@@ -106,7 +108,6 @@ class OnCluster(FactorizationBase):
     """
 
     _kind: ClassVar[type[FactorizationBase]]  # in memory: it is saved, and workers predict with it
-    _left_out: ClassVar[tuple[str, ...]] = _LEFT_OUT
 
     def fit(
         self: Self,
@@ -143,11 +144,11 @@ class OnCluster(FactorizationBase):
                 "several values of random_state, and keep the one of the smallest objective_."
             )
         for name in {"sample_weight", "label_weight"} & {*weights}:
-            weights[name] = gather(client, weights[name])
+            weights[name] = _data.gather(client, weights[name])
         client = check_client(client)
-        data = load(client, X, count_threads(self.n_threads), memory, self.dtype)
+        data = _data.load(client, X, _data.count_threads(self.n_threads), memory, self.dtype)
         data = replace(data, checkpoint=checkpoint)
-        self._learn(self._checked(data, reset=True), gather(client, y), **weights)
+        self._learn(self._checked(data, reset=True), _data.gather(client, y), **weights)
         return self
 
     def fit_transform(self, X: Blocks, y: ByRows | None = None, **parameters: Any) -> da.Array:
@@ -166,7 +167,7 @@ class OnCluster(FactorizationBase):
     def _checked(self, X: Data | Blocks | Matrix, *, reset: bool = False) -> Any:
         if isinstance(X, Data):
             return validate_data(self, X, reset=reset, skip_check_array=True)
-        if is_on_cluster(X):
+        if _data.is_on_cluster(X):
             raise TypeError(
                 "X must be in memory for explain, partial_fit, score, suggest and to_pyldavis; got "
                 f"data on a cluster ({type(X).__name__}). Give a part, such as X[:100].compute()."
@@ -179,8 +180,7 @@ class OnCluster(FactorizationBase):
 
     def _represent(self, X: Data | Matrix, X_weights: Any, **known: Array) -> Array:
         if not isinstance(X, Data):
-            weights: Any = X_weights
-            return super()._represent(X, weights, **known)
+            return super()._represent(X, X_weights, **known)
         assert X.chosen is not None
         data = X.with_weights(X_weights, self.n_threads)
         shared = keep_value(X.client, self.components_), self.loss, self.n_threads
@@ -198,34 +198,9 @@ class OnCluster(FactorizationBase):
             parameters.pop("init")
         model = self._kind(**parameters)
         for name, value in vars(self).items():
-            if name.endswith("_") and name not in self._left_out:
+            if name.endswith("_") and name not in _LEFT_OUT:
                 setattr(model, name, value)
         return model
-
-    def _lazily(
-        self,
-        method: str,
-        X: Blocks,
-        X_weights: RowWeights = None,
-        side: Mapping[str, ByRows] | None = None,
-    ) -> da.Array:
-        check_is_fitted(self)
-        if side is not None:
-            raise ValueError("side must be None for data on a cluster.")
-        model = self.in_memory()
-        model.n_threads = count_threads(self.n_threads)
-        if not isinstance(X, da.Array):
-            data = load(check_client(None), X, model.n_threads, dtype=self.dtype)
-            X = data.array(data.start(attrgetter("X")), data.n_columns, data.dtype)
-        X = whole_rows(X, "X")
-        dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
-        example = getattr(model, method)(np.ones((1, X.shape[1]), dtype))[:0]
-        empty = example.reshape(0, example.shape[1] if example.ndim == 2 else 1)
-        arrays = [X] if X_weights is None else [X, lazy_weights(X_weights, X.chunks[0])]
-        shared = {"model": delayed(model, traverse=False), "method": method, "empty": empty}
-        chunks = X.chunks[0], empty.shape[1:]
-        lazy = da.map_blocks(_apply, *arrays, **shared, meta=empty, chunks=chunks)
-        return lazy if example.ndim == 2 else lazy[:, 0]
 
     transform = lazy(FactorizationBase.transform)
     topic_proportions = lazy(FactorizationBase.topic_proportions)
@@ -249,30 +224,25 @@ class PredictsOnCluster(OnCluster):
         Parameters are those of the method in memory; all may be dask arrays.
         """
         in_memory: Any = super()
-        return float(in_memory.score(X, gather(None, y), gather(None, sample_weight), **parameters))
+        given = (_data.gather(None, each) for each in (y, sample_weight))
+        return float(in_memory.score(X, *given, **parameters))
 
 
 def _apply(
-    block: Matrix,
-    weights: tuple[Weights, Matrix | None] | None = None,
-    *,
-    model: FactorizationBase,
-    method: str,
-    empty: Array,
+    block: Matrix, weights: WeightParts | None = None, *, call: Callable[..., Array], empty: Array
 ) -> Array:
     """Apply a method of a model to a block of rows; the result has two dimensions."""
-    X = as_matrix(block)
+    X = _data.as_matrix(block)
     if not X.shape[0]:
         return empty
-    parameters = {} if weights is None else {"X_weights": weights_of(weights)}
-    result: Array = getattr(model, method)(X, **parameters)
+    parameters = {} if weights is None else {"X_weights": _data.weights_of(weights)}
+    result = call(X, **parameters)
     return result.reshape(len(result), -1)
 
 
 def _represent_rows(
     block: BlockInput, rows: Array, A: Array, loss: LossName | float, n_threads: int | None
 ) -> Array:
-    """Return some rows of a block over a dictionary."""
     X, weights = block.X, block.X_weights
     few = weights is None and not isinstance(X, CsrFile)
     S = represent(X[rows] if few else X, A, loss=loss, X_weights=weights, n_threads=n_threads or 1)
@@ -297,8 +267,6 @@ class NMF(OnCluster, estimators.NMF):
     (100, 5)
     """
 
-    _kind: ClassVar = estimators.NMF
-
 
 @documented
 class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
@@ -313,10 +281,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     In memory it also uses features and singular directions, so that its predictions differ.
     """
 
-    _kind: ClassVar = estimators.TopicSupervisedNMF
-
-    def _with_rows(self, X_weights: RowWeights, rows: Array) -> Any:
-        return with_rows(X_weights, rows)
+    _with_rows = staticmethod(_data.with_rows)
 
     def _support(self, X: Data, lists: LabelLists, rank: int) -> list[Future]:
         """Return the support of each block: that of all samples is as large as S."""
@@ -347,21 +312,14 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
     singular directions, so that its predictions differ.
     """
 
-    _kind: ClassVar = estimators.SSNMFClassifier
-
     def _samples(
         self, X: Data, X_weights: RowWeights, targets: ClassLabels | Indicators, **weights: Any
     ) -> LabeledBlocks:
         chosen = np.flatnonzero(targets.labeled)
-        return LabeledBlocks.of(
-            self,
-            self.init,
-            X=X,
-            X_weights=X_weights,
-            labels=labels_for_training(targets, **weights, chosen=chosen),
-            chosen=chosen,
-            sample_weight=checked_weight(weights.get("sample_weight"), X.shape[0]),
-        )
+        labels = labels_for_training(targets, **weights, chosen=chosen)
+        sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
+        parts = {"X": X, "X_weights": X_weights, "labels": labels, "sample_weight": sample_weight}
+        return LabeledBlocks.of(self, self.init, chosen=chosen, **parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -382,17 +340,29 @@ class LabeledBlocks(_class_topics.LabeledSamples):
     def sums(self, weights: Array) -> Array:
         n = self.X.shape[0]
         rows = np.arange(n) if len(weights) == n else self.chosen
-        sums = self._data.start(_weighted_sums, parts=self._data.parts(rows, weights))
+        add = _class_topics.weighted_sums
+        sums = self._data.start(
+            lambda block, *part: add(visible(block.X, block.X_weights), _spread(block, *part)),
+            parts=self._data.parts(rows, weights),
+        )
         return np.asarray(reduce_tasks(self.X.client, sums))
 
     def support(self, owner: Array) -> list[Future]:
-        labels, chosen = self.labels, self.chosen
-        parts = self._data.parts(chosen, labels.members, labels.known, everywhere=True)
-        return self._data.start(_support, owner, parts=parts)
+        def of_block(block: BlockInput, rows: Array, *labels: Array) -> Array:
+            members, known = (_spread(block, rows, values) for values in labels)
+            return _class_topics.support_of(members, known, owner)
+
+        members, known = self.labels.members, self.labels.known
+        parts = self._data.parts(self.chosen, members, known, everywhere=True)
+        return self._data.start(of_block, parts=parts)
 
     def even_start(self, A: Array, support: list[Future] | None) -> list[Future]:
+        def of_block(block: BlockInput, support: Array | None, A: Array) -> Array:
+            S = _class_topics.even_start(visible(block.X, block.X_weights), A, support)
+            return np.asarray(S, dtype=block.X.dtype)
+
         parts = [(each,) for each in support or [None] * len(self._data.futures)]
-        return self._data.start(_even_start, keep_value(self.X.client, A), parts=parts)
+        return self._data.start(of_block, keep_value(self.X.client, A), parts=parts)
 
     def labeled_sums(self, S: da.Array | list[Future]) -> Array:
         known, client = self.labels.known, self.X.client
@@ -416,10 +386,9 @@ class LabeledBlocks(_class_topics.LabeledSamples):
         return Y, self._data.start(_spread, parts=parts)
 
     def factorize(self, y: Matrix | None = None, **arguments: Any) -> Factorization:
-        arguments |= self.options
-        arguments |= {"client": self.X.client, "checkpoint": self.X.checkpoint}
-        X_weights = with_rows(self.X_weights, self.sample_weight)
-        return factorize(self.X, y, X_weights=X_weights, **arguments)
+        X, X_weights = self.X, _data.with_rows(self.X_weights, self.sample_weight)
+        arguments |= {**self.options, "client": X.client, "checkpoint": X.checkpoint}
+        return factorize(X, y, X_weights=X_weights, **arguments)
 
 
 def _spread(block: BlockInput, rows: Array | slice, values: Array) -> Array:
@@ -427,24 +396,6 @@ def _spread(block: BlockInput, rows: Array | slice, values: Array) -> Array:
     spread = np.zeros((block.X.shape[0], *values.shape[1:]), dtype=values.dtype)
     spread[rows] = values
     return spread
-
-
-def _weighted_sums(block: BlockInput, rows: Array | slice, weights: Array) -> Array:
-    return _class_topics.weighted_sums(
-        visible(block.X, block.X_weights), _spread(block, rows, weights)
-    )
-
-
-def _support(block: BlockInput, rows: Array, members: Array, known: Array, owner: Array) -> Array:
-    return _class_topics.support_of(
-        _spread(block, rows, members), _spread(block, rows, known), owner
-    )
-
-
-def _even_start(block: BlockInput, support: Array | None, A: Array) -> Array:
-    """Return a start of the rows of S of a block."""
-    S = _class_topics.even_start(visible(block.X, block.X_weights), A, support)
-    return np.asarray(S, dtype=block.X.dtype)
 
 
 def _sum(S: Any, rows: Array, weights: Array) -> Any:

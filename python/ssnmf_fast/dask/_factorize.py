@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ from distributed import Client
 from .._common.arrays import LossName, MatrixLike, Seed, Solver
 from .._data.border import check_factor, check_integer, require_memory, warn_of_rank
 from .._persist.io import save
+from .._solver import starts
 from .._solver.build import (
     check_weight,
     even_weight,
@@ -27,12 +29,10 @@ from .._solver.losses import loss_named
 from .._solver.penalties import NONE, Penalties, PenaltiesLike, require_scale
 from .._solver.relations import Relation, value
 from .._solver.result import Factorization, FitState
-from .._solver.starts import start_B as start_of_labels
-from .._solver.starts import zeros_that_stay
 from .._solver.terms import Term
 from ._cluster import check_client
 from ._data import MEMORY, Blocks, ByRows, Data, FilePath, RowWeights, count_threads, load
-from ._fit import ClusterFit, ClusterProblem, begin, pcg64_of, start_B
+from ._fit import ClusterProblem, begin, cluster_fit, pcg64_of
 from ._rows import Plan, copy_rows
 from ._rows import losses as losses_of
 
@@ -149,34 +149,18 @@ def factorize(
     losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
     weight = check_weight(supervision_weight)
     of_features = check_weight(feature_weight, "feature_weight")
-    start = _read_init(init, y is not None)
-    observer = callback if checkpoint is None else _save_to(checkpoint, callback)
+    named, S, A, B = _read_init(init, y is not None)
+    observer = callback if checkpoint is None else partial(_save_state, checkpoint, callback)
     loop = FitLoop(solver, max_iter, tol, observer, verbose)
-    data = load(
-        check_client(client),
-        X,
-        threads,
-        memory,
-        dtype,
-        y=y,
-        X_weights=X_weights,
-        y_weights=y_weights,
-        support=S_support,
-        S=None if start is None else start[0],
-        covariates=covariates,
-    )
+    parts = {"y": y, "X_weights": X_weights, "y_weights": y_weights, "support": S_support, "S": S}
+    data = load(check_client(client), X, threads, memory, dtype, covariates=covariates, **parts)
     require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays with the workers
-    known = Known.of(
-        (0, data.n_columns),
-        rank,
-        data.dtype,
-        A_support=A_support,
-        fixed_components=fixed_components,
-        covariates=np.zeros((0, data.n_fixed)),  # its rows are on the workers
-    )
+    given = {"A_support": A_support, "fixed_components": fixed_components}
+    given["covariates"] = np.zeros((0, data.n_fixed))  # its rows are on the workers
+    known = Known.of((0, data.n_columns), rank, data.dtype, **given)
     features = features_term(feature_labels, data, supervision_loss, threads)
     free = not known and S_support is None
-    if free and start is None and data.n_labels is None and features is None:
+    if free and named and data.n_labels is None and features is None:
         warn_of_rank(rank, min(data.shape), "min(n, m)")
     penalized = _penalties(penalties, data, features, rank)
     if known.n_given < rank:
@@ -184,29 +168,29 @@ def factorize(
         pairs += [("S", "B")] if data.n_labels is not None and weight != 0 else []
         pairs += [("A", "C")] if features is not None and of_features != 0 else []
         require_scale(penalized, pairs)
-    plan = Plan(rank, losses, 1.0 if weight is None else weight, data.lengths, threads)
-    elsewhere = () if features is None else (features.gram,)
-    in_blocks = {name: each if name == "S" else NONE for name, each in penalized.items()}
-    plan = replace(plan, penalties=in_blocks, elsewhere=elsewhere)
-    with ClusterFit(data, plan) as fit:
-        B = None
-        if start is None:
+    plan = Plan(
+        *(rank, losses, 1.0 if weight is None else weight, data.lengths, threads),
+        penalties={name: each if name == "S" else NONE for name, each in penalized.items()},
+        elsewhere=() if features is None else (features.gram,),
+    )
+    with cluster_fit(data, plan) as fit:
+        if named:
             A, means, scales = begin(fit, init, rng, known)  # type: ignore[arg-type]
         else:
-            S, A, B = start
             shape = rank, data.n_columns
             A = check_factor(A, "init[1] (A)", shape, data.dtype, "components x features")
             A, scales = known.restore("A", A.T).T, np.ones(rank)
             means = np.ones(rank) if S is None else fit.begin()[0]
         if data.n_labels is not None:
             if B is None:
-                B = start_B(fit, means, rng)
+                B = rng.random((rank, data.n_labels))
+                B *= starts.ratio(fit.mean("Y"), float(means @ B.mean(axis=1)))
             else:
                 shape = rank, data.n_labels
                 B = check_factor(B, "init[2] (B)", shape, data.dtype, "components x labels")
-        C = None if features is None else start_of_labels(A.T, features, rng).astype(data.dtype)
+        C = None if features is None else starts.start_B(A.T, features, rng).astype(data.dtype)
         factors = pad_factors(np.zeros((0, rank), data.dtype), A, B, C)
-        zeros = {} if start is None else zeros_that_stay(factors, rank)
+        zeros = {} if named else starts.zeros_that_stay(factors, rank)
         moves = known.moves(factors)
         zeros |= {name: T & zeros.get(name, T) for name, T in moves.items()}
         local = [] if features is None else [Relation(("A", "C"), features, of_features or 0.0)]
@@ -242,37 +226,32 @@ def _penalties(
     rows |= {} if features is None else {"C": features.shape[1]}
     checked = check_penalties(penalties, rows, data.shape, rank)
     if not all(penalty.by_rows for penalty in checked.get("S", NONE).listed):
+        remedy = "leave it out, or fit in memory"
         raise ValueError(
-            "S has a penalty between samples, and their rows are on different workers; leave it "
-            "out, or fit in memory."
+            f"S has a penalty between samples, which are on several workers; {remedy}."
         )
     return checked
 
 
 def _read_init(
     init: str | Sequence[Any] | Factorization, labels: bool
-) -> tuple[Any, Any, Any] | None:
-    """Return S, A and B of a start that is no name; S and B may be None."""
+) -> tuple[bool, Any, Any, Any]:
+    """Return whether a start is a name; else its S, A and B, of which S and B may be None."""
     if isinstance(init, Factorization):
-        S = init.S if len(init.S) else None
-        return S, init.A, init.B if labels else None
+        return False, init.S if len(init.S) else None, init.A, init.B if labels else None
     if not isinstance(init, (tuple, list)):
-        return None
+        return True, None, None, None
     if not 2 <= len(init) <= 2 + labels:
         wanted = "(S, A) or (S, A, B)" if labels else "(S, A)"
         raise ValueError(f"init must hold {wanted}; got a sequence of {len(init)}.")
-    return init[0], init[1], init[2] if len(init) > 2 else None
+    return False, init[0], init[1], init[2] if len(init) > 2 else None
 
 
-def _save_to(path: FilePath, callback: Callback | None) -> Callback:
-    """Return a callback that writes A and B to a file, and calls that of the user."""
-
-    def save_state(state: FitState) -> object:
-        A, B = (None if F is None else np.ascontiguousarray(F) for F in (state.A, state.B))
-        assert A is not None
-        objective = [(state.iteration, state.objective)]
-        none = np.zeros((0, len(A)), dtype=A.dtype)
-        save(Factorization(none, A, B, objective, state.iteration), path)
-        return None if callback is None else callback(state)
-
-    return save_state
+def _save_state(path: FilePath, callback: Callback | None, state: FitState) -> object:
+    """Write A and B to a file, and call the callback of the user."""
+    A, B = (None if F is None else np.ascontiguousarray(F) for F in (state.A, state.B))
+    assert A is not None
+    objective = [(state.iteration, state.objective)]
+    none = np.zeros((0, len(A)), dtype=A.dtype)
+    save(Factorization(none, A, B, objective, state.iteration), path)
+    return None if callback is None else callback(state)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import operator
 import pickle
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import dask
@@ -28,8 +27,8 @@ from .._solver.problem import Momentum, Problem
 from .._solver.relations import Relation, Statistics, TermView, unreached, value
 from . import _cluster, _rows
 from ._cluster import GOES_ON, WorkersLostError, ask, finish, keep_value, logger, result_of, retry
-from ._data import BlockInput, Data
-from ._rows import BlockStatistics, Draw, Plan, Rows, RowStep, Step
+from ._data import Data
+from ._rows import Block, BlockStatistics, Draw, Plan, Rows, RowStep, Step
 
 
 def _find_homes(
@@ -46,29 +45,29 @@ def _find_homes(
 
 
 class ClusterFit:
-    """The blocks of a fit, each on the worker where its rows of S are, and totals of all of them.
-
-    As a context, it lets the workers drop in the end what they keep for the fit.
-    """
+    """The blocks of a fit, each on the worker where its rows of S are, and totals of all."""
 
     def __init__(self, data: Data, plan: Plan) -> None:
         self.data, self.plan, self.client = data, plan, data.client
-        self._name = f"ssnmf-fast-{uuid.uuid4().hex[:12]}"
-        titles = zip([(self._name, i) for i in data.positions], data.bounds[:-1], strict=True)
+        self.name = f"ssnmf-fast-{uuid.uuid4().hex[:12]}"
+        titles = zip([(self.name, i) for i in data.positions], data.bounds[:-1], strict=True)
         self.futures = data.start(_rows.build, plan, parts=list(titles))
         self._places = [""] * len(self.futures)
         self._held: list[Any] = []  # futures of the last task
+        self.free = np.arange(plan.rank) < plan.rank - data.n_fixed  # components
         self._count = 0
         self.number = 0  # of the last step that changed the rows
-        self._interrupts = _cluster.note_interrupts()
         retry(self.client, self._locate)
         counted: list[BlockStatistics] = result_of(self.client, self.anywhere(_rows.totals))
-        self.totals = reduce(operator.add, counted).sums
-        gaps = tuple(self.totals.get(f"{name} gaps", 0.0) for name in "XY")
+        self.totals = counted[0].plus(*counted[1:]).sums
+        # What keeps the mean of S where some of it is 0 by its support.
+        self.within = data.shape[0] * plan.rank / max(1.0, self.totals["support"])
+        gaps = [self.totals.get(f"{name} gaps", 0.0) for name in "XY"]
         if any(0 < count < len(counted) for count in gaps):
-            self._replace(_rows.with_gaps, gaps)
-        first = self.anywhere(_rows.relations_without_rows)[0]
-        self.relations: list[Relation] = result_of(self.client, first)
+            self._adapt(gaps, plan.weight)
+        none = slice(0, 0)
+        parts = self.anywhere(lambda b: [replace(r, term=r.term.part(none)) for r in b.relations])
+        self.relations: list[Relation] = result_of(self.client, parts[0])
 
     def _locate(self) -> None:
         """Wait for all blocks, and find where they are."""
@@ -83,83 +82,72 @@ class ClusterFit:
                         f"dask array, delayed objects or files. {GOES_ON}"
                     ) from error
             raise
-        arguments = [future.key for future in self.futures], self._places  # where rows of S stay
-        places = ask(self.client, self.client.run_on_scheduler, _find_homes, *arguments)
+        keys, before = [future.key for future in self.futures], self._places
+        look = partial(self.client.run_on_scheduler, _find_homes, keys, before)
+        places: list[str] = ask(self.client, look)  # where rows of S stay
         if not all(places):
             raise WorkersLostError("A worker was lost while the blocks were located.")
         self._places = places
 
     def anywhere(self, task: Callable[..., Any], *arguments: object) -> list[Future]:
         """Start a task for every block at its place, or at another one if that is gone."""
-        submit, where = self.client.submit, {"allow_other_workers": True, "pure": False}
-        return [
-            submit(task, future, *arguments, workers=[place], **where)
-            for future, place in zip(self.futures, self._places, strict=True)
-        ]
+        submit = partial(self.client.submit, task, allow_other_workers=True, pure=False)
+        pairs = zip(self.futures, self._places, strict=True)
+        return [submit(future, *arguments, workers=[place]) for future, place in pairs]
 
-    def _replace(self, task: Callable[..., Any], *arguments: object) -> None:
+    def _adapt(self, gaps: Sequence[float], weight: float) -> None:
         """Make every block again where it is, from what it was."""
-        self.futures = self.anywhere(task, *arguments)
+        self.futures = self.anywhere(_rows.adapt, gaps, weight)
         retry(self.client, self._locate)
-
-    def collect(
-        self, task: Callable[..., BlockStatistics], each: Sequence[object], *factors: Array
-    ) -> BlockStatistics:
-        """Return the sum of the statistics that a task returns for all blocks with an argument.
-
-        Blocks of a worker that is lost move to another one, where Dask makes them again, and the
-        task is started once more.
-        """
-        return retry(self.client, lambda: self._collect(task, each, *factors), self._locate)
 
     def _collect(
         self, task: Callable[..., BlockStatistics], each: Sequence[object], *factors: Array
     ) -> BlockStatistics:
+        """Return the sum of the statistics that a task returns for all blocks with an argument."""
         client, started = self.client, list[Future]()
         self._count += 1
         try:
             sent = _cluster.scatter(client, factors, self._places) if factors else {}
             shared = [sent.get(place, []) for place in self._places]
             numbers = range(len(self.futures))
-            keys = [f"{self._name}-{task.__name__}-{self._count}-{number}" for number in numbers]
+            keys = [f"{self.name}-{task.__name__}-{self._count}-{number}" for number in numbers]
             arguments = self.futures, [task] * len(keys), each, *zip(*shared, strict=True)
-            # All in one message, with the place of each.
             where = dict(zip(keys, self._places, strict=True)).__getitem__
-            with dask.annotate(workers=where, allow_other_workers=False):
+            with dask.annotate(workers=where, allow_other_workers=False):  # all in one message
                 started += client.map(_rows.run_task, *arguments, key=keys, pure=False)
             # The caller adds the last two where workers send to it directly: a message less.
             n_sums = 2 if client.direct_to_workers else 1
-            last = _cluster.add_in_tree(client, started, operator.add, n_sums)
-            # Futures that are no longer needed are released with the new tasks: messages of their
-            # own would delay these.
+            last = _cluster.add_in_tree(client, started, BlockStatistics.plus, n_sums)
+            # Earlier futures go with the message of new tasks: one of their own would delay these.
             self._held = [started, sent]
             sums: list[BlockStatistics] = result_of(client, last, self._places)
         except BaseException:
             _cluster.cancel(client, started)
             raise
-        total = sums[0].copied(_rows.aligned_copy)
-        for other in sums[1:]:
-            total.add(other)
+        total = sums[0].plus(*sums[1:], copy=_rows.aligned_copy)
         if logger.isEnabledFor(logging.INFO):  # factors go to every worker, and sums come back
             n_workers = len(set(self._places))
             size = sum(F.nbytes for F in factors) + len(pickle.dumps(total, protocol=5))
-            moved = n_workers * size / 1e6
-            logger.info("%d workers: %.1f MB moved (%s)", n_workers, moved, keys[-1])
+            logger.info(
+                "%d workers: %.1f MB moved (%s)", n_workers, n_workers * size / 1e6, keys[-1]
+            )
         return total
 
     def run(self, step: Step, factors: Mapping[str, Array]) -> BlockStatistics:
-        """Return the statistics of all blocks after a step."""
-        others = (factors[name] for name in step.names)
-        return self.collect(_rows.run_step, [step] * len(self.futures), *others)
+        """Return the statistics of all blocks after a step.
 
-    def read(
-        self, step: Step, read: Callable[..., Array], factors: Mapping[str, Array]
-    ) -> list[Future]:
-        """Return futures of what a function reads from the rows of each block, on any worker."""
+        Blocks of a worker that is lost are made again by another one, and the step is repeated.
+        """
+        others = [factors[name] for name in step.names]
+        attempt = partial(self._collect, _rows.run_step, [step] * len(self.futures), *others)
+        return retry(self.client, attempt, self._locate)
+
+    def read(self, step: Step, factors: Mapping[str, Array]) -> list[Future]:
+        """Return futures of what a step reads from the rows of each block, on any worker."""
         shared = [keep_value(self.client, factors[name]) for name in step.names]
 
         def attempt() -> list[Future]:
-            futures = self.anywhere(_rows.run_task, _rows.read_rows, step, read, *shared)
+            futures = self.anywhere(_rows.run_task, _rows.run_step, step, *shared)
             finish(self.client, futures)  # before the workers drop the rows
             return futures
 
@@ -171,11 +159,9 @@ class ClusterFit:
         return float(self.totals[name] / weights if weights > 0 else 0.0) or 1.0
 
     def begin(self, each: Sequence[Draw | Future] | None = None) -> tuple[Array, Array]:
-        """Set S to starts of its blocks, or to that of the user.
-
-        Return the means of its columns, and those without the support.
-        """
-        sums = self.collect(_rows.begin, each or [None] * len(self.futures)).sums
+        """Set S to starts, or that of the user; return column means, with and without support."""
+        attempt = partial(self._collect, _rows.begin, each or [None] * len(self.futures))
+        sums = retry(self.client, attempt, self._locate).sums
         n = self.data.shape[0]
         return sums["columns"] / n, sums["unbound"] / n
 
@@ -183,22 +169,23 @@ class ClusterFit:
         """Weigh the supervision so that both losses are equal, on the workers and here."""
         weight = even_weight(losses[0], losses[1])
         self.relations = [self.relations[0], replace(self.relations[1], coefficient=weight)]
-        self._replace(_rows.reweigh, weight)
+        self._adapt((0, 0), weight)
         return weight
 
-    def __enter__(self) -> ClusterFit:
-        self._interrupts.__enter__()
-        return self
 
-    def __exit__(self, *error: Any) -> None:
-        try:
-            self._interrupts.__exit__(*error)
-        finally:
-            if self.client.status == "running":
-                with suppress(RuntimeError):
-                    timeout = _cluster.IDLE_TIMEOUT
-                    run, name = self.client.run, self._name
-                    ask(self.client, run, _rows.forget, name, on_error="ignore", seconds=timeout)
+@contextmanager
+def cluster_fit(data: Data, plan: Plan) -> Iterator[ClusterFit]:
+    """Give a fit; in the end the workers drop what they keep for it."""
+    fit = ClusterFit(data, plan)
+    client = fit.client
+    try:
+        with _cluster.note_interrupts():
+            yield fit
+    finally:
+        if client.status == "running":
+            with suppress(RuntimeError):
+                drop = partial(client.run, _rows.forget, fit.name, on_error="ignore")
+                ask(client, drop, _cluster.IDLE_TIMEOUT)
 
 
 class ClusterProblem(Problem):
@@ -251,12 +238,12 @@ class ClusterProblem(Problem):
         self._of_rows = float(statistics.sums.get("penalties", 0.0))
         return statistics
 
-    def read(self, read: Callable[..., Array]) -> list[Future]:
+    def read(self, reads: Callable[[Block, Rows], Array]) -> list[Future]:
         """Return futures of what a function reads from the rows of each block."""
         if self._changes:
             self.run_step()
-        step = RowStep(number=self._fit.number, names=self._elsewhere)
-        return self._fit.read(step, read, self.factors)
+        step = RowStep(number=self._fit.number, names=self._elsewhere, reads=reads)
+        return self._fit.read(step, self.factors)
 
     def statistics(
         self, name: str, curvature: bool, views: Sequence[TermView] | None = None
@@ -345,15 +332,17 @@ Start = tuple[Array, Array, Array]  # A, the means of S, what its components are
 def begin(fit: ClusterFit, init: str, rng: np.random.Generator, known: Known) -> Start:
     """Start S as it is started in memory; return the rest, with what is known of A."""
     if init == "nndsvda":
-        raise ValueError(
-            "init='nndsvda' is not available for data on a cluster; use 'random' or "
-            "'random-acol', or give a start."
-        )
-    name = starts.choose_start(init, fit.plan.losses[0], fit.data.on_disk)
+        raise ValueError("init='nndsvda' is not available on a cluster; use 'random', or a start.")
+    name, data = starts.choose_start(init, fit.plan.losses[0], fit.data.on_disk), fit.data
     if name == "random-acol":
-        A = _mean_rows(fit.data, fit.plan.rank, rng) + 0.01 * fit.mean()
+        chosen = rng.integers(data.shape[0], size=(fit.plan.rank, starts.ROWS_PER_MEAN))
+        numbers, places = np.unique(chosen, return_inverse=True)
+        parts = data.parts(numbers)
+        some = result_of(data.client, data.start(lambda b, n: starts.rows_of(b.X, n), parts=parts))
+        rows = np.vstack([part.toarray() if sp.issparse(part) else part for part in some])
+        A = rows[places.reshape(chosen.shape)].mean(axis=1) + 0.01 * fit.mean()
         means, unbound = fit.begin(_draws(fit, rng, 1.0))
-        scale = starts.ratio(fit.mean(), float(unbound @ A.mean(axis=1))) * _within(fit)
+        scale = starts.ratio(fit.mean(), float(unbound @ A.mean(axis=1))) * fit.within
         return _as_known(fit, A, means, scale, known)
     start = None
     if name == "least-squares" and fit.totals["X"] > 0:
@@ -364,65 +353,15 @@ def begin(fit: ClusterFit, init: str, rng: np.random.Generator, known: Known) ->
 def _uniform(fit: ClusterFit, rng: np.random.Generator, known: Known) -> Start:
     rank, m = fit.plan.rank, fit.data.shape[1]
     scale = 2 * np.sqrt(fit.mean() / rank)
-    means, _ = fit.begin(_draws(fit, rng, scale * _within(fit)))
+    means, _ = fit.begin(_draws(fit, rng, scale * fit.within))
     return _as_known(fit, scale * rng.random((rank, m)), means, 1.0, known)
-
-
-def _as_known(fit: ClusterFit, A: Array, means: Array, scale: float, known: Known) -> Start:
-    """Return a drawn start with what is known of A, for an S that is to be multiplied by scale."""
-    F, scales = known.restore("A", known.within("A", A.T)), _of_free(fit, scale)
-    levels = known.levels({"S": means * scales, "A": F.mean(axis=0)}, fit.mean())
-    scales *= levels["S"]
-    return (F * levels["A"]).T, means * scales, scales
-
-
-def _of_free(fit: ClusterFit, scale: float) -> Array:
-    """Return a number for each component of S, 1 for fixed ones."""
-    free = fit.plan.rank - fit.data.n_fixed
-    return np.where(np.arange(fit.plan.rank) < free, scale, 1.0)
-
-
-def _within(fit: ClusterFit) -> float:
-    """Return what keeps the mean of S where some of it is 0 by its support."""
-    return float(fit.data.shape[0] * fit.plan.rank / max(1.0, fit.totals["support"]))
-
-
-def _draws(fit: ClusterFit, rng: np.random.Generator, scale: float) -> list[Draw]:
-    """Return the draws of all blocks, and advance the generator beyond them."""
-    bits, draws = rng.bit_generator, []
-    assert isinstance(bits, np.random.PCG64)
-    for n_rows in np.diff(fit.data.bounds).tolist():
-        draws.append(Draw(bits.state, float(scale)))
-        bits.advance(n_rows * fit.plan.rank)
-    return draws
-
-
-def _mean_rows(data: Data, rank: int, rng: np.random.Generator) -> Array:
-    """Return means of a few random rows of X, (r, m)."""
-    chosen = rng.integers(data.shape[0], size=(rank, starts.ROWS_PER_MEAN))
-    numbers, places = np.unique(chosen, return_inverse=True)
-    rows = np.vstack(result_of(data.client, data.start(_dense_rows, parts=data.parts(numbers))))
-    means: Array = rows[places.reshape(chosen.shape)].mean(axis=1)
-    return means
-
-
-def _dense_rows(block: BlockInput, numbers: Array) -> Array:
-    """Return some rows of X, with 0 for NaN."""
-    rows = starts.rows_of(block.X, numbers)
-    return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
-
-
-def start_B(fit: ClusterFit, means: Array, rng: np.random.Generator) -> Array:
-    """Return uniform entries, scaled so that the mean of S B is the mean of Y."""
-    B = rng.random((fit.plan.rank, fit.data.n_labels or 0))
-    return B * starts.ratio(fit.mean("Y"), float(means @ B.mean(axis=1)))
 
 
 def _least_squares(fit: ClusterFit, rng: np.random.Generator, known: Known) -> Start | None:
     """Start from the squares of factors fitted to the square roots of X, unless one vanishes."""
     plan = replace(fit.plan, of_roots=True, lengths=((), ()), penalties={}, elsewhere=())
     rank = plan.rank
-    with ClusterFit(fit.data, plan) as roots:
+    with cluster_fit(fit.data, plan) as roots:
         A, _, scales = _uniform(roots, rng, known.roots())
         factors = pad_factors(np.zeros((0, rank), fit.data.dtype), A, None)
         problem = ClusterProblem(roots, factors, known.moves(factors))
@@ -435,5 +374,23 @@ def _least_squares(fit: ClusterFit, rng: np.random.Generator, known: Known) -> S
         floor = starts.FILLER * mean
         means, _ = fit.begin(problem.read(partial(_rows.square_rows, floor=floor)))
     A = known.restore("A", np.maximum(F, starts.FILLER * F.mean())).T
-    scales = _of_free(fit, starts.ratio(fit.mean(), float(means @ A.mean(axis=1))))
+    scales = np.where(fit.free, starts.ratio(fit.mean(), float(means @ A.mean(axis=1))), 1.0)
     return A, means * scales, scales
+
+
+def _as_known(fit: ClusterFit, A: Array, means: Array, scale: float, known: Known) -> Start:
+    """Return a drawn start with what is known of A, for an S that is to be multiplied by scale."""
+    F, scales = known.restore("A", known.within("A", A.T)), np.where(fit.free, scale, 1.0)
+    levels = known.levels({"S": means * scales, "A": F.mean(axis=0)}, fit.mean())
+    scales *= levels["S"]
+    return (F * levels["A"]).T, means * scales, scales
+
+
+def _draws(fit: ClusterFit, rng: np.random.Generator, scale: float) -> list[Draw]:
+    """Return the draws of all blocks, and advance the generator beyond them."""
+    bits, draws = rng.bit_generator, list[Draw]()
+    assert isinstance(bits, np.random.PCG64)
+    for n_rows in np.diff(fit.data.bounds).tolist():
+        draws.append((bits.state, float(scale)))
+        bits.advance(n_rows * fit.plan.rank)
+    return draws

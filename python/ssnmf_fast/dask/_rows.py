@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from .._solver.penalties import Penalties, value_of
 from .._solver.problem import Momentum, Problem, Workspaces, problem_kind
 from .._solver.relations import Relation, Statistics, unreached, value
 from .._solver.terms import Loss
-from ._data import BlockInput, SinglePickle, as_matrix, with_title
+from ._data import BlockInput, as_matrix, with_title
 
 UPDATES_OF_LOST_ROWS = 100
 
@@ -46,47 +47,39 @@ def aligned_copy(F: Array) -> Array:
 
 @dataclass
 class BlockStatistics:
-    """Sufficient statistics of a block of rows for the other factors; they add up.
+    """Sufficient statistics of a block of rows for the other factors; they add up."""
 
-    `sums` are numbers or arrays by name; `largest` are the largest entries of the components.
-    """
-
-    sums: dict[str, Any]
+    sums: dict[str, Any]  # numbers or arrays
     factors: dict[str, Statistics] = field(default_factory=dict)
-    largest: Array = field(default_factory=lambda: np.zeros(0))
+    largest: Array = field(default_factory=lambda: np.zeros(0))  # entries of the components
 
-    def __add__(self, other: BlockStatistics) -> BlockStatistics:
-        """Return those of both; neither is changed, since a task may run twice."""
-        both = self.copied()
-        both.add(other)
-        return both
-
-    def copied(self, copy: Callable[[Array], Array] = np.copy) -> BlockStatistics:
-        """Return statistics that others can be added to."""
+    def plus(
+        self, *others: BlockStatistics, copy: Callable[[Array], Array] = np.copy
+    ) -> BlockStatistics:
+        """Return the sum of all in new arrays: none is changed, since a task may run twice."""
         factors = {name: each.copied(copy) for name, each in self.factors.items()}
-        return BlockStatistics(self.sums, factors, self.largest)
-
-    def add(self, other: BlockStatistics) -> None:
-        for name, each in self.factors.items():
-            each.add(other.factors[name])
-        self.sums = {name: number + other.sums[name] for name, number in self.sums.items()}
-        self.largest = np.maximum(self.largest, other.largest)
+        sums, largest = self.sums, self.largest
+        for other in others:
+            for name, each in factors.items():
+                each.add(other.factors[name])
+            sums = {name: number + other.sums[name] for name, number in sums.items()}
+            largest = np.maximum(largest, other.largest)
+        return BlockStatistics(sums, factors, largest)
 
 
 @dataclass
 class Rows:
-    """Rows of S of a block, on its worker; `number` is that of the last step.
+    """Rows of S of a block, on its worker.
 
     With momentum, `before` is S of an iteration ago; None stands for S itself.  With a posterior, S
-    is its geometric expectation and `before` the arithmetic one.  `sums` are those of the last
-    update.
+    is its geometric expectation and `before` the arithmetic one.
     """
 
     S: Array
     before: Array | None = None
     posterior: Posterior | None = None
-    number: int = 0
-    sums: dict[str, Any] = field(default_factory=dict)
+    number: int = 0  # of the last step
+    sums: dict[str, Any] = field(default_factory=dict)  # of the last update
     workspaces: Workspaces = field(default_factory=dict)
     # Where S moves next: the step, whether it stays positive, and the rows there.
     ahead: tuple[float, bool, Array] | None = None
@@ -101,10 +94,7 @@ class Rows:
         return self.before
 
     def extrapolate(self, step: float, positive: bool) -> None:
-        """Move the rows further in the direction of their last move; `before` is what they were.
-
-        Three arrays take turns, since what the rows were may have to be restored.
-        """
+        """Move the rows further in the direction of their last move; three arrays take turns."""
         moved, before = self.ahead_by(step, positive), self.earlier()
         self.S, self.before, self.ahead = moved, self.S, None
         self.spare.append(before)
@@ -139,7 +129,6 @@ class Rows:
         self.before = None
 
     def shift(self, exponents: Array) -> None:
-        """Multiply components by powers of two."""
         self.forget_ahead()
         np.ldexp(self.S, exponents, out=self.S)
         if self.before is not None:
@@ -161,20 +150,16 @@ ROWS: dict[tuple[str, int], Rows] = {}  # of this worker, by fit and number of t
 
 
 def forget(fit: str) -> None:
-    """Drop what this worker keeps for a fit."""
     for key in [key for key in ROWS if key[0] == fit]:
         ROWS.pop(key, None)
 
 
 @dataclass
-class Block(SinglePickle):
-    """Rows of the data as a fit sees them.
-
-    When Dask moves a block, the rows of S that are kept for it move with it.
-    """
+class Block:
+    """Rows of the data as a fit sees them; the rows of S that are kept for them move with them."""
 
     key: tuple[str, int]  # the name of the fit, and the number of the block
-    first: int  # of its rows, counted in all data
+    first: int  # row, counted in all data
     relations: list[Relation]
     support: Array | None  # where S moves, padded, as bits
     places: int  # where S may be positive, by the support of the user
@@ -189,15 +174,18 @@ class Block(SinglePickle):
     def n_rows(self) -> int:
         return self.relations[0].term.shape[0]
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        rows, reduced = ROWS.get(self.key), super().__reduce__()
-        if rows is None:
-            return reduced
-        with rows.lock:
-            return _restore_with_rows, (*reduced, pickle.dumps(rows, protocol=5))
+    def __getstate__(self) -> bytes:  # one piece, as of `BlockInput`
+        rows = ROWS.get(self.key)
+        with nullcontext() if rows is None else rows.lock:
+            return pickle.dumps((vars(self), rows), protocol=5)
+
+    def __setstate__(self, contents: bytes) -> None:
+        state, rows = pickle.loads(contents)
+        vars(self).update(state)
+        if rows and (self.key not in ROWS or ROWS[self.key].number < rows.number):
+            ROWS[self.key] = rows
 
     def problem(self, rows: Rows, others: Factors) -> Problem:
-        """Return the problem of the rows, given the other factors."""
         support = {} if self.support is None else {"S": self.support}
         arguments = self.relations, support, rows.workspaces, False, self.penalties, self.elsewhere
         return problem_kind(self.relations)({"S": rows.S, **others}, *arguments)
@@ -208,15 +196,6 @@ class Block(SinglePickle):
             S *= mask_of(self.support, S.shape[1])
         if self.fixed is not None:
             S[:, self.rank - self.fixed.shape[1] : self.rank] = self.fixed
-
-
-def _restore_with_rows(
-    restore: Callable[..., Block], arguments: tuple[Any, ...], contents: bytes
-) -> Block:
-    block, rows = restore(*arguments), pickle.loads(contents)
-    if block.key not in ROWS or ROWS[block.key].number < rows.number:
-        ROWS[block.key] = rows
-    return block
 
 
 @dataclass(frozen=True)
@@ -265,26 +244,16 @@ def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Blo
     return Block(key, first, relations, stored, places, rank, dtype, S, fixed, *further)
 
 
-def reweigh(block: Block, weight: float) -> Block:
-    """Return a block with another weight of the supervision."""
-    X, Y = block.relations
-    return replace(block, relations=[X, replace(Y, coefficient=weight)])
-
-
-def with_gaps(block: Block, gaps: tuple[float, ...]) -> Block:
-    """Return a block as a part of data with missing entries, where there are some elsewhere."""
+def adapt(block: Block, gaps: Sequence[float], weight: float) -> Block:
+    """Return a block with this weight of supervision, and terms for the gaps that others have."""
     relations = [
-        replace(relation, term=terms.with_gaps(relation.term, block.dtype)) if some else relation
-        for relation, some in zip(block.relations, gaps, strict=False)
+        replace(r, coefficient=c, term=terms.with_gaps(r.term, block.dtype) if some else r.term)
+        for r, some, c in zip(block.relations, gaps, (1.0, weight), strict=False)
     ]
     return replace(block, relations=relations)
 
 
-class Draw(NamedTuple):
-    """Rows drawn from a generator in this state: uniform from 0 to `scale`."""
-
-    state: Mapping[str, Any]
-    scale: float
+Draw: TypeAlias = tuple[Mapping[str, Any], float]  # the state of a generator, and a scale
 
 
 def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
@@ -292,11 +261,10 @@ def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
     S = padded_zeros(block.n_rows, block.rank, block.dtype)
     if block.start is not None:
         S[:, : block.rank] = block.start
-    elif isinstance(start, Draw):
+    elif isinstance(start, tuple):
         bits = np.random.PCG64()
-        bits.state = start.state  # type: ignore[assignment]
-        drawn = np.random.Generator(bits).random((block.n_rows, block.rank))
-        S[:, : block.rank] = start.scale * drawn
+        bits.state, scale = start  # type: ignore[assignment]
+        S[:, : block.rank] = scale * np.random.Generator(bits).random((block.n_rows, block.rank))
     else:
         S[:, : block.rank] = start
     sums = {"unbound": S.sum(axis=0, dtype=np.float64)[: block.rank]}
@@ -313,36 +281,21 @@ class Step:
     Steps that move rows are numbered, and `names` are those of the other factors that are sent.
     Rows that are recovered have had the `changes` before an update.  `recover(block, others)`
     returns rows that were lost as they may have been; `run(block, rows, others)` moves rows that
-    have not moved in this step, and returns the statistics.
+    have not moved in this step, and returns the statistics.  A step that `reads` returns an array.
     """
 
     number: int
     names: tuple[str, ...]
     moves: bool = False
     changes: tuple[Callable[[Rows], None], ...] = ()
+    reads: Callable[[Block, Rows], Array] | None = None
 
     recover: ClassVar[Callable[..., Rows]]
     run: ClassVar[Callable[..., BlockStatistics]]
 
 
-def run_step(block: Block, step: Step, *factors: Array) -> BlockStatistics:
-    """Run a step with the rows of a block, and return their statistics."""
-    rows, step, others = _find_rows(block, step, factors)
-    with rows.lock:
-        return step.run(block, rows, others)
-
-
-def read_rows(
-    block: Block, step: Step, read: Callable[[Block, Rows], Array], *factors: Array
-) -> Array:
-    """Return what a function reads from the rows of a block as they are."""
-    return read(block, _find_rows(block, step, factors)[0])
-
-
-def _find_rows(
-    block: Block, step: Step, factors: tuple[Array, ...]
-) -> tuple[Rows, Step, dict[str, Array]]:
-    """Return the rows, what is left of the step for them, and the other factors by name."""
+def run_step(block: Block, step: Step, *factors: Array) -> Any:
+    """Run a step with the rows of a block, which are recovered if they were lost."""
     others = dict(zip(step.names, map(aligned_copy, factors), strict=True))
     rows, before = ROWS.get(block.key), step.number - step.moves
     if rows is None or rows.number < before:  # lost, or moved before a step that ran elsewhere
@@ -350,7 +303,8 @@ def _find_rows(
         rows.number = before
         ROWS[block.key] = rows
         step = replace(step, changes=())
-    return rows, step, others
+    with rows.lock:
+        return step.run(block, rows, others) if step.reads is None else step.reads(block, rows)
 
 
 def run_task(block: Block, task: Callable[..., Any], *arguments: object) -> Any:
@@ -361,16 +315,12 @@ def run_task(block: Block, task: Callable[..., Any], *arguments: object) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class RowStep(Step):
-    """Changes of the rows, an update by a rule, and the statistics and sums to return then.
-
-    `others` holds for other factors whether their curvature is needed, `asks` are functions whose
-    values of the blocks add up.
-    """
+    """Changes of the rows, an update by a rule, and the statistics and sums to return then."""
 
     rule: Solver | None = None
-    others: Mapping[str, bool] = field(default_factory=dict)
-    ahead: tuple[float, bool] | None = None
-    asks: tuple[Callable[[Sequence[Relation], Factors], Any], ...] = ()
+    others: Mapping[str, bool] = field(default_factory=dict)  # whether their curvature is needed
+    ahead: tuple[float, bool] | None = None  # the step of the momentum, whether rows stay positive
+    asks: tuple[Callable[[Sequence[Relation], Factors], Any], ...] = ()  # their values add up
 
     def recover(self, block: Block, others: Factors) -> Rows:
         """Solve for the rows: their problem is convex."""
@@ -389,11 +339,11 @@ class RowStep(Step):
             for change in self.changes:
                 change(rows)
         problem = block.problem(rows, others)
-        where = self.ahead and (rows.earlier(), *self.ahead)
+        where = self.ahead and Momentum(rows.earlier(), *self.ahead)
         if moves:
             if self.rule is not None:
                 rows.forget_ahead()
-                problem.update_rows(self.rule, where and Momentum(*where))
+                problem.update_rows(self.rule, where)
                 rows.sums = {}
                 if all(relation.term.loss.quadratic for relation in block.relations):
                     below, constant = problem.squares()
@@ -403,24 +353,15 @@ class RowStep(Step):
         sums = dict(rows.sums) if self.rule is not None else {}
         sums |= {asked.__name__: asked(block.relations, problem.factors) for asked in self.asks}
         sums["penalties"] = value_of(block.penalties, problem.factors)
-        largest = rows.S.max(axis=0, initial=0.0)
-        ahead = where and _MomentumOfRows(*where, rows)
-        statistics = problem.row_statistics(self.others, ahead) if self.others else {}
-        factors = {  # without what only these rows need
-            name: Statistics(each.sums, [part._replace(G=part.G[:0]) for part in each.parts])
-            for name, each in statistics.items()
-        }
+        largest, factors = rows.S.max(axis=0, initial=0.0), {}
+        if self.others:
+            problem.product()  # before its P is overwritten
+            if self.ahead:  # the next step may take these rows
+                problem.factors["S"] = rows.ahead_by(*self.ahead, problem.threads)
+            for name, each in problem.row_statistics(self.others).items():
+                parts = [part._replace(G=part.G[:0]) for part in each.parts]  # G is that of S
+                factors[name] = Statistics(each.sums, parts)
         return BlockStatistics(sums, factors, largest)
-
-
-@dataclass(frozen=True)
-class _MomentumOfRows(Momentum):
-    """Where all rows of a block move, which the next step may take."""
-
-    rows: Rows
-
-    def of(self, F: Array, threads: int) -> Array:
-        return self.rows.ahead_by(self.step, self.positive, threads)
 
 
 def losses(relations: Sequence[Relation], factors: Factors) -> Array:
@@ -446,21 +387,12 @@ def square_rows(block: Block, rows: Rows, floor: float) -> Array:
 
 
 def totals(block: Block) -> BlockStatistics:
-    """Return sums over the entries of X and Y, over their weights, and over the support of S.
-
-    "gaps" count blocks with missing entries, "data" those whose loss has sums entry by entry.
-    """
-    sums = {
-        "support": float(block.places),
-        "data": float(any(r.term.data for r in block.relations)),
-    }
+    """Return sums of entries, of weights and of the support; counts of blocks of some kinds."""
+    data = any(r.term.data for r in block.relations)
+    sums = {"support": float(block.places), "data": float(data)}  # losses entry by entry
     for name, relation in zip("XY", block.relations, strict=False):
         term = relation.term
         sums[name] = term.entries.total()
         sums[f"{name} weights"] = term.form.total(term.shape)
-        sums[f"{name} gaps"] = float(not term.form.separable)
+        sums[f"{name} gaps"] = float(not term.form.separable)  # missing entries
     return BlockStatistics(sums)
-
-
-def relations_without_rows(block: Block) -> list[Relation]:
-    return [replace(r, term=r.term.part(slice(0, 0))) for r in block.relations]

@@ -22,6 +22,7 @@ from .._topics import count_copies
 from ._base import FactorizationBase, Self, require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
+from ._training_data import labels_for_training
 
 _TRANSFORM_ITERATIONS = 100
 # A component without evidence spreads a few counts over all features: in ten fits to texts at most
@@ -37,20 +38,17 @@ class BayesianBase(FactorizationBase):
     Parameters
     ----------
     A_shape : float or "auto"
-        Shape of the prior of A, 1e-6 to 1e6; below 1 it favors sparse components.  "auto" learns
-        it, between 1e-3 and 1e6.
+        Shape of the prior of A, 1e-6 to 1e6, below 1 for sparse components.  "auto" learns it.
     A_mean : float or "auto"
         Mean of the prior of A, 1e-9 to 1e9, in the units of X.  "auto" learns it.
     burn_in : int
-        Number of iterations, at least 0, before hyperparameters are learned; until then the rates
-        of all classes are equal.
+        Number of iterations, at least 0, before hyperparameters and rates of classes are learned.
     count_scale : float or "auto"
         What one unit of X is in counts, above 0.  More makes the data outweigh the priors.  "auto"
         does not depend on the units: the common step of all entries is one count or, without one
         as in TF-IDF, the median of the entries above 0 is two.
     tol : float
-        Stop when the bound rises by less than `tol` times its first value per iteration, once
-        burn-in is over; 0 never stops early.
+        As in :class:`NMF`, for rises of the bound after burn-in.
     callback : callable, optional
         As in :class:`NMF`, with expectations ``S`` and ``A``; ``objective`` is minus the bound.
 
@@ -66,11 +64,9 @@ class BayesianBase(FactorizationBase):
         Iterations at which the bound was evaluated, and *minus* its values, which fall.
     count_scale_ : float
         What one unit of X is in counts, given or found.
-    representation_rates_ : ndarray, shape (groups, r)
-        Rates of the posteriors of S, float64: for each class, then for unlabeled samples if there
-        are any; one row for a model without labels.
-    representation_groups_ : ndarray of int32, shape (n,)
-        Row of `representation_rates_` for every sample.
+    representation_rates_, representation_groups_ : ndarray, shape (groups, r), (n,)
+        Rates of the posteriors of S, float64, for each class and for unlabeled samples (one row
+        without labels); the row of every sample, int32.
     A_shape_, A_mean_ : float
         Shape and mean of the prior of A, given or learned.
     active_components_ : ndarray of bool, shape (r,)
@@ -172,8 +168,7 @@ class BayesianBase(FactorizationBase):
 
         Notes
         -----
-        The approximate posterior treats S and A as independent and has one mode: intervals are too
-        narrow rather than too wide.
+        The approximate posterior treats S and A as independent: intervals are too narrow.
         """
         check_is_fitted(self)
         return interval_ends(self.components_, self.components_rate_[:, None], level)
@@ -238,8 +233,8 @@ class BayesianNMF(BayesianBase):
     -----
     The model of the data is ``count_scale * X ~ Poisson(count_scale * S A)``.  Counts need not be
     integers: the bound is then one of a continued Poisson likelihood.  NaN, weights and matrices on
-    disk are not supported.  A and S are updated once before iteration 1; an iteration updates A, S,
-    then (after `burn_in`) the hyperparameters.
+    disk are not supported.  A and S are updated once before iteration 1, in each A, S, then (after
+    `burn_in`) the hyperparameters.
 
     References
     ----------
@@ -285,8 +280,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     Parameters
     ----------
     A_shape : float or "auto"
-        Shape of the prior of A, 1e-6 to 1e6.  A learned shape makes A sparse and keeps S from
-        being so (section 3.4).
+        Shape of the prior of A, 1e-6 to 1e6.  A learned one makes A sparse, not S (section 3.4).
     rate_shape : float or "auto"
         Shape of the prior of the rates, 1e-6 to 1e6: how closely the samples of a class keep to its
         components.  Above about twice the number of samples of a class, the prior dominates and
@@ -299,11 +293,9 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     Attributes
     ----------
     label_rates_ : ndarray, shape (r, k)
-        Expected rates of the components in the classes, float64: where one is small, the samples of
-        the class make much use of the component.
+        Expected rates in the classes, float64: small for components that a class makes much use of.
     new_sample_rate_ : float
-        Rate of the exponential prior of new samples, the same for all components: 1 divided by the
-        mean of `representation_`.
+        Rate of the prior of new samples: 1 divided by the mean of `representation_`.
     representation_ : ndarray, shape (n, r)
         Posterior expectations of S, which the labels affect.
     rate_shape_, rate_mean_ : float
@@ -366,7 +358,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         self.label_rates_ = np.ascontiguousarray(rates[:k].T)
         self.n_labeled_ = len(labels.known)
         self.new_sample_rate_ = float(1 / self.representation_.mean(dtype=np.float64))
-        self._keep_predictions(X, None, labels)
+        self._keep_predictions(X, None, labels_for_training(labels), labels.classes)
 
     def _prior_of_new_samples(self) -> tuple[float, Any]:
         return 1.0, self.new_sample_rate_

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,8 +41,8 @@ class BatchLearner(FactorizationBase):
         self,
         X: Any,
         X_weights: WeightsLike,
-        targets: Targets | None = None,
-        weights: Mapping[str, Any] = MappingProxyType({}),
+        targets: Targets | None,
+        weights: Mapping[str, Any],
         **replaced: Any,
     ) -> None:
         """Learn from a checked batch, and set the attributes; some parameters may be replaced."""
@@ -155,8 +154,8 @@ class NMF(BatchLearner):
         Parameters
         ----------
         covariates : array_like, shape (n, number of fixed components), optional
-            The last columns of S, which are given: known covariates of the samples such as
-            indicators of batches, or a column of ones.  The dictionary learns what goes with them.
+            The last columns of S, which are given, such as indicators of batches or a column of
+            ones.  The dictionary learns what goes with them.
         """
         X = self._checked(X, reset=True)
         self._learn(X, y, X_weights=X_weights, covariates=covariates)
@@ -211,17 +210,16 @@ class NMF(BatchLearner):
         Returns
         -------
         self
-            `components_` is up to date, `n_iter_` is the number of batches, and `objective_` has
-            pairs of it and an estimate of the objective of all data, per sample.  There is no
-            `representation_`.
+            There is no `representation_`; `n_iter_` counts the batches, and `objective_` has pairs
+            of it and an estimate of the objective of all data, per sample.
 
         Notes
         -----
         After :meth:`fit`, learning continues from its dictionary.  `solver`, `max_iter`, `tol`,
-        `callback` and `verbose` are not used.  Losses, `n_components` and the weight of the
-        supervision must stay the same for all batches: a change is refused.
+        `callback` and `verbose` are not used; a change of other parameters is refused.
         """
-        self._learn_batch(self._checked(X, reset=not hasattr(self, "components_")), X_weights)
+        X = self._checked(X, reset=not hasattr(self, "components_"))
+        self._learn_batch(X, X_weights, None, {})
         return self
 
 
@@ -242,8 +240,7 @@ def split_topic(
 ) -> NMF:
     """Split one topic of a model into several, which all topics are then fitted with.
 
-    The parts begin as a factorization of `X` weighted by the shares of the topic.  The result
-    explains `X` at least as well as `model`.
+    The parts begin as a factorization of `X` weighted by the shares of the topic.
 
     Parameters
     ----------
@@ -261,8 +258,8 @@ def split_topic(
     Returns
     -------
     NMF
-        Fitted, with parameters of the model.  The parts take the place of the topic, and
-        `topic_names_` holds the names of all topics: the parts of "3" are "3/0", "3/1" and so on.
+        Fitted, with parameters of the model; it explains `X` at least as well.  The parts take the
+        place of the topic: in `topic_names_` those of "3" are "3/0", "3/1" and so on.
 
     Raises
     ------
@@ -331,8 +328,7 @@ def merge_topics(model: FactorizationBase, topics: Sequence[int | str]) -> NMF:
     group = np.arange(len(names))
     group[others] = first
     group = np.unique(group, return_inverse=True)[1]
-    A = components_of_groups(S, model.components_, group)
-    S = representation_by_groups(S, model.components_, group, A)
+    S, A = grouped(S, model.components_, group, S)
     names[first] = joined([names[place] for place in places], names)
     kept = np.delete(np.array(names), others)
     return _fitted(model, kept.tolist(), components_=A, representation_=S, objective_=[], n_iter_=0)
@@ -380,26 +376,22 @@ def divided(
 
 
 @one_blas_thread()
-def components_of_groups(S: Array, A: Array, group: Array) -> Array:
-    """Return the mean components, by their coefficients, of groups of topics, numbered (r,)."""
+def grouped(S_of_fit: Array, A: Array, group: Array, S: Array) -> tuple[Array, Array]:
+    """Return coefficients S and components A of groups of topics, numbered (r,).
+
+    Components are means by their coefficients in the fit; each explains as much as its topics do.
+    """
     G = np.eye(int(group.max()) + 1)[:, group]
-    weights = G * S.sum(axis=0, dtype=np.float64)
+    weights = G * S_of_fit.sum(axis=0, dtype=np.float64)
     weights += G * ~(weights > 0).any(axis=1)[:, None]  # nothing to weigh by
     means = (weights / weights.sum(axis=1, keepdims=True)) @ A
     alone = G.sum(axis=1)[group] == 1
     means[group[alone]] = A[alone]
-    return np.asarray(means, dtype=A.dtype)
-
-
-@one_blas_thread()
-def representation_by_groups(S: Array, A: Array, group: Array, grouped: Array) -> Array:
-    """Return coefficients of components of groups, which explain as much as their topics do."""
-    sizes = grouped.sum(axis=1, dtype=np.float64)
-    G = np.eye(len(grouped))[:, group]
-    grouped_S = amounts(S, A) @ G.T / np.where(sizes > 0, sizes, 1)
-    alone = G.sum(axis=1)[group] == 1
-    grouped_S[:, group[alone]] = S[:, alone]
-    return np.asarray(grouped_S, dtype=S.dtype)
+    means = np.asarray(means, dtype=A.dtype)
+    sizes = means.sum(axis=1, dtype=np.float64)
+    sums = amounts(S, A) @ G.T / np.where(sizes > 0, sizes, 1)
+    sums[:, group[alone]] = S[:, alone]
+    return np.asarray(sums, dtype=S.dtype), means
 
 
 def joined(parts: list[str], names: list[str]) -> str:

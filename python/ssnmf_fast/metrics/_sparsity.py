@@ -271,11 +271,9 @@ def _sparsity(entries: Array, n_entries: int) -> Array:
     """Hoyer sparsity of every row; zeros beyond its entries fill it up to `n_entries`."""
     sizes = np.abs(entries)
     largest = sizes.max(axis=1, initial=0.0, keepdims=True)
-    # Divided by the largest, squares neither overflow nor vanish.
-    sizes = sizes / np.where(largest > 0, largest, 1.0)
+    sizes = sizes / np.where(largest > 0, largest, 1.0)  # squares neither overflow nor vanish
     lengths = np.sqrt((sizes * sizes).sum(axis=1))
-    # A row of zeros counts as one of equal entries.
-    equal = np.full(len(sizes), math.sqrt(n_entries))
+    equal = np.full(len(sizes), math.sqrt(n_entries))  # as which a row of zeros counts
     ratios = np.divide(sizes.sum(axis=1), lengths, out=equal, where=lengths > 0)
     sparsity = (math.sqrt(n_entries) - ratios) / (math.sqrt(n_entries) - 1)
     return np.asarray(np.clip(sparsity, 0.0, 1.0))

@@ -239,8 +239,8 @@ def topic_coherence(
 def _windows(texts: Any, words: Sequence[str], window: int | None) -> Iterator[sp.csc_array]:
     """Yield, a bounded number of windows at a time, 1 where a window holds a word.
 
-    A window begins at every token that has enough others behind it; a text that is not longer than
-    a window, or any text for None, is one window.
+    A window begins at every token with enough others behind it; a shorter text, or any for None,
+    is one window.
     """
     number_of = {nfc(word): number for number, word in enumerate(words)}
     parts: list[tuple[Array, Array]] = []

@@ -1,38 +1,58 @@
-"""Function :func:`consensus`: many starts of a factorization, and what they agree on."""
+"""Function :func:`consensus`: many starts, which a folder may keep, and what they agree on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import squareform
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_samples
 from sklearn.metrics.pairwise import euclidean_distances
 
+from .._backend import dispatch
 from .._common.arrays import Array, LossName, Seed
+from .._common.replacement import Replacement
+from .._common.saved import HEADER, NpzReader, header_array
 from .._common.warn import warn_user
 from .._data.arrays import DataLike
-from .._data.border import CleanMatrix, check_data, check_observers
+from .._data.border import (
+    CleanMatrix,
+    check_data,
+    check_integer,
+    check_observers,
+    check_option,
+    check_random_state,
+    check_real,
+)
+from .._data.csr_file import CsrFile
+from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
 from .._data.threads import limited_openmp, resolve_threads
 from .._linalg.operators import unit_rows
-from .._models.many_starts import fit_starts
+from .._models.many_starts import draw_seeds, fit_starts
 from .._models.represent import objective, represent
 from .._solver.loop import verbose_progress
-from .._solver.result import FitState
+from .._solver.result import Factorization, FitState
 from .._solver.weights import WeightsLike
 from .._topics import divide_by_sums
+from .._version import __version__
 from ._consensus_result import DROPPED, Consensus, regression_scores, shares_together
-from ._starts import Fits, Recipe, Start, kept_starts, start_of
 
 Folder: TypeAlias = str | PathLike[str] | None
 _N_INIT = 10  # of k-means, as in cNMF
 _DIGITS = 6  # to which spectra are compared
+MOST_SAMPLES = 1000  # of the consensus matrix
+STARTS = ("random", "least-squares", "random-acol")  # that differ by their seeds
+_PARTS = ("components", "assignments")
+_SHORT = 16  # digits of hashes of the places of entries and of the ends of blocks
+_READABLE = (str, bool, int, float, type(None))
 
 
 def consensus(
@@ -66,25 +86,22 @@ def consensus(
     n_components : int
         Rank r, at least 1.
     n_starts : int
-        Number of starts, at least 1.  With the same `random_state`, more starts begin with the same
-        ones.
+        Number of starts, at least 1; for a `random_state`, more of them begin with the same ones.
     loss, X_weights, max_iter, tol
         As in :func:`factorize`.
     distance_threshold : float
         Drop components whose mean distance to their nearest neighbors reaches this; 2 drops none.
     neighborhood_fraction : float, above 0, at most 1
-        Number of these neighbors, as a share of `n_starts`.  If it is below one, no component is
-        dropped.
+        Number of these neighbors, as a share of `n_starts`; below one neighbor, none is dropped.
     init : {"random", "least-squares", "random-acol"}
         Starts, as in :func:`factorize`.
     folder : path, optional
         Folder for the results of all starts: an interrupted call continues from there, with the
         same result.  It may hold several ranks, for the same data in the same form (dense, sparse
         or on disk), settings and level of the kernels.
-    n_jobs : int, optional
-        How many starts are fitted at a time; None takes as many as there are threads.
-    n_threads : int, optional
-        Number of threads of all of them together.  Neither changes the result.
+    n_jobs, n_threads : int, optional
+        How many starts are fitted at a time (None: as many as threads), and the number of threads
+        of all of them together.  Neither changes the result.
     random_state : None, int, Generator or RandomState
         Seed of the starts and of k-means.
     verbose : int
@@ -221,10 +238,9 @@ def _cluster(spectra: Array, recipe: Recipe, seed: int) -> tuple[Array, Array, A
 
 
 def clusters_of(spectra: Array, distances: Array, count: int, seed: int) -> tuple[Array, Array]:
-    """Return clusters of k-means and silhouettes, both (p,).
+    """Return clusters of k-means, at most one for each different spectrum, and silhouettes.
 
-    There are at most as many clusters as different spectra.  One cluster, and clusters of one
-    spectrum each, have no silhouette: it is NaN.
+    Both are (p,).  Silhouettes are NaN for one cluster, and for clusters of one spectrum each.
     """
     different = len({row.tobytes() for row in spectra.round(_DIGITS)})
     k_means = KMeans(min(count, different), n_init=_N_INIT, random_state=seed)
@@ -241,3 +257,152 @@ def _cophenetic_correlation(assignments: Array) -> float:
         return float("nan")
     correlation: Any = cophenet(linkage(apart, "average"), apart)
     return float(correlation[0])
+
+
+class Start(NamedTuple):
+    """What is kept of a start: its components (r, m), and the main one of some samples, (s,)."""
+
+    components: Array
+    assignments: Array
+    objective: float
+    level: str  # of the kernels that have fitted it
+
+
+Fits = Callable[[CleanMatrix, Sequence[int], "Recipe", Array], Iterator[Start]]
+
+
+class Recipe:
+    """The checked settings of a consensus; `fitting` are arguments of :func:`factorize`."""
+
+    def __init__(
+        self,
+        n_components: int,
+        n_starts: int,
+        distance_threshold: float,
+        neighborhood_fraction: float,
+        init: str,
+        random_state: Seed,
+        fitting: dict[str, Any],
+    ) -> None:
+        rank = check_integer(n_components, "n_components", 1)
+        self.fitting = {"n_components": rank, "init": check_option(init, "init", STARTS), **fitting}
+        self.distance_threshold = check_real(distance_threshold, "distance_threshold")
+        share = check_real(neighborhood_fraction, "neighborhood_fraction")
+        if not 0 < share <= 1:
+            raise ValueError(
+                "neighborhood_fraction is a share of the starts, above 0 and at most 1; got "
+                f"{neighborhood_fraction!r}."
+            )
+        self.n_starts = check_integer(n_starts, "n_starts", 1)
+        self.n_nearest = int(share * self.n_starts)
+        self.random_state: Any = random_state
+
+    def draw(self, n_samples: int) -> tuple[int, Array, list[int]]:
+        """Return the seed of the clusters, samples whose main component is kept, and all seeds."""
+        rng = check_random_state(self.random_state)
+        of_clusters = int(rng.integers(2**31 - 1))
+        count = min(n_samples, MOST_SAMPLES)
+        samples = np.sort(rng.choice(n_samples, count, replace=False, shuffle=False))
+        return of_clusters, samples, draw_seeds(rng, self.n_starts)
+
+
+def start_of(fit: Factorization, samples: Array) -> Start:
+    """Return what is kept of a fit."""
+    parts = fit.S[samples] * fit.A.sum(axis=1)
+    main = np.where(parts.any(axis=1), parts.argmax(axis=1), -1)
+    return Start(fit.A, main.astype(np.int32), fit.objective[-1][1], dispatch.level_in_use())
+
+
+def kept_starts(
+    folder: Path, fits: Fits, X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array
+) -> Iterator[Start]:
+    """Give the starts in their order, those of the folder without a fit, and keep the others."""
+    if recipe.random_state is None:
+        raise ValueError(
+            "folder is given without random_state, so that every call draws other starts. Give a "
+            "number as well, for example random_state=0."
+        )
+    if folder.is_file():
+        raise ValueError(f"folder={str(folder)!r} is a file; give a folder for many files.")
+    folder.mkdir(parents=True, exist_ok=True)
+    rank, key = recipe.fitting["n_components"], _key(X.matrix, recipe)
+    keys = [{**key, "seed": seed} for seed in seeds]
+    # Files have the names of cNMF.
+    paths = [folder / f"start.k_{rank}.iter_{number}.npz" for number in range(len(seeds))]
+    kept = [_read(path, key) for path, key in zip(paths, keys, strict=True)]
+    missing = [seed for seed, start in zip(seeds, kept, strict=True) if start is None]
+    made = fits(X, missing, recipe, samples)
+    for path, key, start in zip(paths, keys, kept, strict=True):
+        if start is None:
+            start = next(made)
+            _write(path, key, start)
+        yield start
+
+
+def _read(path: Path, key: dict[str, Any]) -> Start | None:
+    """Return the start of a file, if it is there; its seal shows whether anything has changed."""
+    if not path.exists():
+        return None
+    try:
+        with path.open("rb") as file:
+            archive = NpzReader(file)
+            header = archive.header()
+            found, objective = dict(header["key"]), header["objective"]
+            if found == key:
+                parts = archive.arrays(_PARTS)
+                if parts.keys() != {*_PARTS} or header["seal"] != _seal(found, objective, parts):
+                    raise ValueError("its contents are not those that were written")
+                return Start(parts["components"], parts["assignments"], objective, key["level"])
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is not a saved start, or is damaged: {error}. Remove it to fit this start "
+            "again."
+        ) from error
+    names = [name for name in {**key, **found} if found.get(name) != key.get(name)]
+    given = ", ".join(f"{name} {found.get(name)!r:.40}" for name in names)
+    now = ", ".join(f"{key.get(name)!r:.40}" for name in names)
+    raise ValueError(
+        f"folder={str(path.parent)!r} has starts of other data or settings: {path.name} was made "
+        f"with {given}; now {now}. Give another folder, or remove its files."
+    )
+
+
+def _write(path: Path, key: dict[str, Any], start: Start) -> None:
+    if start.level != key["level"]:
+        raise ValueError(
+            f"folder={str(path.parent)!r} is to keep starts of the level {key['level']!r} of the "
+            f"kernels, and a worker has {start.level!r}, which rounds otherwise. Set "
+            "SSNMF_FAST_ISA to the same level for all, or give no folder."
+        )
+    parts: dict[str, Any] = {name: getattr(start, name) for name in _PARTS}
+    header = {"key": key, "objective": start.objective}
+    parts[HEADER] = header_array({**header, "seal": _seal(key, start.objective, parts)})
+    with Replacement() as files, files.path(path).open("wb") as file:
+        np.savez(file, **parts)
+
+
+def _key(X: Any, recipe: Recipe) -> dict[str, Any]:
+    """Return what a start depends on, but its seed."""
+    form = "dense"  # on which the order of sums, and so the last bits, depends
+    if isinstance(X, CsrFile):
+        form = f"on disk, {digest(repr([rows.stop for rows in X.slices]))[:_SHORT]}"
+    elif sp.issparse(X):
+        places = [_hash(part.astype(np.int64, copy=False)) for part in (X.indptr, X.indices)]
+        form = f"sparse, {digest(repr(places))[:_SHORT]}"
+    about = {"format": "ssnmf_fast start", "version": 2, "ssnmf_fast": __version__}
+    about["level"] = dispatch.level_in_use()
+    of_data = {"shape": list(X.shape), "dtype": str(X.dtype), "form": form}
+    settings = {
+        name: value if isinstance(value, _READABLE) else input_fingerprint(value)
+        for name, value in recipe.fitting.items()
+    }
+    return {**about, **of_data, "data": data_fingerprint(X), **settings}
+
+
+def _seal(key: dict[str, Any], objective: float, parts: dict[str, Array]) -> str:
+    arrays = [(parts[name].dtype.str, parts[name].shape, _hash(parts[name])) for name in _PARTS]
+    return digest(repr([sorted(key.items()), objective, arrays]))
+
+
+def _hash(array: Array) -> str:
+    return sha256(np.ascontiguousarray(array).data).hexdigest()

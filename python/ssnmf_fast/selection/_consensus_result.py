@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -93,10 +93,7 @@ def regression_scores(X: Matrix | CsrFile, usage: Array) -> Array:
 
 
 def shares_together(assignments: Array) -> Array:
-    """Return the share of starts in which two samples have the same main component, (s, s).
-
-    Assignments are (starts, s).
-    """
+    """Return in which share of the starts two samples have the same main component, (s, s)."""
     together = np.zeros((assignments.shape[1],) * 2)
     for row in assignments:
         together += row[:, None] == row
@@ -116,15 +113,14 @@ class Consensus:
     usage : ndarray, shape (n, r)
         How much of each component is in each sample, fitted to the components.
     stability : ndarray of float64, shape (r,)
-        Mean silhouette of the spectra of each cluster, from -1 to 1: near 1, all starts find this
-        component, and no other is like it.  NaN where there is one component, or one start.
+        Mean silhouette of the spectra of each cluster, -1 to 1: near 1, all starts find this
+        component, and no other is like it.  NaN for one component, or one start.
     spectra : ndarray, shape (p, m)
         Components of all starts, of Euclidean length 1, in the order of the starts.
     clusters : ndarray of int, shape (p,)
         The component that each spectrum belongs to; -1 for those that were dropped.
     neighbor_distances : ndarray of float64, shape (p,)
-        Mean distance of each spectrum to its nearest neighbors; those that reach
-        `distance_threshold` are dropped.
+        Mean distance of each spectrum to its nearest neighbors.
     scores : ndarray of float64, shape (r, m)
         Which features mark a component: coefficients of the least squares of the features, each in
         units of its standard deviation around its mean, on the usages.
@@ -143,7 +139,7 @@ class Consensus:
     loss : str or float
         Loss of the fits and of the usages.
     distance_threshold : float
-        Mean distance from which on spectra were dropped.
+        Mean distance to the nearest neighbors from which on spectra were dropped.
     """
 
     _saved: ClassVar[Table] = {
@@ -162,15 +158,15 @@ class Consensus:
     components: Array
     usage: Array
     stability: Array
-    spectra: Array = field(repr=False)
-    clusters: Array = field(repr=False)
-    neighbor_distances: Array = field(repr=False)
-    scores: Array = field(repr=False)
+    spectra: Array
+    clusters: Array
+    neighbor_distances: Array
+    scores: Array
     silhouette: float
     cophenetic: float
     error: float
-    samples: Array = field(repr=False)
-    assignments: Array = field(repr=False)
+    samples: Array
+    assignments: Array
     n_starts: int
     loss: str | float
     distance_threshold: float
@@ -188,14 +184,11 @@ class Consensus:
     def __repr__(self) -> str:
         (r, m), n = self.components.shape, len(self.usage)
         spectra = f"{self.kept:.0%} of {len(self.spectra)} spectra kept"
-        if np.isnan(self.stability).all():
-            stable = "no stability of one component or start"
-        else:
+        stable = "no stability of one component or start"
+        if not np.isnan(self.stability).all():
             least = int(np.nanargmin(self.stability))
-            stable = (
-                f"stability {np.nanmean(self.stability):.2f} (least {self.stability[least]:.2f}, "
-                f"component {least})"
-            )
+            mean, of_least = np.nanmean(self.stability), self.stability[least]
+            stable = f"stability {mean:.2f} (least {of_least:.2f}, component {least})"
         return (
             f"Consensus({_counted(r, 'component')} of {_counted(self.n_starts, 'start')}, "
             f"{_counted(n, 'sample')} x {_counted(m, 'feature')}: "
@@ -254,7 +247,7 @@ class Consensus:
         ndarray of float64, shape (r, m_other)
             cNMF's "gene_spectra_score", where Y are transcripts per million.
         """
-        return regression_scores(self._of_samples(Y, resolve_threads(n_threads)), self.usage)
+        return regression_scores(self._of_samples(Y, n_threads), self.usage)
 
     def components_of(self, Y: DataLike, *, n_threads: int | None = None) -> Array:
         """Return the components in units of other features of the same samples, such as all genes.
@@ -274,7 +267,7 @@ class Consensus:
             cNMF's "gene_spectra_tpm", where Y are transcripts per million.
         """
         refuse_on_disk(Y, "components_of", "Y")
-        clean = self._of_samples(Y, resolve_threads(n_threads))
+        clean = self._of_samples(Y, n_threads)
         shares = self.shares.T.astype(clean.dtype)
         loss: Any = self.loss
         found = represent(clean.T, shares, loss=loss, n_threads=n_threads)
@@ -347,7 +340,8 @@ class Consensus:
                     )
         return paths
 
-    def _of_samples(self, Y: DataLike, threads: int) -> Any:
+    def _of_samples(self, Y: DataLike, n_threads: int | None) -> Any:
+        threads = resolve_threads(n_threads)
         clean = Y if isinstance(Y, CsrFile) else check_matrix(Y, "Y", n_threads=threads)
         if clean.shape[0] != len(self.usage):
             raise ValueError(
@@ -370,9 +364,9 @@ class Consensus:
         return clustergram(self, title=title)
 
     def consensus_matrix(self) -> Array:
-        """Return in which share of the starts two samples have the same main component, (s, s).
+        """Return the share of starts in which two of the `samples` have one main component, (s, s).
 
-        The samples are `samples` (Brunet et al. 2004).
+        See J.-P. Brunet et al. (2004).
         """
         return shares_together(self.assignments)
 

@@ -153,13 +153,10 @@ def stabilities(
 
 
 def tensor_scores(criterion: str, data: Data, fits: Fits, search: Search, rng: Generator) -> Array:
-    """Return for every rank how well pairs of starts agree, or the core consistency of the best.
-
-    The former is the median, (ranks, 1): the mean would depend on how many starts end in a poor
-    optimum.
-    """
+    """Return how pairs of starts agree, or the core consistency of the best start, (ranks, 1)."""
 
     def agreement(several: list[Fit]) -> float:
+        # The mean would depend on how many starts end in a poor optimum.
         return float(np.median([factor_match_score(A, B) for A, B in combinations(several, 2)]))
 
     def consistency(several: list[Fit]) -> float:

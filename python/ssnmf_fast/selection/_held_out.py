@@ -169,10 +169,9 @@ class Data:
             self.entries = SparseTensor(Coordinates(places, clean.shape), clean.data)
 
     def hold_out(self, share: float, zeros: bool, rng: Generator) -> HeldOut:
-        """Hold out a random share of the entries that have a weight, each with the same chance.
+        """Hold out a random share of the entries with a weight (and above 0, unless `zeros`).
 
-        Of sparse data at most :data:`MOST_PLACES` are drawn.  Unless `zeros`, only entries above 0
-        are held out.
+        Each has the same chance.  Of sparse data at most :data:`MOST_PLACES` are drawn.
         """
         X, listed = self.entries, self.weights.listed(self.entries)
         if listed is None and isinstance(X, SparseTensor) and not zeros:
@@ -204,21 +203,15 @@ class Data:
 
 
 def draw_numbers(count: int, share: float, rng: Generator) -> Array:
-    """Return sorted numbers below a count, each with the same chance.
-
-    The gaps between them are drawn: the memory is that of the result.
-    """
-    expected = count * share
+    """Return sorted numbers below a count, each with the same chance."""
+    expected = count * share  # the gaps are drawn: the memory is that of the result
     gaps = rng.geometric(share, int(expected + _SLACK * np.sqrt(expected) + _SLACK))
     places = np.cumsum(gaps) - 1
     return np.asarray(places[places < count])
 
 
 def marginals_of(X: Tensor) -> tuple[list[Array], list[Array]]:
-    """Return sums and largest entries of the slices along every mode, float64.
-
-    Sums are above 0 also where nothing was seen.
-    """
+    """Return sums, above 0 also where nothing was seen, and largest entries of slices by mode."""
     sums, largest = [], []
     for mode, length in enumerate(X.shape):
         if isinstance(X, SparseTensor):
