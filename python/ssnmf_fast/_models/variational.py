@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import psi
 
 from .._backend.dispatch import kernels, padded, padded_zeros
@@ -28,13 +29,7 @@ from .._solver.losses import KULLBACK_LEIBLER
 from .._solver.result import FitState
 from .._solver.starts import start
 from .many_starts import check_starts, draw_seeds, keep_best
-from .variational_problem import (
-    GammaPrior,
-    LabelPrior,
-    Posterior,
-    VariationalSteps,
-    check_prior,
-)
+from .variational_problem import GammaPrior, LabelPrior, Posterior, VariationalSteps, check_prior
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,12 +114,7 @@ def fit_variational(
 
 
 def _fit_once(
-    X: Matrix,
-    groups: Array | None,
-    init: object,
-    rng: np.random.Generator,
-    threads: int,
-    checked: Parameters,
+    X: Matrix, groups: Array | None, init: object, rng: Generator, threads: int, checked: Parameters
 ) -> VariationalFit:
     """Fit from one start."""
     rank = checked.rank

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from .._common.arrays import Array, bits_of, mask_of
+from .._common.arrays import Array, Factors, bits_of, mask_of
 from .._common.text import short
 from .._data.border import check_factor, check_support
 from .._data.entries import Target
@@ -24,7 +24,7 @@ from .terms import Term
 class Known:
     """Supports and fixed columns of factors by name, A as it is stored, and how many are fixed."""
 
-    support: Mapping[str, Array] = field(default_factory=dict)
+    support: Factors = field(default_factory=dict)
     fixed: Mapping[str, tuple[slice, Array]] = field(default_factory=dict)
     n_given: int = 0
 
@@ -85,7 +85,7 @@ class Known:
             F[:, columns] = values
         return F
 
-    def levels(self, means: Mapping[str, Array], mean: float) -> dict[str, Array]:
+    def levels(self, means: Factors, mean: float) -> dict[str, Array]:
         """Return factors by which all components share the mean of S A, from their `means`."""
         found = {name: np.ones(len(each)) for name, each in means.items()}
         here, there = means.values()
@@ -100,7 +100,7 @@ class Known:
         fixed = {name: (columns, np.sqrt(F)) for name, (columns, F) in self.fixed.items()}
         return Known(self.support, fixed)
 
-    def moves(self, factors: Mapping[str, Array]) -> dict[str, Array]:
+    def moves(self, factors: Factors) -> dict[str, Array]:
         """Return where stored factors move in the fit, as bits; they stay elsewhere."""
         found = {}
         for name in sorted({*self.support, *self.fixed}):
@@ -196,13 +196,7 @@ _FINEST = 1e-4
 
 
 def solve_known_rows(
-    term: Term,
-    F: Array,
-    G: Array,
-    support: Mapping[str, Array],
-    penalties: Penalties,
-    tol: float,
-    most: int,
+    term: Term, F: Array, G: Array, support: Factors, penalties: Penalties, tol: float, most: int
 ) -> int:
     """Minimize over the rows of F by steps of a fit; return the number of rows left unsolved."""
     factors, relations = {"S": F, "A": G}, [Relation(("S", "A"), term)]

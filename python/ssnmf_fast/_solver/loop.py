@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
 from .._backend.dispatch import kernels
-from .._common.arrays import Array, Solver, bits_of
+from .._common.arrays import Array, Factors, Solver, bits_of
 from .._data.border import check_integer, check_observers, check_option, check_real, require_finite
 from .descent import added
 from .penalties import NONE, Bound
@@ -21,8 +21,6 @@ from .relations import SOLVERS, Statistics
 from .result import FitState
 
 _SECONDS_BETWEEN_LINES = 0.5
-
-Self = TypeVar("Self", bound="ProgressBar")
 
 
 class ProgressBar:
@@ -33,8 +31,9 @@ class ProgressBar:
         max_iter: int | None,
         label: str = "fit",
         value: str = "objective",
-        lines: bool = False,
         unit: str = "iteration",
+        *,
+        lines: bool = False,
     ) -> None:
         self._bar: Any = None
         with suppress(ImportError):
@@ -81,22 +80,14 @@ class ProgressBar:
             print(self._waiting, file=sys.stderr, flush=True)
             self._waiting = None
 
-    def __enter__(self: Self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
 
 def verbose_progress(
-    verbose: int,
-    max_iter: int | None,
-    label: str = "fit",
-    value: str = "objective",
-    unit: str = "iteration",
+    verbose: int, max_iter: int | None, *texts: str, **unit: str
 ) -> AbstractContextManager[ProgressBar | None]:
     """Return the callback of ``verbose=1``: a bar on a terminal with tqdm, lines elsewhere."""
-    return ProgressBar(max_iter, label, value, True, unit) if verbose else nullcontext()
+    if not verbose:
+        return nullcontext()
+    return closing(ProgressBar(max_iter, *texts, lines=True, **unit))
 
 
 @dataclass(frozen=True)
@@ -104,7 +95,7 @@ class Optimality:
     """Residuals of the factors; entries that do not move, and zeros that `stay`, do not count."""
 
     problem: Problem
-    moves: Mapping[str, Array] = field(default_factory=dict)
+    moves: Factors = field(default_factory=dict)
     stay: Collection[str] = ()
 
     def residuals(self, last: bool = False) -> dict[str, float]:

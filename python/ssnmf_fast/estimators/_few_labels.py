@@ -101,9 +101,9 @@ class FewLabelsClassifier(ReadoutPredictions):
 
     Notes
     -----
-    `y` in :meth:`fit` is either an array of class labels (integers, strings or objects) or, for
-    multiple labels, an indicator matrix (n, k) of 0 and 1, dense or sparse.  A row that is all NaN
-    (dense) or all -1 is unlabeled; single NaN entries are missing.
+    `y` in :meth:`fit` is an array of class labels (integers, strings or objects) or, for multiple
+    labels, an indicator matrix (n, k) of 0 and 1, dense or sparse.  A row that is all NaN (dense)
+    or all -1 is unlabeled; single NaN entries are missing.
 
     Where labels are much more even than the classes are by their neighbors, each class has three
     components, and the frequencies of the classes are estimated from the unlabeled samples, unless
@@ -143,7 +143,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     self_training: int | Literal["auto"] = "auto"
     class_weight: ClassWeight = None
 
-    _tags: ClassVar = {"classifier_tags": "multi_label"}
+    _multi_label: ClassVar = True
     _saved: ClassVar = {
         "label_components_": Saved("rk"),
         "n_labeled_": COUNT,
