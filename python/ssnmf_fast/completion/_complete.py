@@ -219,9 +219,7 @@ def solve(
     """Return the last fit of a method, or the first at which an observer returns True."""
     noisy, observations = problem.gamma_min is not None and method.by_levels, problem.observations
     with verbose_progress(verbose, problem.max_iter, "complete", "change") as progress:
-        observers: list[Any] = [
-            observer for observer in (callback, progress) if observer is not None
-        ]
+        observers: list[Any] = [each for each in (callback, progress) if each is not None]
         if not noisy and observations.norm == 0:  # all entries are equal to `fill_value`
             (n, m), dtype = observations.shape, observations.dtype
             F, G = np.zeros((n, 1), dtype), np.zeros((m, 1), dtype)

@@ -23,6 +23,7 @@ from ._result import Completion, CompletionState
 # Arguments of the kernels: c, eps and q of the step towards sparsity, that it is proximal, and the
 # smallest value.
 Shrink = tuple[float, float, float, bool, float]
+Pair = tuple[Array, Array]
 
 IDENTITY: Shrink = (0.0, 1.0, 1.0, True, -np.inf)
 _NORM_SKETCH, _NORM_STEPS = 5, 8
@@ -115,7 +116,7 @@ class Problem:
     n_threads: int
     fill_value: float = 0.0
     lower: float = -np.inf  # smallest value of a missing entry
-    init: tuple[Array, Array] | None = None  # F and G to start from, with orthonormal columns of G
+    init: Pair | None = None  # F and G to start from, with orthonormal columns of G
     tenths: int = 0  # to hide, one after the other, for the choice of gamma at a given rank
 
     @cached_property
@@ -128,7 +129,7 @@ class Problem:
         return (self.lower - self.fill_value) / self.observations.scale
 
     @cached_property
-    def start(self) -> tuple[Array, Array] | None:
+    def start(self) -> Pair | None:
         """The factors of a warm start, in scaled units."""
         if self.init is None:
             return None
@@ -153,7 +154,7 @@ class Fit(NamedTuple):
     singular: Array
     history: list[CompletionState]
     converged: bool
-    biases: tuple[Array, Array] | None = None  # of rows and of columns, in the units of the data
+    biases: Pair | None = None  # of rows and of columns, in the units of the data
     iterate: Array | None = None  # where a method stores it, n x m
 
     def completion(self, problem: Problem) -> Completion:
@@ -331,7 +332,7 @@ class Iteration:
         self,
         observations: Observations,
         rank: int | None,
-        start: tuple[Array, Array] | None,
+        start: Pair | None,
         rng: np.random.Generator,
         *,
         dense: bool = False,
@@ -396,7 +397,7 @@ class Iteration:
         z[entry_rows(indptr), indices] = values
         return z.astype(self.observations.dtype, copy=False)
 
-    def _leading(self, X: ops.Operator | Array) -> tuple[Array, Array]:
+    def _leading(self, X: ops.Operator | Array) -> Pair:
         """X G and the leading right singular vectors G of an iterate; sets the singular values."""
         if isinstance(X, np.ndarray):
             U, singular, rows = ops.svd(X)
@@ -418,34 +419,24 @@ class Iteration:
         d = np.zeros(G.shape[1], G.dtype)
         d[: len(self.singular)] = damping(self.singular, self.gamma, schedule.p)
         F = product * d
-        before: tuple[Array, Array] | None = None
+        before: Pair | None = None
         for _ in range(1, schedule.inner_steps):
             # F + P_O(M - F G^T) G is X G, for orthonormal columns of G.
             product, residuals = np.empty_like(F), np.empty_like(csr[2])
             kernels.residual_step(*csr, F, G, residuals, product, n_threads)
             if before is not None:  # how far the missing entries moved, for one G
                 moved = ops.square(F - before[0]) - ops.square(residuals - before[1])
-                if self._relative(moved, F, residuals) < schedule.inner_tol:
+                if self.relative(moved, F, residuals) < schedule.inner_tol:
                     break
             before = F, residuals
             F = product * d
         return F
 
-    def _relative(self, moved: float, F: Array, residuals: Array) -> float:
+    def relative(self, moved: float, F: Array, residuals: Array) -> float:
         """A squared length as a length, relative to the iterate that leaves these residuals."""
         fitted = ops.square(self.observations.values - residuals)
         whole = self.observations.norm**2 + max(ops.square(F) - fitted, 0.0)
         return float((max(moved, 0.0) / (whole if whole > 0 else 1.0)) ** 0.5)
-
-    def state(self, before: tuple[Array, Array], iteration: int) -> CompletionState:
-        """Compare with the iterate before; both have low rank outside the observed entries."""
-        observations = self.observations
-        residuals = observations.residuals(self.F, self.G)
-        moved = distance_squared(self.F, self.G, *before, observations.n_threads)
-        moved -= ops.square(residuals - observations.residuals(*before))
-        change = self._relative(moved, self.F, residuals)
-        residual = observations.relative(residuals)
-        return CompletionState(iteration, change, residual, self.gamma, len(self.singular))
 
 
 def distance_squared(
@@ -468,11 +459,16 @@ def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Fit
         state.reweight(schedule, iteration)
         if iteration % schedule.check_every and iteration != schedule.max_iter:
             continue
-        history.append(state.state(before, iteration))
-        converged = history[-1].change < tol
-        observations, singular = state.observations, state.singular
-        yield Fit(observations, state.F, state.G, singular, history, converged, iterate=state.X)
-        if converged:
+        # Both iterates have low rank outside the observed entries.
+        observations, F, G = state.observations, state.F, state.G
+        residuals = observations.residuals(F, G)
+        moved = distance_squared(F, G, *before, observations.n_threads)
+        moved -= ops.square(residuals - observations.residuals(*before))
+        change, residual = state.relative(moved, F, residuals), observations.relative(residuals)
+        singular, gamma = state.singular, state.gamma
+        history.append(CompletionState(iteration, change, residual, gamma, len(singular)))
+        yield Fit(observations, F, G, singular, history, change < tol, iterate=state.X)
+        if change < tol:
             return
 
 

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.arrays import drop_entries, entry_rows, with_values
 from .._linalg.operators import square
-from ._irls import Fit, Iteration, Observations, Problem, Schedule, distance_squared
+from ._irls import Fit, Iteration, Observations, Pair, Problem, Schedule, distance_squared
 from ._result import CompletionState
 
 FIRST_GAMMA = 4.0
@@ -84,7 +84,7 @@ class Biases:
         return np.asarray(left * self._unit + low_rank)
 
     @property
-    def sides(self) -> tuple[Array, Array]:
+    def sides(self) -> Pair:
         """Biases of the rows and of the columns."""
         rows, columns = self._values
         return rows * self._unit, columns * self._unit
@@ -104,7 +104,7 @@ class _NoisyFit:
         entries: sp.csr_array,
         rank: int,
         rng: np.random.Generator,
-        start: tuple[Array, Array] | None = None,
+        start: Pair | None = None,
     ) -> None:
         self._problem, self._schedule = problem, schedule
         self._biases = None if problem.biases is None else Biases(entries, problem.biases)
@@ -156,7 +156,7 @@ class _NoisyFit:
         scaled = (values / observations.scale).astype(observations.dtype)
         self.state.observations = replace(observations, values=scaled)
 
-    def errors(self, places: tuple[Array, Array], truth: Array) -> Array:
+    def errors(self, places: Pair, truth: Array) -> Array:
         """Errors at some places, in scaled units."""
         (rows, columns), observations = places, self.state.observations
         model = np.einsum("er,er->e", self.state.F[rows], self.state.G[columns])
@@ -175,13 +175,11 @@ class _Best(NamedTuple):
     error: float
     gamma: float
     near: float = FIRST_GAMMA  # the largest gamma that is hardly worse
-    factors: tuple[Array, Array] | None = None
+    factors: Pair | None = None
     is_first: bool = False  # of those tried, so that one above it may be better
 
 
-def _divisions(
-    problem: Problem, count: int
-) -> Iterator[tuple[sp.csr_array, tuple[Array, Array], Array]]:
+def _divisions(problem: Problem, count: int) -> Iterator[tuple[sp.csr_array, Pair, Array]]:
     """Hide one tenth of the entries after the other: the others, the places, and the values."""
     entries = problem.entries
     order, size = problem.rng.permutation(entries.nnz), max(1, int(_HELD_OUT * entries.nnz))
@@ -225,7 +223,7 @@ def _best_level(
     fit: _NoisyFit,
     gamma_min: float | None,
     truth: Array,
-    places: tuple[Array, Array],
+    places: Pair,
     before: _Best | None,
 ) -> Generator[Fit, None, _Best]:
     """Go through the levels, from near the best one of the rank before, until none gains."""
