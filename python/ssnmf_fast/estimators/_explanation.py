@@ -31,10 +31,8 @@ class SampleContributions:
 
     Attributes
     ----------
-    sample : int
-        Row of the sample.
-    class_name : label
-        The class.
+    sample, class_name : int, label
+        Row of the sample, and the class.
     total : float
         Sum of all contributions.
     parts : tuple of (str, str, float)
@@ -134,7 +132,7 @@ class Explanation:
 
     Notes
     -----
-    It holds a copy of the samples, of float64, sparse where X is sparse or on disk, and arrays of
+    It holds a float64 copy of the samples, sparse where X is sparse or on disk, and arrays of
     n x (r + 2 k) and 2 k x m numbers.
     """
 
@@ -225,9 +223,8 @@ class Explanation:
         parts.append(("rest", "", rest))
         least = _NEGLIGIBLE * sum(abs(value) for *_, value in parts)
         parts = sorted((p for p in parts if abs(p[2]) > least), key=lambda part: -part[2])
-        return SampleContributions(
-            i, self.classes.tolist()[k], float(self.totals[i, k]), tuple(parts)
-        )
+        name = self.classes.tolist()[k]
+        return SampleContributions(i, name, float(self.totals[i, k]), tuple(parts))
 
     def leading_terms(self, n_terms: int = 3) -> list[tuple[str, ...]]:
         """Return, for every sample, the terms that contribute most to the predicted class.
@@ -253,9 +250,8 @@ class Explanation:
     def _number(self, class_name: object) -> int:
         classes: list[Any] = self.classes.tolist()
         if class_name not in classes:
-            raise ValueError(
-                f"Unknown class_name {short(class_name)}; the classes are {listed(classes)}."
-            )
+            name = short(class_name)
+            raise ValueError(f"Unknown class_name {name}; the classes are {listed(classes)}.")
         return classes.index(class_name)
 
 

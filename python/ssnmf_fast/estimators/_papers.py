@@ -369,9 +369,11 @@ class MarginNMF(ReadoutPredictions):
         else:
             alpha = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
             alpha = sp.csr_array(alpha, copy=True)
-        result, weight = factorize_preserving(CleanMatrix(X), alpha, X_weights, **self._arguments())
+        given = {"alpha": alpha, "X_weights": X_weights, **self._arguments()}
+        result = factorize_preserving(CleanMatrix(X), **given)
         inputs = {"y": None if targets is None else targets.matrix(np.float64)}
-        learned = {"alpha_": alpha, "n_directions_": alpha.shape[1], "supervision_weight_": weight}
+        learned = {"alpha_": alpha, "n_directions_": alpha.shape[1]}
+        learned["supervision_weight_"] = result.supervision_weight
         self._keep(result, inputs, **learned)
         self._drop_readout()
         if targets is not None:

@@ -125,8 +125,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     def _fit_readout(
         self, X: Matrix, X_weights: WeightsLike, S: Array, shares: Array, labels: TrainingLabels
     ) -> None:
-        rows, weight = labels.known, labels.sample_weight
-        view, directions = View(), directions_of(X, X_weights, 0, self.n_threads, weight)
+        rows, weight, view = labels.known, labels.sample_weight, View()
+        directions = directions_of(X, 0, self.n_threads, weight) if X_weights is None else None
         if directions is not None:
             view = view_of(filled(X, S, self.components_)[rows], directions)
         view = replace(view, shares=shares)
