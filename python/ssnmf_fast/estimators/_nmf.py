@@ -188,9 +188,7 @@ class NMF(BatchLearner):
         covariates, wanted = _table(known.get("covariates")), getattr(self, "n_fixed_", 0)
         k = 0 if covariates is None else covariates.shape[1]
         if k != wanted:
-            raise ValueError(
-                f"covariates has {k} columns, and the fit had {wanted}; give the same."
-            )
+            raise ValueError(f"covariates has {k} columns, and the fit had {wanted}; match it.")
         return super()._represent(X, X_weights, covariates=covariates)
 
     def partial_fit(
