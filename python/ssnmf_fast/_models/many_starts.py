@@ -77,8 +77,7 @@ def check_starts(
         )
     if loop.callback is not None:
         raise ValueError(
-            f"callback is for one fit, and n_starts={n_starts} are several at the same time; leave "
-            "it out, or fit with every start by itself."
+            f"callback is for one fit, and n_starts={n_starts} are several; leave one of them out."
         )
 
 
