@@ -42,9 +42,8 @@ class PreservingFits(Fits[Factorization]):
             check_option(weight, "supervision_weight", ("auto", "balanced"))
         self.weight = None if weight == "auto" else build.check_weight(weight)
         term, _ = build.terms(X, None, self.loss, self.loss, self.X_weights, None, self.threads)
-        alpha = build.check_rows(
-            self.alpha, "alpha", X.dtype, X.shape[0], "sample of X", allow_nan=False
-        )
+        given = self.alpha, "alpha", X.dtype, X.shape[0], "sample of X"
+        alpha = build.check_rows(*given, allow_nan=False)
         mixing = sp.csr_array(alpha.T)
         combined = build.build_term(mixing @ X, None, term.loss, "X", self.threads)
         self.data = Relation(("S", "A"), term)
