@@ -266,10 +266,9 @@ def choose_rank(
     tol : float, optional
         Tolerance of a plain factorization, as in :func:`factorize`; 1e-6 by default for squared
         errors, 1e-5 for others.  Models that are not fitted to the end predict like smaller ones.
-    n_jobs : int, optional
-        Number of fits at a time; None takes as many as `n_threads` can serve.
-    n_threads : int, optional
-        Number of threads of all fits together; neither changes the result.
+    n_jobs, n_threads : int, optional
+        Number of fits at a time (None: as many as threads can serve), and of threads of all fits
+        together; neither changes the result.
     random_state : None, int, Generator or RandomState
         Seed of the splits and of the starts; None takes that of `estimator`, if there is one.
     verbose : int
