@@ -252,7 +252,7 @@ def test_too_many_samples_for_exact_neighbors(clusters, monkeypatch):
     points, y = clusters
     monkeypatch.setattr(_neighbors, "EXACT", 100)
     monkeypatch.setattr(_neighbors, "find_spec", lambda name: None)
-    assert "ssnmf-fast[neighbors]" in _neighbors.why_missing(150)
+    assert not _neighbors.can_search(150)
     model = sf.FewLabelsClassifier(**QUICK).fit(np.abs(points), hide(y, 3, 0))
     assert "neighbors" not in model.committee_
     assert (model.predict(np.abs(points)) == y).mean() > 0.9

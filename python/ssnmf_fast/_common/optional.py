@@ -8,7 +8,6 @@ from contextlib import contextmanager
 PLOT_HINT = "python -m pip install 'ssnmf-fast[plot]'"
 DASK_HINT = "python -m pip install 'ssnmf-fast[dask]'"
 CELLS_HINT = "python -m pip install 'ssnmf-fast[anndata]'"
-NEIGHBORS_HINT = "python -m pip install 'ssnmf-fast[neighbors]'"
 TABLES_HINT = "python -m pip install 'ssnmf-fast[all]'"  # has pandas too
 
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array, LabelsLike, Matrix
 from .._data.border import CleanMatrix, check_random_state
-from .._data.csr_file import CsrFile, chosen_rows, row_counts
+from .._data.csr_file import CsrFile, chosen_rows
 from .._labels import labels_of
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
@@ -28,7 +28,7 @@ SUPPORTS = math.inf  # this supervision weight: labels decide which components m
 Samples = TypeVar("Samples", bound="LabeledSamples")
 
 _TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels
-_REPRESENT_TOL = 1e-3  # of the representations during training
+_TOL = 1e-3  # of the representations during training
 OVERALL = 0.3  # share of the mean of all samples in a start
 _MOST_COMPLETED = 1 << 26  # entries of a matrix in which missing ones are filled in
 _BYTES_PER_ENTRY = 64  # of samples on disk, in memory: the entry, a unit row, and copies
@@ -77,16 +77,10 @@ class LabeledSamples:
                 X_weights = X_weights.with_part(X_weights.by_rows[rows])
         if graph is not None:
             graph = views.Graph.of(view.scores, self.options["n_threads"])
-        return replace(
-            self,
-            X=chosen_rows(X, rows) if isinstance(X, CsrFile) else X[rows],
-            X_weights=X_weights,
-            labels=self.labels.part(rows),
-            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
-            view=view,
-            graph=graph,
-            whole=None,
-        )
+        X = chosen_rows(X, rows) if isinstance(X, CsrFile) else X[rows]
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        part = replace(self, view=view, graph=graph, labels=self.labels.part(rows), whole=None)
+        return replace(part, X=X, X_weights=X_weights, sample_weight=weight)
 
     @property
     def of_readout(self) -> Any:
@@ -147,22 +141,20 @@ class LabeledSamples:
 
     def fit_topics(self, n_components: int, weight: float | str) -> Factorization:
         """Factorize the samples, guided by their labels; TS-NMF for the weight SUPPORTS."""
-        rng, init = np.random.default_rng(self.seed), self.init
-        known = self.labels.known
+        rng, init, known = np.random.default_rng(self.seed), self.init, self.labels.known
         weight_of_known = self.labels.weight[known, None]
-        members = self.labels.members[known] * weight_of_known
         # As many components for each class; those that are left for large ones.
-        counts = members.sum(axis=0)
+        counts = (self.labels.members[known] * weight_of_known).sum(axis=0)
         k = len(counts)
         each = np.full(k, n_components // k)
         each[np.argsort(-counts, kind="stable")[: n_components % k]] += 1
         owner = np.repeat(np.arange(k), each)
         if weight == SUPPORTS:
-            given = isinstance(init, (tuple, list))
-            A = np.asarray(init[1], dtype=np.float64) if given else self._class_means(owner, rng)
+            start = init[1] if isinstance(init, (tuple, list)) else self._class_means(owner, rng)
+            A = np.asarray(start, dtype=np.float64)
             support = self.support(owner)
-            start = self.even_start(A, support), A.astype(self.X.dtype)
-            fit = self.factorize(n_components=n_components, init=start, S_support=support)
+            init = self.even_start(A, support), A.astype(self.X.dtype)
+            fit = self.factorize(n_components=n_components, init=init, S_support=support)
             sums = np.bincount(owner, self.labeled_sums(fit.S), k)
             rates = np.where(sums > 0, counts / np.where(sums > 0, sums, 1), 0)
             B = (np.eye(k)[owner] * rates).astype(self.X.dtype)
@@ -175,14 +167,9 @@ class LabeledSamples:
             B *= float((counts / total).mean()) / mean if mean > 0 else 1.0
             init = S, A.astype(self.X.dtype), B.astype(self.X.dtype)
         Y, y_weights = self.targets()
-        return self.factorize(
-            Y,
-            n_components=n_components,
-            supervision_weight=weight,
-            y_weights=y_weights,
-            init=init,
-            random_state=self.seed if self.start_seed is None else self.start_seed,
-        )
+        settings = {"n_components": n_components, "supervision_weight": weight, "init": init}
+        settings["random_state"] = self.seed if self.start_seed is None else self.start_seed
+        return self.factorize(Y, y_weights=y_weights, **settings)
 
     def _class_means(self, owner: Array, rng: np.random.Generator) -> Array:
         """Return a start of A, (r, m): means of classes, drawn a little to that of all."""
@@ -208,14 +195,8 @@ class LabeledSamples:
         """Return the topic shares of some samples over a dictionary, without labels, (rows, r)."""
         X, X_weights = self.X, self.X_weights
         some = X_weights is None and not rows.all() and not isinstance(X, CsrFile)
-        S = represent(
-            CleanMatrix(X[rows] if some else X),
-            A,
-            loss=self.options["loss"],
-            X_weights=X_weights,
-            tol=_REPRESENT_TOL,
-            n_threads=self.options["n_threads"],
-        )
+        options = {name: self.options[name] for name in ("loss", "n_threads")} | {"tol": _TOL}
+        S = represent(CleanMatrix(X[rows] if some else X), A, X_weights=X_weights, **options)
         return topic_shares(S if some else S[rows], A)
 
 
@@ -242,16 +223,10 @@ def targets_of(labels: TrainingLabels, dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 
 def inputs_of_labels(
-    model: Any,
-    X: Matrix,
-    y: LabelsLike,
-    *,
-    X_weights: WeightsLike = None,
-    side: object = None,
-    **weights: Any,
+    model: Any, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None, **weights: Any
 ) -> dict[str, Any]:
     """Return the inputs of the factorization in the fit of a classifier, but supports."""
-    del side
+    weights.pop("side", None)
     require(model, X, y)
     labels = labels_for_training(labels_of(y, model.unlabeled), **weights)
     inputs = {
@@ -294,11 +269,11 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
         k = samples.labels.members.shape[1]
         fit = samples.for_trials().factorize(n_components=k, random_state=samples.seed)
         X = views.filled(X, fit.S, fit.A, absent)
-    directions = views.directions_of(X, None, samples.seed, threads, samples.sample_weight)
+    directions = views.directions_of(X, samples.seed, threads, samples.sample_weight)
     if directions is None:
         return samples
     view, graph = views.view_of(X, directions, samples.view.tables), None
-    if view.rows is not None and not samples.labels.several and not views.why_missing(len(view)):
+    if view.rows is not None and not samples.labels.several and views.can_search(len(view)):
         graph = views.Graph.of(view.scores, threads)
     return replace(samples, view=view, graph=graph)
 
@@ -315,7 +290,7 @@ def in_memory(samples: LabeledSamples) -> LabeledSamples:
     order = np.concatenate([rng.permutation(group) for group in groups])[: views.EXACT]
     most = max(1, X.memory // _BYTES_PER_ENTRY)
     rows = np.zeros(len(known), dtype=bool)
-    rows[order[np.cumsum(row_counts(X)[order]) <= most]] = True
+    rows[order[np.cumsum(np.diff(X.indptr)[order]) <= most]] = True
     if not samples.labels.part(rows).counts.all():  # memory for a few samples
         return samples
     return replace(samples.part(rows), whole=(samples, rows))

@@ -187,15 +187,9 @@ def calibrated(
         else:
             linear = linear + member.scaled(weights[name])
     side = [linear.tables.get(name, np.zeros((k, t.shape[1]))) for name, t in view.tables.items()]
-    readout = LogisticReadout.of(
-        linear,
-        len(trained.fit.A),
-        view,
-        votes=votes,
-        votes_weight=0.0 if votes is None else weights.get("neighbors", 0.0),
-        side=np.hstack(side) if side else None,
-    )
-    readout = validation.calibrate(readout)
+    others: dict[str, Any] = {"votes": votes, "side": np.hstack(side) if side else None}
+    others["votes_weight"] = 0.0 if votes is None else weights.get("neighbors", 0.0)
+    readout = validation.calibrate(LogisticReadout.of(linear, len(trained.fit.A), view, **others))
     if not plan.corrects or not validation.rows.any():
         return readout, validation
     rows, A, prior = ~samples.labels.known, trained.fit.A, samples.labels.prior()
@@ -251,15 +245,11 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
         if not rows.all():
             part, tried = samples.part(rows), folds[rows]
     hidden = tried >= 0
-    predicted = {
-        name: logits[hidden]
-        for name, logits in predict_hidden(part.for_trials(), plan, tried, list(prior)).items()
-    }
+    predicted = predict_hidden(part.for_trials(), plan, tried, list(prior))
     truth = committee.Truth.of(part.labels, hidden)
     weights = committee.fit_weights(predicted, truth, prior)
-    together[folds >= 0] = committee.cross_fitted(
-        predicted, truth, prior, committee.parts_of(tried[hidden])
-    )
+    halves = committee.parts_of(tried[hidden])
+    together[folds >= 0] = committee.cross_fitted(predicted, truth, prior, halves)
     scores = {name: committee.score_of(truth, logits) for name, logits in predicted.items()}
     scores["committee"] = committee.score_of(truth, together[folds >= 0])
     return committee.Validation(labels, folds, together, scores, weights)
@@ -268,7 +258,7 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
 def predict_hidden(
     samples: LabeledSamples, plan: Plan, folds: Array, names: list[str]
 ) -> dict[str, Array]:
-    """Return what every member predicts for the samples of a fold, (n, k); 0 for others."""
+    """Return what every member predicts for the samples of folds, (samples of a fold, k)."""
     labels, n_threads = samples.labels, samples.options["n_threads"]
     predicted = {name: np.zeros(labels.members.shape) for name in names}
     for fold in range(int(folds.max()) + 1):
@@ -282,4 +272,4 @@ def predict_hidden(
         view = replace(samples.view[hidden], shares=samples.shares(trained.fit.A, hidden))
         for name, member in trained.members.items():
             predicted[name][hidden] = member.logits(view, n_threads)
-    return predicted
+    return {name: logits[folds >= 0] for name, logits in predicted.items()}

@@ -162,11 +162,9 @@ class Validation:
         """Return the fitted attributes of an estimator that describe the validation."""
         probability = np.zeros_like(self.logits)
         probability[self.rows] = self.calibrated(readout)
+        scores = {name: self.scores.get(name, float("nan")) for name in self.weights}
         attributes = {
-            "committee_": {
-                name: {"weight": weight, "score": self.scores.get(name, float("nan"))}
-                for name, weight in self.weights.items()
-            },
+            "committee_": {n: {"weight": w, "score": scores[n]} for n, w in self.weights.items()},
             "validation_scores_": self.scores,
             "validation_accuracy_": self.accuracy[0],
             "validation_interval_": self.accuracy[1:],
@@ -186,10 +184,8 @@ class Validation:
             new, old = rows[parts == part], rows[parts != part]
             weight = self.labels.weight[old]
             slope, offset = calibration(self.logits[old], members[old], True, weight)
-            seen, unseen = (
-                probabilities(slope * self.logits[each] + offset, True) for each in (old, new)
-            )
-            guesses[new] = unseen > _thresholds(members[old] > 0, seen, weight)
+            chance = probabilities(slope * self.logits + offset, True)
+            guesses[new] = chance[new] > _thresholds(members[old] > 0, chance[old], weight)
         return guesses
 
     @cached_property
@@ -201,10 +197,7 @@ class Validation:
 
     @cached_property
     def accuracy(self) -> tuple[float, float, float]:
-        """Share of samples that are predicted right, with a 95 % interval; NaN without validation.
-
-        The interval is Wilson's.
-        """
+        """Share of samples predicted right, and its 95 % interval (Wilson's); NaN where unknown."""
         labels, rows = self.labels, self.rows
         if labels.several:
             rows = rows & (labels.entry_weights > 0).all(axis=1)
@@ -305,8 +298,7 @@ def calibration(logits: Array, targets: Array, several: bool, weight: Array) -> 
         return 1.0, 0.0
     model = LogisticRegression(C=1e6, max_iter=1000)
     model.fit(flat, truth, sample_weight=np.repeat(weight, targets.shape[1]))
-    slope = float(np.clip(model.coef_[0, 0], *_SLOPES))
-    return slope, float(model.intercept_[0])
+    return float(np.clip(model.coef_[0, 0], *_SLOPES)), float(model.intercept_[0])
 
 
 _MUCH_LESS_EVEN = 0.8  # ratio of the effective numbers of classes, by neighbors and by labels

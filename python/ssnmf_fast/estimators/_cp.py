@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array, LossName, Solver
+from .._common.arrays import Array, LossName, Solver, VectorLike
 from .._common.bases import ClassNamePrefixFeaturesOutMixin
 from .._common.saved import COUNT, HISTORY, LOSS, Saved
 from .._common.text import short
@@ -37,15 +36,12 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     """Nonnegative CP decomposition of a tensor, also of one whose slices arrive one by one.
 
     Minimizes ``sum W .* d(X, M)`` over models ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a
-    nonnegative factor for each mode [1]_; see :func:`ssnmf_fast.factorize_tensor`.  A tensor of two
-    modes is a matrix, as for :class:`NMF`.
+    nonnegative factor for each mode [1]_; see :func:`ssnmf_fast.factorize_tensor`.
 
     Parameters
     ----------
-    loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
-        Loss of X, as in :func:`ssnmf_fast.factorize_tensor`.
-    supervision_loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
-        Loss of the labels, if :meth:`fit` gets any.
+    loss, supervision_loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
+        Loss of X, and of labels, as in :func:`ssnmf_fast.factorize_tensor`.
     supervision_weight : float
         Weight of the losses of labels, at least 0.
     init : {"auto", "random", "least-squares", "svd"}, TensorFactorization or sequence of arrays
@@ -128,6 +124,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     X_weights : optional
         Nonnegative weights of the loss of every entry, as in :func:`ssnmf_fast.factorize_tensor`.
     """
+    _tags: ClassVar = {"input_tags": "three_d_array"}
     _saved: ClassVar[dict[str, Saved]] = {
         "factors_": Saved("?r", container=list),
         "weights_": Saved("r", "finite"),
@@ -139,11 +136,6 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         "stream_statistics_": Saved("??", container=dict, optional=True),
         "receipt_": RECEIPT,
     }
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
 
     @property
     def shape_(self) -> tuple[int, ...]:
@@ -158,13 +150,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def components_(self) -> list[Array]:
         return self.factors_[1:]
 
-    @property
-    def n_features_in_(self) -> int:
-        return self.shape_[1]
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.weights_)
+    n_features_in_ = property(lambda self: self.shape_[1])
+    _n_features_out = property(lambda self: len(self.weights_))
 
     def fit(
         self, X: TensorLike, y: Mapping[int, Any] | None = None, *, X_weights: WeightsLike = None
@@ -215,7 +202,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return tensor_check(self.factorization_, X, inputs, threads)
 
     def partial_fit(
-        self, X: TensorLike, y: npt.ArrayLike | None = None, *, one_slice: bool | None = None
+        self, X: TensorLike, y: VectorLike = None, *, one_slice: bool | None = None
     ) -> NonnegativeCP:
         """Learn from new slices along `stream_mode`, in addition to earlier ones.
 
@@ -366,12 +353,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return dense_model(np.ones(rank, S.dtype), factors, "give fewer rows at a time")
 
     def score(
-        self,
-        X: TensorLike,
-        y: npt.ArrayLike | None = None,
-        *,
-        mode: int = 0,
-        X_weights: WeightsLike = None,
+        self, X: TensorLike, y: VectorLike = None, *, mode: int = 0, X_weights: WeightsLike = None
     ) -> float:
         """Return the share of the deviance of X that the model explains, with rows as fits best.
 
@@ -386,21 +368,14 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         del y
         S = self.transform(X, mode=mode, X_weights=X_weights)
         mode = check_mode(mode, "mode", len(self.factors_))
-        return explained_deviance(
-            check_tensor(X, "X", self.dtype),
-            self._with_rows(S, mode),
-            loss=self.loss_,
-            X_weights=X_weights,
-            n_threads=self.n_threads,
-            tensor=True,
-        )
+        X, factors = check_tensor(X, "X", self.dtype), self._with_rows(S, mode)
+        settings: Any = {"loss": self.loss_, "n_threads": self.n_threads, "tensor": True}
+        return explained_deviance(X, factors, X_weights=X_weights, **settings)
 
     def _with_rows(self, S: Array, mode: int) -> list[Array]:
         return [S if k == mode else F for k, F in enumerate(self.factors_)]
 
-    def topics(
-        self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10, mode: int = 1
-    ) -> Topics:
+    def topics(self, feature_names: VectorLike = None, n_terms: int = 10, mode: int = 1) -> Topics:
         """Return the entries of a mode with the largest weights in every component.
 
         Parameters
@@ -425,10 +400,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
 
 def other_lengths(X: Tensor, shape: tuple[int, ...], mode: int, rest: str) -> ValueError:
     lengths = ", ".join("any" if k == mode else str(n) for k, n in enumerate(shape))
-    return ValueError(
-        f"X has shape {X.shape}; expected lengths ({lengths}), those of the fit in all modes but "
-        f"{mode}, {rest}."
-    )
+    of_fit = f"those of the fit in all modes but {mode}, {rest}"
+    return ValueError(f"X has shape {X.shape}; expected lengths ({lengths}), {of_fit}.")
 
 
 def slices_first(
@@ -440,10 +413,8 @@ def slices_first(
         raise TypeError(f"one_slice must be True, False or None; got {short(one_slice)}.")
     if one_slice is None:
         if shape is None and n_modes == 2:
-            raise ValueError(
-                f"X has two modes, shape {X.shape}: pass one_slice=True for one slice of three "
-                "modes, one_slice=False for a matrix of slices."
-            )
+            hint = "pass one_slice=True for one slice of three modes, False for a matrix of slices."
+            raise ValueError(f"X has two modes, shape {X.shape}: {hint}")
         one_slice = shape is not None and n_modes == len(shape) - 1
     n_modes += one_slice
     mode = check_mode(mode, "stream_mode", n_modes)

@@ -29,7 +29,6 @@ from .._topics import Records, numbered_names
 from ._base import FactorizationBase, keep_stream
 from ._docstrings import complete_docstring
 from ._dynamic_time import (
-    METHODS,
     Peak,
     PeakInterval,
     SlicePrevalence,
@@ -56,8 +55,8 @@ class DynamicTopics(FactorizationBase):
     freq : str or int
         Length of the slices: "hour", "day", "week" (from Monday), "month", "quarter", "year", or a
         multiple such as "6 hours" or "2 weeks".  Multiples that divide a day or a year begin with
-        it, others with the first document's day, Monday, month or quarter.  Or a number of slices,
-        at least 2: equal parts of the time from the first to the last document.
+        it, others with the first document's day, Monday, month or quarter.  Or a number of equal
+        slices, at least 2.
     method : {"tied", "tensor", "sums", "nmf"}
         How topics are found.  "tied": with the same coefficients for all documents of a slice,
         which are smooth over time; see the notes.  "tensor": by nonnegative CP decomposition of
@@ -98,8 +97,7 @@ class DynamicTopics(FactorizationBase):
     slice_sizes_ : ndarray of int, shape (slices,)
         Numbers of documents.
     date_order_ : {"month", "day", "year", "any"}
-        What stands first in dates of text such as "01/02/2003", also in later ones; "any" where all
-        dates were of other forms.
+        What stands first in dates such as "01/02/2003"; "any" where all were of other forms.
     representation_ : ndarray, shape (n, r)
         Coefficients of all documents over the topics; absent once :meth:`partial_fit` continued.
     objective_ : list of (int, float)
@@ -157,6 +155,7 @@ class DynamicTopics(FactorizationBase):
     _allow_nan: ClassVar = False
     _takes_files: ClassVar = False
     _verifiable: ClassVar = False
+    _tags: ClassVar = {"target_tags": "required"}
     _saved: ClassVar = {
         "prevalence_": Saved("tr"),
         "slices_": Saved("t", "times"),
@@ -167,11 +166,6 @@ class DynamicTopics(FactorizationBase):
         "date_order_": Saved(optional=True, kind=str),
         "stream_statistics_": Saved("??", container=dict, optional=True),
     }
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
     def _arguments(self, *function: Any) -> dict[str, Any]:
         slow = self.method == "tensor" and self.solver == "mu"
@@ -206,7 +200,29 @@ class DynamicTopics(FactorizationBase):
             as one to come; if more than half of the topics resemble others or lie in a single
             slice; or, but for "nmf", if topics are nearly as many as slices with documents.
         """
-        self._learn(self._checked(X, reset=True), times)
+        X = self._checked(X, reset=True)
+        rank = check_integer(self.n_components, "n_components", 1)
+        read = self._times(X, times, "any")
+        slices = cut(read.values, self.freq)
+        check_option(self.method, "method", ("tied", "tensor", "sums", "nmf"))
+        if self.documents_per_slice is not None:
+            check_integer(self.documents_per_slice, "documents_per_slice", 1)
+            if self.method not in ("tied", "tensor"):
+                methods = "method='tied' and 'tensor'"
+                raise ValueError(f"documents_per_slice is used by {methods} only; leave it out.")
+        settings = {"n_components": rank, "random_state": check_random_state(self.random_state)}
+        options = self.documents_per_slice, self._arguments() | settings
+        self.components_, prevalence, fit = find_topics(self.method, X, slices, *options)
+        self.__dict__.pop("stream_statistics_", None)
+        self.loss_, self.freq_, self.method_ = self.loss, self.freq, self.method
+        self.objective_, self.n_iter_, self.date_order_ = fit.objective, fit.n_iter, read.first
+        self._warn_unless_converged(fit)
+        self.representation_ = self._represent(X, None)
+        self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
+        if prevalence is None:
+            prevalence = means_of_slices(self.representation_, slices)
+        self.prevalence_: Array = prevalence
+        warn_if_degenerate(self.method, self.components_, self.prevalence_, self.slice_sizes_)
         return self
 
     def fit_transform(self, X: MatrixLike, times: npt.ArrayLike | None = None) -> Array:  # type: ignore[override]
@@ -222,31 +238,6 @@ class DynamicTopics(FactorizationBase):
     def transform(self, X: MatrixLike) -> Array:  # type: ignore[override]
         """Return the coefficients of documents over the topics."""
         return super().transform(X)
-
-    def _learn(self, X: Matrix, times: npt.ArrayLike | None) -> None:
-        rank = check_integer(self.n_components, "n_components", 1)
-        read = self._times(X, times, "any")
-        slices = cut(read.values, self.freq)
-        check_option(self.method, "method", METHODS)
-        if self.documents_per_slice is not None:
-            check_integer(self.documents_per_slice, "documents_per_slice", 1)
-            if self.method not in ("tied", "tensor"):
-                raise ValueError(
-                    "documents_per_slice is used by method='tied' and 'tensor' only; leave it out."
-                )
-        rng, arguments = check_random_state(self.random_state), self._arguments()
-        settings = rng, self.documents_per_slice, arguments | {"n_components": rank}
-        self.components_, prevalence, fit = find_topics(self.method, X, slices, *settings)
-        self.__dict__.pop("stream_statistics_", None)
-        self.loss_, self.freq_, self.method_ = self.loss, self.freq, self.method
-        self.objective_, self.n_iter_, self.date_order_ = fit.objective, fit.n_iter, read.first
-        self._warn_unless_converged(fit)
-        self.representation_ = self._represent(X, None)
-        self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
-        if prevalence is None:
-            prevalence = means_of_slices(self.representation_, slices)
-        self.prevalence_: Array = prevalence
-        warn_if_degenerate(self.method, self.components_, self.prevalence_, self.slice_sizes_)
 
     def _times(self, X: Matrix, times: npt.ArrayLike | None, first: str) -> Times:
         read = read_times(times, first=first)
@@ -289,8 +280,7 @@ class DynamicTopics(FactorizationBase):
         Returns
         -------
         self
-            `prevalence_`, `slices_` and `slice_sizes_` have the new slices too, and `components_`
-            are up to date; there is no `representation_`.
+            Also with the new slices, but without `representation_`.
 
         Raises
         ------
@@ -299,13 +289,12 @@ class DynamicTopics(FactorizationBase):
 
         Notes
         -----
-        Without :meth:`fit`, the first call is one: give it many slices, as all topics start there.
+        Without :meth:`fit`, the first call is one: give it many slices.  Later ones do not use
+        `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`.
 
         The sums of all documents of every slice, or with "nmf" the documents, are learned from as
         slices of a tensor are by :meth:`NonnegativeCP.partial_fit`.  Those of a slice that was seen
         before add to it, and nothing is forgotten for them; other slices keep their prevalence.
-
-        Only the first call uses `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`.
         """
         if not hasattr(self, "components_"):
             return self.fit(X, times)
@@ -488,16 +477,15 @@ class DynamicTopics(FactorizationBase):
         X = self._checked(X, reset=False)
         slices = cut(self._times(X, times, getattr(self, "date_order_", "any")).values, self.freq)
         if not np.array_equal(slices.starts, self.slices_):
-            raise ValueError(
-                f"times have {len(slices.starts)} slices from {slices.starts[0]} on, and the fit "
-                f"had {len(self.slices_)} from {self.slices_[0]} on; give the documents of the fit."
-            )
+            new = f"times have {len(slices.starts)} slices from {slices.starts[0]} on"
+            old = f"the fit had {len(self.slices_)} from {self.slices_[0]} on"
+            raise ValueError(f"{new}, and {old}; give the documents of the fit.")
         arguments, fits = self._arguments() | {"callback": None, "verbose": 0}, []
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)
             drawn = resampled(X, slices, rng) if redrawn else (X, slices)
-            fit = find_topics(self.method, *drawn, rng, self.documents_per_slice, arguments)
-            A, prevalence = fit.components, fit.prevalence
+            options = self.documents_per_slice, arguments | {"random_state": rng}
+            A, prevalence, _ = find_topics(self.method, *drawn, *options)
             if prevalence is None:
                 prevalence = prevalence_of(self.method, *drawn, A, self.loss_, self.n_threads)
             fits.append((A, prevalence))

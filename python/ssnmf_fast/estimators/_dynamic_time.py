@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.random import Generator
 from scipy.optimize import linear_sum_assignment
 
 from .._common.arrays import Array, LossName, Matrix
@@ -14,21 +13,11 @@ from .._common.warn import warn_user
 from .._data.border import CleanMatrix
 from .._data.times import Slices
 from .._linalg.operators import unit_rows
-from .._models.dated import (
-    DatedTopics,
-    best_short_fit,
-    factorize_tied,
-    folded,
-    means_of_slices,
-    normalize_documents,
-    start_from_slices,
-    sums_of_slices,
-)
+from .._models import dated
 from .._models.factorize import Factorization, TensorFactorization, factorize, factorize_tensor
 from .._models.represent import represent
 from .._topics import count_copies
 
-METHODS = ("tied", "tensor", "sums", "nmf")
 _NEAR = 0.75  # of the number of slices: more topics than that become slices
 _FEW_TOPICS = 4  # and not too many to see at a glance what they are
 _ALIKE = 0.8  # cosine of two topics that are alike; in news those of useful fits are below 0.7
@@ -106,37 +95,32 @@ class SlicePrevalence(NamedTuple):
 
 
 def find_topics(
-    method: str,
-    X: Matrix,
-    slices: Slices,
-    rng: Generator,
-    per_slice: int | None,
-    arguments: dict[str, Any],
-) -> DatedTopics:
+    method: str, X: Matrix, slices: Slices, per_slice: int | None, arguments: dict[str, Any]
+) -> dated.DatedTopics:
     """Find topics of clean documents, with arguments of `factorize`; components have sum 1."""
     fit: Factorization | TensorFactorization
-    rank, init, threads = (arguments[name] for name in ("n_components", "init", "n_threads"))
+    names = "n_components", "random_state", "init", "n_threads"
+    rank, rng, init, threads = (arguments[name] for name in names)
     of_slices = isinstance(init, str) and init in ("auto", "slices")
-    arguments = arguments | {"random_state": rng}
     if method == "tied":
-        A, prevalence, fit = factorize_tied(X, slices, rank, rng, per_slice, arguments)
+        A, prevalence, fit = dated.factorize_tied(X, slices, rank, rng, per_slice, arguments)
     elif method == "tensor":
         if per_slice is None:
             per_slice = int(np.median(slices.sizes[slices.sizes > 0]))
         per_slice = min(int(per_slice), int(slices.sizes.max()))
-        tensor = folded(X, slices, per_slice, rng)
+        tensor = dated.folded(X, slices, per_slice, rng)
         if of_slices:
-            arguments["init"] = start_from_slices(tensor, rank, rng, threads)
-        fit = factorize_tensor(tensor, **arguments)
+            init = dated.start_from_slices(tensor, rank, rng, threads)
+        fit = factorize_tensor(tensor, **arguments | {"init": init})
         terms, documents, time = fit.factors
         taken = np.maximum(np.minimum(slices.sizes, per_slice), 1)[:, None]
         prevalence = (time * (fit.weights * documents.sum(axis=0)) / taken).astype(time.dtype)
         A = terms.T
     elif method == "sums":
-        sums = sums_of_slices(X, slices)
+        sums = dated.sums_of_slices(X, slices)
         if of_slices:
-            arguments["init"] = best_short_fit(sums, rank, rng, threads)
-        fit = factorize(sums, **arguments)
+            init = dated.best_short_fit(sums, rank, rng, threads)
+        fit = factorize(sums, **arguments | {"init": init})
         prevalence = (fit.S / np.maximum(slices.sizes, 1)[:, None]).astype(fit.S.dtype)
         A = fit.A
     else:
@@ -146,7 +130,7 @@ def find_topics(
     components = np.ascontiguousarray(A / np.where(totals > 0, totals, 1)[:, None])
     if prevalence is not None:
         prevalence = (prevalence * totals).astype(prevalence.dtype, copy=False)
-    return DatedTopics(components.astype(A.dtype, copy=False), prevalence, fit)
+    return dated.DatedTopics(components.astype(A.dtype, copy=False), prevalence, fit)
 
 
 def prevalence_of(
@@ -154,9 +138,10 @@ def prevalence_of(
 ) -> Array:
     """Return the prevalence of topics: of the mean document, or the mean of the documents."""
     if method == "nmf":
-        return np.asarray(means_of_slices(represent(X, A, loss=loss, n_threads=n_threads), slices))
-    means = means_of_slices(normalize_documents(X, loss) if method == "tied" else X, slices)
-    return represent(means, A, loss=loss, n_threads=n_threads)
+        S = represent(X, A, loss=loss, n_threads=n_threads)
+        return np.asarray(dated.means_of_slices(S, slices))
+    documents = dated.normalize_documents(X, loss) if method == "tied" else X
+    return represent(dated.means_of_slices(documents, slices), A, loss=loss, n_threads=n_threads)
 
 
 def warn_if_degenerate(method: str, components: Array, prevalence: Array, sizes: Array) -> None:
@@ -213,10 +198,8 @@ def intervals_of(
         peaks[number], cosines[number] = values.argmax(axis=0), cosine[topics, matched]
         lengths[number] = lengths_of(values)
     ends = [(1 - level) / 2, (1 + level) / 2]
-    at, long = (
-        np.quantile(values, ends, axis=0, method="inverted_cdf").astype(int)
-        for values in (peaks, lengths)
-    )
+    of_both = np.quantile([peaks, lengths], ends, axis=1, method="inverted_cdf").astype(int)
+    at, long = of_both.swapaxes(0, 1)
     for k, length in enumerate(lengths_of(prevalence).tolist()):
         top, low, high = starts[[prevalence[:, k].argmax(), *at[:, k]]]
         similarity = float(np.clip(cosines[:, k].mean(), 0, 1))

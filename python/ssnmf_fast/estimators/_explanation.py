@@ -17,7 +17,7 @@ from .._data.threads import one_blas_thread
 from .._solver.weights import WeightsLike
 from .._topics import names_of, topic_shares
 from ._base import product
-from ._readout import ComponentReadout, LogisticReadout, Readout, is_empty, prior_logits
+from ._readout import ComponentReadout, LogisticReadout, Readout, empty_rows
 from ._views import N_DIRECTIONS, Tables
 
 _NEGLIGIBLE = 1e-12  # share of the sum of all contributions below which one is rounding
@@ -31,10 +31,8 @@ class SampleContributions:
 
     Attributes
     ----------
-    sample : int
-        Row of the sample.
-    class_name : label
-        The class.
+    sample, class_name : int, label
+        Row of the sample, and the class.
     total : float
         Sum of all contributions.
     parts : tuple of (str, str, float)
@@ -134,7 +132,7 @@ class Explanation:
 
     Notes
     -----
-    It holds a copy of the samples, of float64, sparse where X is sparse or on disk, and arrays of
+    It holds a float64 copy of the samples, sparse where X is sparse or on disk, and arrays of
     n x (r + 2 k) and 2 k x m numbers.
     """
 
@@ -225,9 +223,8 @@ class Explanation:
         parts.append(("rest", "", rest))
         least = _NEGLIGIBLE * sum(abs(value) for *_, value in parts)
         parts = sorted((p for p in parts if abs(p[2]) > least), key=lambda part: -part[2])
-        return SampleContributions(
-            i, self.classes.tolist()[k], float(self.totals[i, k]), tuple(parts)
-        )
+        name = self.classes.tolist()[k]
+        return SampleContributions(i, name, float(self.totals[i, k]), tuple(parts))
 
     def leading_terms(self, n_terms: int = 3) -> list[tuple[str, ...]]:
         """Return, for every sample, the terms that contribute most to the predicted class.
@@ -253,9 +250,8 @@ class Explanation:
     def _number(self, class_name: object) -> int:
         classes: list[Any] = self.classes.tolist()
         if class_name not in classes:
-            raise ValueError(
-                f"Unknown class_name {short(class_name)}; the classes are {listed(classes)}."
-            )
+            name = short(class_name)
+            raise ValueError(f"Unknown class_name {name}; the classes are {listed(classes)}.")
         return classes.index(class_name)
 
 
@@ -311,7 +307,7 @@ def _of_logits(
     """Return the parts of calibrated logits."""
     S, A = model._represent(X, X_weights), model.components_
     shares = topic_shares(S, A)
-    empty = is_empty(X, shares)
+    empty, of_prior = empty_rows(model, X, shares)
     (n, r), k = shares.shape, len(readout.intercepts)
     slopes, linear = readout.slopes[:, None], readout.linear(r)
     votes, blocks, scales = np.zeros((n, k)), [], np.zeros(n)
@@ -327,7 +323,7 @@ def _of_logits(
             votes[rows] = readout.votes.logits(view, model.n_threads)
     votes[empty] = 0
     intercepts = np.tile(readout.intercepts * readout.slopes + readout.offsets, (n, 1))
-    intercepts[empty] = prior_logits(model)
+    intercepts[empty] = of_prior
     assert linear.topics is not None
     topics = np.where(empty[:, None], 0, np.sqrt(shares))
     features = None

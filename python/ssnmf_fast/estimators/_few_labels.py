@@ -30,12 +30,6 @@ from ._training_data import labels_for_training
 from ._views import View, check_tables
 
 _MOST_VOTERS = 5000  # of texts, where neighbors count little
-_PLAIN = {
-    "committee_": dict[str, dict[str, float]],
-    "validation_scores_": dict[str, float],
-    "validation_accuracy_": float,
-    "validation_interval_": tuple[float, float],
-}
 
 
 @complete_docstring
@@ -101,9 +95,9 @@ class FewLabelsClassifier(ReadoutPredictions):
 
     Notes
     -----
-    `y` in :meth:`fit` is either an array of class labels (integers, strings or objects) or, for
-    multiple labels, an indicator matrix (n, k) of 0 and 1, dense or sparse.  A row that is all NaN
-    (dense) or all -1 is unlabeled; single NaN entries are missing.
+    `y` in :meth:`fit` is an array of class labels (integers, strings or objects) or, for multiple
+    labels, an indicator matrix (n, k) of 0 and 1, dense or sparse.  A row that is all NaN (dense)
+    or all -1 is unlabeled; single NaN entries are missing.
 
     Where labels are much more even than the classes are by their neighbors, each class has three
     components, and the frequencies of the classes are estimated from the unlabeled samples, unless
@@ -143,7 +137,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     self_training: int | Literal["auto"] = "auto"
     class_weight: ClassWeight = None
 
-    _tags: ClassVar = {"classifier_tags": "multi_label"}
+    _multi_label: ClassVar = True
     _saved: ClassVar = {
         "label_components_": Saved("rk"),
         "n_labeled_": COUNT,
@@ -152,7 +146,10 @@ class FewLabelsClassifier(ReadoutPredictions):
         "validation_folds_": Saved("n", optional=True),
         "validation_proba_": Saved("nk", optional=True),
         "validation_predicted_": Saved("nk", "whole", optional=True),
-        **{name: Saved(optional=True, kind=kind) for name, kind in _PLAIN.items()},
+        "committee_": Saved(optional=True, kind=dict[str, dict[str, float]]),
+        "validation_scores_": Saved(optional=True, kind=dict[str, float]),
+        "validation_accuracy_": Saved(optional=True, kind=float),
+        "validation_interval_": Saved(optional=True, kind=tuple[float, float]),
     }
 
     def fit(

@@ -49,27 +49,21 @@ class Hierarchy:
     ) -> Hierarchy:
         """Return the tree of labels: by their parents, or of the parts of their text."""
         if not isinstance(parents, Mapping | None):
-            raise TypeError(
-                "parents must be a mapping of labels to what they are part of, such as "
-                f"{{'wheat': 'grain'}}; got {type(parents).__name__}."
-            )
+            kind = "a mapping of labels to what they are part of, such as {'wheat': 'grain'}"
+            raise TypeError(f"parents must be {kind}; got {type(parents).__name__}.")
         if parents is None and (separator == "" or not isinstance(separator, str | None)):
-            raise TypeError(
-                f"separator must be text that is not empty, or None; got {short(separator)}."
-            )
-        above = {
-            nfc(part): whole for part, whole in (parents or {}).items() if not is_missing(whole)
-        }
+            raise TypeError(f"separator must be text, not empty, or None; got {short(separator)}.")
+        pairs = (parents or {}).items()
+        above = {nfc(part): whole for part, whole in pairs if not is_missing(whole)}
         paths = []
         for name in names:
             path = [name]
             if parents is None and separator is not None and isinstance(name, str):
                 parts = name.split(separator)
                 if not all(parts):
-                    raise ValueError(
-                        f"The label {short(name)} has an empty part next to {separator!r}. Give "
-                        "another separator, or separator=None if labels have no parts."
-                    )
+                    hint = "Give another separator, or None if labels have no parts."
+                    empty = f"The label {short(name)} has an empty part next to {separator!r}"
+                    raise ValueError(f"{empty}. {hint}")
                 path = [separator.join(parts[:end]) for end in range(1, len(parts) + 1)]
             while nfc(path[0]) in above:
                 path.insert(0, above[nfc(path[0])])
@@ -77,17 +71,13 @@ class Hierarchy:
                     raise ValueError(f"parents has a circle: {short(path[0])} is part of itself.")
             paths.append(path)
         first = as_first_given(label for path in paths for label in path)
-        prefixes = {
-            tuple(first[label] for label in path[:end])
-            for path in paths
-            for end in range(1, len(path) + 1)
-        }
+        whole = [tuple(first[label] for label in path) for path in paths]
+        prefixes = {path[:end] for path in whole for end in range(1, len(path) + 1)}
         try:
             ordered = sorted(prefixes, key=lambda path: (len(path), path))
         except TypeError as error:
-            raise ValueError(
-                "Labels are a mixture of text and numbers, which cannot be sorted; use one kind."
-            ) from error
+            hint = "which cannot be sorted; use one kind."
+            raise ValueError(f"Labels are a mixture of text and numbers, {hint}") from error
         place = {path: k for k, path in enumerate(ordered)}
         numbers = [place[path[:-1]] if len(path) > 1 else -1 for path in ordered]
         return cls(np.array([path[-1] for path in ordered]), np.array(numbers, dtype=np.int64))
@@ -154,17 +144,15 @@ def _if_wrapped_has(name: str) -> Callable[[Method], Method]:
 class HierarchicalClassifier(ClassifierMixin, Estimator):
     """Classifier for labels that are parts of others: one classifier for each level.
 
-    A label may be of any level: of some samples only the top may be known, and most may be
-    unlabeled.  The classifier of the last level predicts the labels without parts; those of the
-    other levels correct the sums of its probabilities.  So the probability of a label is always the
-    sum of those of its parts.
+    Labels may be of any level, and most samples unlabeled.  The classifier of the last level
+    predicts the labels without parts; those of other levels correct the sums of its probabilities.
+    So the probability of a label is always the sum of those of its parts.
 
     Parameters
     ----------
     estimator : classifier, optional
-        It is cloned for every level, and must have ``predict_proba``.  None is
-        ``FewLabelsClassifier()``.  A classifier (or a pipeline) without a parameter `unlabeled` is
-        fitted to the samples that have a label of its level.
+        With ``predict_proba``; None is ``FewLabelsClassifier()``.  It is cloned for every level; if
+        it has no parameter `unlabeled`, it is fitted to the samples with a label of its level.
     parents : mapping, optional
         What labels are part of, as ``{"wheat": "grain", "corn": "grain"}``.  None splits labels of
         text at the `separator`.
@@ -185,8 +173,8 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
     node_parents_ : ndarray of int
         Place in `nodes_` of what each is part of; -1 at the top.
     level_weights_ : ndarray, shape (levels,)
-        Weight of the classifier of a level in its probabilities, relative to the sums of the last
-        one: the share of its labels in both, where those of the last level count three times.
+        Weight of a level's classifier relative to the sums of the last one: the share of its labels
+        in both, where those of the last level count three times.
 
     See Also
     --------
@@ -199,8 +187,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
     Probabilities of a level are multiplied by a power of those of its classifier (a weighted mean
     of logarithms), from the level above the last up to the top.
 
-    :meth:`transform` and :meth:`topics` are those of the classifier of the last level;
-    `classifiers_` have those of the others.
+    :meth:`transform` and :meth:`topics` are those of the classifier of the last level.
 
     Examples
     --------
@@ -277,10 +264,9 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
             if len(tree.level(level)) < 2:
                 continue
             if not hasattr(self._wrapped(), "predict_proba"):
-                raise TypeError(
-                    "estimator must be a classifier with predict_proba; got "
-                    f"{short(self.estimator)}. CalibratedClassifierCV of scikit-learn adds it."
-                )
+                hint = "CalibratedClassifierCV of scikit-learn adds it."
+                kind = f"a classifier with predict_proba; got {short(self.estimator)}"
+                raise TypeError(f"estimator must be {kind}. {hint}")
             model = clone(self._wrapped())
             # Samples without a label of the level are left out, unless the classifier takes them.
             markers = [name for name in model.get_params() if f"__{name}".endswith("__unlabeled")]
@@ -292,10 +278,9 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
                 part, names = _safe_indexing(X, np.flatnonzero(known)), names[known].tolist()
             self.classifiers_[-1] = model.fit(part, np.array(names), **fit_parameters)
         if self.classifiers_[-1] is None:
-            raise ValueError(
-                f"y has one label without parts only, {short(tree.nodes.tolist()[-1])}; expected "
-                "labeled samples of at least two. Label some of another one, or use NMF."
-            )
+            only = short(tree.nodes.tolist()[-1])
+            hint = "Label samples of another one, or use NMF."
+            raise ValueError(f"y has one label without parts only, {only}. {hint}")
         total = np.array(counts)
         self.level_weights_ = total / (total + _LAST_COUNTS * total[-1])
         return self

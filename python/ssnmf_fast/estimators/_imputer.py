@@ -16,23 +16,14 @@ from .._common.arrays import Array, Seed
 from .._common.bases import OneToOneFeatureMixin
 from .._common.saved import COUNT, NUMBER, Saved
 from .._common.warn import warn_user
+from .._data import border
 from .._data.arrays import check_dtype, list_entries
-from .._data.border import (
-    check_entries,
-    check_integer,
-    check_random_state,
-    check_real,
-    readable,
-    require_finite,
-)
 from .._data.threads import resolve_threads
 from .._linalg.operators import Pattern
-from ..completion._complete import check_gamma_min, solve
-from ..completion._irls import ridge
+from ..completion._complete import check_gamma_min, counts, solve
+from ..completion._irls import Observations, Problem, ridge
 from ..completion._methods import IRLS
 from ..completion._noisy import COLUMN_MEANS
-from ..completion._problem import Observations, Problem
-from ..completion._read import counts
 from ._base import DTYPES, Estimator
 from ._docstrings import complete_docstring
 
@@ -48,8 +39,8 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
 
     The model of the standardized columns is that of :func:`ssnmf_fast.complete` with `gamma_min`
     and method ``IRLS(p=0)``; the means of the columns are estimated again in every iteration.
-    :meth:`transform` represents rows, new ones too, over the components, by the exact least squares
-    of IRLS ([1]_ (2.6)), and fills their gaps.  Entries that are there are never changed.
+    :meth:`transform` represents seen or new rows over the components, by the exact least squares of
+    IRLS ([1]_ (2.6)), and fills their gaps; other entries never change.
 
     Parameters
     ----------
@@ -57,8 +48,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         Largest rank of the model; None is min(n, m, 40).  The shrinkage makes it smaller.
     gamma_min : float or "validate"
         Shrinkage that remains, as in :func:`ssnmf_fast.complete`.  "validate" chooses it, or the
-        means alone, by the error at three hidden tenths of the entries, in tables of more than
-        100,000 entries at one.
+        means alone, by the error at three hidden tenths of the entries (one above 100,000).
     standardize : bool
         Whether columns are divided by their standard deviation.  The mean is always subtracted.
     clip : bool
@@ -70,25 +60,19 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         1 where an entry is missing.
     keep_empty_features : bool
         Whether columns without an entry in the fit are kept, and filled by 0, or dropped.
-    max_iter : int, optional
-        Largest number of iterations.
-    tol : float, optional
+    max_iter, tol : int and float, optional
         Stopping rule, as in :func:`ssnmf_fast.complete`.
 
     Attributes
     ----------
     components_ : ndarray, shape (r, m)
         Orthonormal components over the standardized columns.
-    n_components_ : int
-        Rank in use.
     gamma_ : float
         Regularizer at the end, relative to the squared spectral norm of the table.
     ridge_ : ndarray, shape (r,)
         Penalty of every component in the least squares of a row.
-    means_ : ndarray, shape (m,)
-        Means of the columns, gaps included.
-    scales_ : ndarray, shape (m,)
-        Divisors of the columns.
+    means_, scales_ : ndarray, shape (m,)
+        Means of the columns, gaps included, and what the columns are divided by.
     lowest_, highest_ : ndarray, shape (m,)
         Smallest and largest entry of every column in the fit, NaN in a column without an entry.
     indicated_ : ndarray of int
@@ -171,20 +155,18 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
             raise ValueError("All entries of X are missing; at least one is needed.")
         self.lowest_, self.highest_ = np.fmin.reduce(X), np.fmax.reduce(X)
         self.indicated_ = np.flatnonzero(~present.all(axis=0))
-        empty = int(np.count_nonzero(self._empty))
-        if empty:
+        if empty := int(np.count_nonzero(self._empty)):
             kept = "fills with 0", "drops; keep_empty_features=True keeps them, filled with 0"
             done = kept[not self.keep_empty_features]
             warn_user(f"X has no entry in {counts(0, empty)}, which transform {done}.", UserWarning)
         self.means_, self.scales_ = _standards(X, self.standardize)
         rank = min(*X.shape, _MOST_COMPONENTS)
         if self.n_components is not None:
-            rank = check_integer(self.n_components, "n_components", 1)
+            rank = border.check_integer(self.n_components, "n_components", 1)
         if rank > min(X.shape):
-            raise ValueError(
-                f"n_components must be at most min(n, m) = {min(X.shape)} of X; got {rank}."
-            )
-        gamma_min = check_gamma_min(self.gamma_min)
+            most = f"min(n, m) = {min(X.shape)} of X"
+            raise ValueError(f"n_components must be at most {most}; got {rank}.")
+        gamma_min, steps = check_gamma_min(self.gamma_min), self.max_iter
         if gamma_min is None:
             raise ValueError("gamma_min must be a number or 'validate'; got None.")
         problem = Problem(
@@ -192,9 +174,9 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
             rank=rank,
             gamma_min=gamma_min,
             biases=COLUMN_MEANS,
-            max_iter=None if self.max_iter is None else check_integer(self.max_iter, "max_iter", 1),
-            tol=None if self.tol is None else check_real(self.tol, "tol"),
-            rng=check_random_state(self.random_state),
+            max_iter=None if steps is None else border.check_integer(steps, "max_iter", 1),
+            tol=None if self.tol is None else border.check_real(self.tol, "tol"),
+            rng=border.check_random_state(self.random_state),
             n_threads=resolve_threads(self.n_threads),
             tenths=_TENTHS if X.size <= _FEW_ENTRIES else 1,
         )
@@ -219,8 +201,8 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         Returns
         -------
         ndarray
-            A copy without missing entries; columns without an entry in the fit are left out, and
-            indicators appended, depending on the parameters.
+            A copy without missing entries; the parameters decide about columns without an entry in
+            the fit, and indicators.
         """
         check_is_fitted(self)
         table = self._checked(X, reset=False).copy()
@@ -238,7 +220,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
                 filled = filled.clip(low, high)
             table[missing] = filled.astype(table.dtype)[missing[rows]]
             hint = "Divide X by a constant before fit and transform."
-            require_finite({"the filled X": table}, hint)
+            border.require_finite({"the filled X": table}, hint)
         if not self.keep_empty_features:
             table = table[:, ~self._empty]
         return np.hstack([table, missing[:, self.indicated_]]) if self.add_indicator else table
@@ -265,17 +247,16 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
     def _entries(self, X: Array, present: Array, name: str) -> sp.csr_array:
         with np.errstate(over="ignore"):
             standardized = ((X - self.means_) / self.scales_).astype(X.dtype)
-        check_entries(standardized, name, allow_nan=True, allow_negative=True)
+        border.check_entries(standardized, name, allow_nan=True, allow_negative=True)
         return list_entries(standardized, present)
 
     def _checked(self, X: npt.ArrayLike, *, reset: bool) -> Array:
         """The table with NaN where an entry is missing."""
-        X = X if sp.issparse(X) else readable(X, "X", allow_nan=True)
+        X = X if sp.issparse(X) else border.readable(X, "X", allow_nan=True)
         dtype, marked = check_dtype(self.dtype, DTYPES), not _is_nan(self.missing_values)
         if marked and not isinstance(self.missing_values, numbers.Real):
-            raise ValueError(
-                f"missing_values must be a number, NaN or None; got {self.missing_values!r}."
-            )
+            value = self.missing_values
+            raise ValueError(f"missing_values must be a number, NaN or None; got {value!r}.")
         allowed = True if marked else "allow-nan"
         with np.errstate(over="ignore"):  # infinity is refused
             X = validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite=allowed)

@@ -17,15 +17,8 @@ from .._common.arrays import Array, LabelsLike, LossName, Matrix, Solver, Vector
 from .._common.saved import Saved
 from .._common.text import listed, nfc, short
 from .._common.warn import warn_user
+from .._data import border
 from .._data.arrays import DataLike
-from .._data.border import (
-    CleanMatrix,
-    check_integer,
-    check_option,
-    check_random_state,
-    check_real,
-    check_vector,
-)
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, names_array
 from .._linalg.operators import unit_rows
@@ -55,24 +48,26 @@ class Vocabulary:
             pairs = [(name, i) for i, name in enumerate(names)]
             self._positions = {nfc(name): i for name, i in reversed(pairs)} | dict(pairs)
 
-    def position(self, feature: object, where: str) -> int | None:
-        """Return the number of a feature; None for an unknown name."""
-        if isinstance(feature, numbers.Integral):
-            return check_integer(feature, f"every number in {where}", 0, self.n_features - 1)
-        if not isinstance(feature, str):
-            raise TypeError(
-                f"{where} holds {short(feature)} ({type(feature).__name__}); expected names or "
-                "numbers of features."
-            )
-        if self._positions is None:
-            raise ValueError(
-                f"{where} holds the name {short(feature)}, and X has no names of features. Give "
-                "feature_names, such as those of a vectorizer, or numbers of columns."
-            )
-        place = self._positions.get(feature, self._positions.get(nfc(feature)))
-        if place is None:
-            self.unknown.append(feature)
-        return place
+    def positions(self, features: object, where: str) -> list[tuple[Any, int | None]]:
+        """Return the features of a list with their numbers; None for an unknown name."""
+        if isinstance(features, (str, bytes)) or not isinstance(features, Iterable):
+            raise TypeError(f"{where} must be a list of features; got {short(features)}.")
+        pairs: list[tuple[Any, int | None]] = []
+        for feature in features.tolist() if isinstance(features, np.ndarray) else features:
+            if isinstance(feature, numbers.Integral):
+                name, last = f"every number in {where}", self.n_features - 1
+                pairs.append((feature, border.check_integer(feature, name, 0, last)))
+                continue
+            if not isinstance(feature, str):
+                wanted = "expected names or numbers of features"
+                raise TypeError(f"{where} holds {short(feature)}; {wanted}.")
+            if self._positions is None:
+                hint = "X has no names of features. Give feature_names, or numbers of columns."
+                raise ValueError(f"{where} holds the name {short(feature)}, and {hint}")
+            pairs.append((feature, self._positions.get(feature, self._positions.get(nfc(feature)))))
+            if pairs[-1][1] is None:
+                self.unknown.append(feature)
+        return pairs
 
     def take_unknown(self, where: str) -> list[str]:
         """Return the unknown names so far, with a warning, and forget them."""
@@ -102,27 +97,22 @@ class Seeds:
         forbidden = {nfc(k): features for k, features in _checked(without, "forbidden").items()}
         strange = [name for name in forbidden if name not in set(map(nfc, seeds))]
         if strange:
-            raise ValueError(
-                f"forbidden has the topic {short(strange[0])}, which is not in seeds: "
-                f"{listed(list(seeds))}."
-            )
+            topic = short(strange[0])
+            raise ValueError(f"forbidden has the topic {topic}; seeds: {listed([*seeds])}.")
         vocabulary = Vocabulary(names, n_features)
         rows = [_strengths(features, name, vocabulary) for name, features in seeds.items()]
         unknown = vocabulary.take_unknown("seeds")
         allowed = np.ones((len(rows), n_features), dtype=bool)
         for k, name in enumerate(seeds):
             where = f"forbidden[{short(name)}]"
-            for feature in _feature_list(forbidden.get(nfc(name), ()), where):
-                position = vocabulary.position(feature, where)
+            for feature, position in vocabulary.positions(forbidden.get(nfc(name), ()), where):
                 if position is None:
                     continue
                 if isinstance(seeds[name], np.ndarray):  # of an earlier model, which had it
                     rows[k].pop(position, None)
                 elif position in rows[k]:
-                    raise ValueError(
-                        f"{short(feature)} is a seed of the topic {short(name)} and forbidden in "
-                        "it. Take it out of seeds or of forbidden."
-                    )
+                    both = f"a seed of the topic {short(name)} and forbidden in it"
+                    raise ValueError(f"{short(feature)} is {both}. Take it out of one.")
                 allowed[k, position] = False
         vocabulary.take_unknown("forbidden")
         matrix = sp.lil_array((len(rows), n_features))
@@ -138,49 +128,32 @@ def _checked(topics: object, name: str) -> Mapping[Any, Any]:
     if topics is None:
         return {}
     if not isinstance(topics, Mapping):
-        raise TypeError(
-            f"{name} must be a dict of topics, such as {{'space': ['orbit', 'nasa']}}; got "
-            f"{short(topics)} ({type(topics).__name__})."
-        )
-    twice = [one for one, count in Counter(map(nfc, topics)).items() if count > 1]
+        example = "{'space': ['orbit', 'nasa']}"
+        raise TypeError(f"{name} must be a dict, such as {example}; got {short(topics)}.")
+    twice = [topic for topic, count in Counter(map(nfc, topics)).items() if count > 1]
     if twice:
         raise ValueError(f"{name} has the topic {short(twice[0])} twice. Merge the two.")
     return topics
-
-
-def _feature_list(features: Matrix, where: str) -> list[Any]:
-    if isinstance(features, (str, bytes)) or not isinstance(features, Iterable):
-        raise TypeError(
-            f"{where} must be a list of features; got {short(features)}. Put it into a list."
-        )
-    return np.asarray(features).tolist() if isinstance(features, np.ndarray) else list(features)
 
 
 def _strengths(features: Matrix, name: object, vocabulary: Vocabulary) -> dict[int, float]:
     """Return the strength of every seed of a topic, by the number of the feature."""
     where = f"seeds[{short(name)}]"
     if isinstance(features, np.ndarray) and features.dtype.kind == "f":  # a row of a model
-        row = check_vector(features, where, vocabulary.n_features, np.float64)
+        row = border.check_vector(features, where, vocabulary.n_features, np.float64)
         return dict(enumerate(row.tolist()))
-    if isinstance(features, Mapping):
-        pairs = list(features.items())
-    else:
-        pairs = [(feature, 1.0) for feature in _feature_list(features, where)]
     strengths: dict[int, float] = {}
-    for feature, strength in pairs:
-        position = vocabulary.position(feature, where)
-        number = check_real(strength, f"{where}[{short(feature)}]")
+    graded = isinstance(features, Mapping)
+    for feature, position in vocabulary.positions(features, where):
+        strength = features[feature] if graded else 1.0
+        number = border.check_real(strength, f"{where}[{short(feature)}]")
         if number == 0:
-            raise ValueError(
-                f"{where}[{short(feature)}] is 0; a strength is above 0. Leave the feature out, or "
-                "put it into forbidden."
-            )
+            hint = "a strength is above 0. Leave the feature out, or put it into forbidden."
+            raise ValueError(f"{where}[{short(feature)}] is 0; {hint}")
         if position is not None:
-            if isinstance(features, Mapping) and strengths.get(position, number) != number:
-                raise ValueError(
-                    f"{where} gives {short(feature)} the strengths {strengths[position]:g} and "
-                    f"{number:g}. Leave one out."
-                )
+            if graded and strengths.get(position, number) != number:
+                both = f"{strengths[position]:g} and {number:g}"
+                raise ValueError(f"{where} gives {short(feature)} the strengths {both}; give one.")
             strengths[position] = number
     return strengths
 
@@ -225,50 +198,9 @@ def _evidence(X: Matrix, seeds: Seeds, members: Array) -> tuple[Any, Array]:
     known = np.where(np.any(members, axis=1, keepdims=True), members, evidence)
     absent = np.flatnonzero(~known.any(axis=0))
     if absent.size:
-        raise ValueError(
-            f"No sample has a seed of the topic {short(seeds.names[absent[0]])}, or is labeled "
-            "with it. Give it seeds that occur in X, or label some samples."
-        )
+        topic, hint = short(seeds.names[absent[0]]), "Give it seeds that occur in X, or labels."
+        raise ValueError(f"No sample has a seed of the topic {topic}, or its label. {hint}")
     return parts, evidence
-
-
-def start_of_mixture(
-    X: Matrix, seeds: Seeds, members: Array, n_free: int, **settings: Any
-) -> tuple[Array, Array]:
-    """Return S (n, r) and A (r, m) to start from, named topics first."""
-    # Squares, so that samples of which much is the topic count more than many of which little is.
-    labeled = members.any(axis=1, keepdims=True)
-    evidence = np.where(labeled, 0, _evidence(X, seeds, members)[1])
-    by_seeds = divide_by_sums(evidence**2, axis=0)
-    weights = divide_by_sums(by_seeds + divide_by_sums(members, axis=0), axis=0)
-    named = np.sqrt(divide_by_sums(weighted_sums(X, weights))).astype(X.dtype)
-    common = {"n_components": len(named) + n_free, "loss": "frobenius", "tol": 0, **settings}
-    largest = float(X.max()) or 1.0
-    parts = roots(X)
-    parts *= largest**-0.5  # fixed components need data of ordinary size
-    parts = CleanMatrix(parts)
-    held = factorize(parts, fixed_components=named, init="random", max_iter=_HELD, **common)
-    fit = factorize(parts, init=(_lifted(held.S), _lifted(held.A)), max_iter=_FREE, **common)
-    # The topics in the order of the names: those that match seeds and labels best.
-    profiles = divide_by_sums(fit.A.astype(np.float64) ** 2)
-    of_seeds = seeds.strengths @ divide_by_sums(profiles, axis=0).T
-    of_labels = divide_by_sums(members, axis=0).T @ topic_shares(fit.S**2, fit.A**2)
-    _, chosen = linear_sum_assignment(of_seeds + of_labels, maximize=True)
-    order = np.append(chosen, np.setdiff1d(np.arange(len(profiles)), chosen))
-    S, A = (_lifted(F[order].astype(np.float64) ** 2) for F in (fit.S.T, fit.A))
-    sizes = A.max(axis=1, keepdims=True)
-    half = largest**0.5  # in S and in A, so that neither grows too large
-    return (half * sizes * S).T.astype(X.dtype), (half / sizes * A).astype(X.dtype)
-
-
-def shares_of_named(fit: Factorization, members: Array) -> Array:
-    """Return the share of each sample that each named topic explains, or their mean, (n, k)."""
-    k = members.shape[1]
-    shares = divide_by_sums(topic_shares(fit.S, fit.A)[:, :k])
-    shares = np.where(members.any(axis=1, keepdims=True), members, shares)
-    total = shares.sum(axis=0)
-    mean = total / total.sum() if total.any() else np.full(k, 1 / k)
-    return np.where(shares.any(axis=1, keepdims=True), shares, mean)
 
 
 def _lifted(F: Array) -> Array:
@@ -286,29 +218,28 @@ class SeededTopics(NamedTopics):
     """Topics that start from a few words each, and classes of samples without any label.
 
     A mixture in which every sample has one topic spreads the seeds to other words and samples [1]_.
-    Its predictions train a complement naive Bayes classifier, which predicts.  In the factorization
-    ``sum d(X, (S .* T) A)`` [2]_ the surer half of the samples is restricted to their topics and
-    free ones.
+    Its predictions train a complement naive Bayes classifier, which predicts.  The factorization
+    ``sum d(X, (S .* T) A)`` [2]_ restricts the surer half of the samples to their topics and free
+    ones.
 
     Parameters
     ----------
     seeds : dict, optional
-        Seeds of each topic, by its name: a list of features, a dict of features with their
-        strengths (above 0; in a list all have 1), or a float array of weights of all features, such
-        as a row of `components_` of an earlier model.  An empty list is for a topic that has labels
-        only.  None: the topics are those of `y`.
+        Seeds of each topic, by its name: a list of features (empty for a topic with labels only), a
+        dict of features with strengths (above 0; in a list 1), or a float array of weights of all
+        features, such as a row of `components_`.  None: the topics are those of `y`.
     n_free_topics : int
         Number of topics without a name, at least 0.
     forbidden : dict, optional
         Features that a topic may not have, by its name: their weights stay 0.
     membership : {"single", "mixed"}
         "single" is as above, for texts that are mostly about one topic.  "mixed" is for samples
-        that mix topics, such as cells that run several gene programs: a factorization without
-        restrictions starts from the seeds, which also name its topics, so that the data correct
-        wrong seeds.  Predictions then learn from the topic that explains most of each sample.
+        that mix topics, such as cells with several gene programs: an unrestricted factorization
+        starts from the seeds, which name its topics, so that data correct wrong seeds.  Predictions
+        then learn from the topic that explains most of each sample.
     feature_names : array_like of str, optional
-        Names of the features, such as those of a vectorizer; by default the columns of a data
-        frame.  Without names, seeds are numbers of columns.
+        Names of the features; by default the columns of a data frame.  Without names, seeds are
+        numbers of columns.
 
     Attributes
     ----------
@@ -377,13 +308,18 @@ class SeededTopics(NamedTopics):
         return self
 
     def _learn(self, X: Matrix, y: LabelsLike) -> None:
-        n_free = check_integer(self.n_free_topics, "n_free_topics", 0)
-        mixed = check_option(self.membership, "membership", ("single", "mixed")) == "mixed"
+        n_free = border.check_integer(self.n_free_topics, "n_free_topics", 0)
+        mixed = border.check_option(self.membership, "membership", ("single", "mixed")) == "mixed"
         seeds, members = self._known(X, y)
-        labeled = np.asarray(members.any(axis=1))
+        labeled, k = np.asarray(members.any(axis=1)), members.shape[1]
         if mixed:
             fit = self._fit_mixture(X, seeds, members, labeled, n_free)
-            likely = shares_of_named(fit, members)
+            # The share of each sample that each named topic explains, or their mean.
+            likely = divide_by_sums(topic_shares(fit.S, fit.A)[:, :k])
+            likely = np.where(labeled[:, None], members, likely)
+            total = likely.sum(axis=0)
+            mean = total / total.sum() if total.any() else np.full(k, 1 / k)
+            likely = np.where(likely.any(axis=1, keepdims=True), likely, mean)
         else:
             likely = topics_of_samples(X, seeds, members)
             fit = self._fit_topics(X, seeds, likely, labeled, n_free)
@@ -395,7 +331,17 @@ class SeededTopics(NamedTopics):
             unknown_seeds_=seeds.unknown,
             inputs=self._fit_inputs(X, y),
         )
-        self._keep_classes(X, likely, labeled)
+        self._drop_readout()
+        self.multilabel_, self.classes_ = False, self.topic_names_
+        self.class_prior_ = likely.mean(axis=0)
+        # Naive Bayes is fitted to the predictions and the labels.
+        weights = np.repeat(np.where(labeled, 1.0, 1 / _LABEL_WEIGHT)[:, None], k, axis=1)
+        labels = TrainingLabels(np.eye(k)[likely.argmax(axis=1)], weights, False)
+        view = view_of(X, directions_of(X, 0, self.n_threads))
+        complete = view.rows is not None
+        member = fit_member("naive Bayes", view, labels) if complete else Linear(np.zeros(k))
+        readout = LogisticReadout.of(member, len(self.components_), view)
+        self.readout_ = replace(readout, slopes=np.full(k, _SLOPE))
 
     def _fit_inputs(self, X: Matrix, y: LabelsLike) -> dict[str, Any]:
         if y is None:
@@ -416,20 +362,15 @@ class SeededTopics(NamedTopics):
             names = getattr(self, "feature_names_in_", None)
         seeds = Seeds.read(topics, self.forbidden, names, X.shape[1])
         if len(seeds.names) < 2:
-            raise ValueError(
-                f"seeds has the topics {seeds.names}; expected two or more. Add a topic for all "
-                "other samples."
-            )
+            hint = "expected two or more. Add a topic for all other samples."
+            raise ValueError(f"seeds has the topics {seeds.names}; {hint}")
         members = np.zeros((X.shape[0], len(seeds.names)))
         if labels is not None:
             place = {nfc(name): number for number, name in enumerate(seeds.names)}
             strange = [name for name in labels.classes.tolist() if nfc(name) not in place]
             if strange:
-                raise ValueError(
-                    f"y holds {short(strange[0])}, which is not one of the topics of seeds: "
-                    f"{listed(seeds.names)}. Add it to seeds, with an empty list if it has labels "
-                    "only."
-                )
+                one_of = f"one of the topics of seeds: {listed(seeds.names)}. Add it, without seeds"
+                raise ValueError(f"y holds {short(strange[0])}, which is not {one_of}.")
             numbers_of_labels = [place[nfc(name)] for name in labels.known.tolist()]
             members[np.flatnonzero(labels.labeled), numbers_of_labels] = 1
         return seeds, members
@@ -445,42 +386,48 @@ class SeededTopics(NamedTopics):
         sums = weighted_sums(X, np.hstack([likely, np.ones((len(likely), 1))]))
         *means, overall = sums / np.append(likely.sum(axis=0), len(likely))[:, None]
         named = ((1 - OVERALL) * np.array(means) + OVERALL * overall) * seeds.allowed
-        rng = check_random_state(self.random_state)
+        rng = border.check_random_state(self.random_state)
         free = overall * rng.uniform(0.5, 1.5, (n_free, len(overall)))
         A = np.vstack([named, free])
         start = even_start(X, A, support), A.astype(X.dtype)
-        return self._factorize(
-            X, n_components=len(A), init=start, S_support=support, **self._arguments()
-        )
+        settings = {"n_components": len(A), "init": start, "S_support": support}
+        return self._factorize(X, **settings, **self._arguments())
 
     def _fit_mixture(
         self, X: Matrix, seeds: Seeds, members: Array, labeled: Array, n_free: int
     ) -> Factorization:
         """Factorize X from the start that seeds guide; only labels restrict the samples."""
-        k = len(seeds.names)
-        settings = {"n_threads": self.n_threads, "random_state": self.random_state}
-        S, A = start_of_mixture(X, seeds, members, n_free, **settings)
+        # Squares, so that samples of which much is the topic count more than many of which little.
+        k = members.shape[1]
+        evidence = np.where(labeled[:, None], 0, _evidence(X, seeds, members)[1])
+        of_labels = divide_by_sums(members, axis=0)
+        weights = divide_by_sums(divide_by_sums(evidence**2, axis=0) + of_labels, axis=0)
+        named = np.sqrt(divide_by_sums(weighted_sums(X, weights))).astype(X.dtype)
+        largest = float(X.max()) or 1.0
+        parts = roots(X)
+        parts *= largest**-0.5  # fixed components need data of ordinary size
+        parts = border.CleanMatrix(parts)
+        settings: Any = {"n_components": k + n_free, "loss": "frobenius", "tol": 0}
+        settings |= {"n_threads": self.n_threads, "random_state": self.random_state}
+        held = factorize(parts, fixed_components=named, init="random", max_iter=_HELD, **settings)
+        init = _lifted(held.S), _lifted(held.A)
+        fit = factorize(parts, init=init, max_iter=_FREE, **settings)
+        # The topics in the order of the names: those that match seeds and labels best.
+        profiles = divide_by_sums(fit.A.astype(np.float64) ** 2)
+        match = seeds.strengths @ divide_by_sums(profiles, axis=0).T
+        match = match + of_labels.T @ topic_shares(fit.S**2, fit.A**2)
+        _, chosen = linear_sum_assignment(match, maximize=True)
+        order = np.append(chosen, np.setdiff1d(np.arange(len(profiles)), chosen))
+        S, A = (_lifted(F[order].astype(np.float64) ** 2) for F in (fit.S.T, fit.A))
+        sizes = A.max(axis=1, keepdims=True)
+        half = largest**0.5  # in S and in A, so that neither grows too large
+        S, A = (half * sizes * S).T.astype(X.dtype), (half / sizes * A).astype(X.dtype)
         A[:k] *= seeds.allowed
         support = np.ones(S.shape, dtype=bool)
         support[labeled, :k] = members[labeled] > 0
-        restricted = {"S_support": support} if labeled.any() else {}
-        return self._factorize(
-            X, n_components=len(A), init=(S * support, A), **restricted, **self._arguments()
-        )
-
-    def _keep_classes(self, X: Matrix, likely: Array, labeled: Array) -> None:
-        """Fit naive Bayes to the predictions and the labels, and set the attributes of classes."""
-        self._drop_readout()
-        self.multilabel_, self.classes_ = False, self.topic_names_
-        self.class_prior_ = likely.mean(axis=0)
-        k = likely.shape[1]
-        weights = np.repeat(np.where(labeled, 1.0, 1 / _LABEL_WEIGHT)[:, None], k, axis=1)
-        labels = TrainingLabels(np.eye(k)[likely.argmax(axis=1)], weights, False)
-        view = view_of(X, directions_of(X, None, 0, self.n_threads))
-        complete = view.rows is not None
-        member = fit_member("naive Bayes", view, labels) if complete else Linear(np.zeros(k))
-        readout = LogisticReadout.of(member, len(self.components_), view)
-        self.readout_ = replace(readout, slopes=np.full(k, _SLOPE))
+        settings = {"n_components": len(A), "init": (S * support, A)}
+        settings |= {"S_support": support} if labeled.any() else {}
+        return self._factorize(X, **settings, **self._arguments())
 
     def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
         """Return the features with the largest weights of every topic, and the names of topics."""

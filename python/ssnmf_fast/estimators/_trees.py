@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +17,8 @@ from .._data.border import check_integer
 from .._data.threads import one_blas_thread
 from .._solver.weights import WeightsLike
 from .._topics import Topics, amounts, divide_by_sums, make_topics, names_of, real_terms
-from ._nmf import (
-    NMF,
-    SEPARATOR,
-    check_topics,
-    divided,
-    grouped,
-    names_of_topics,
-    representation_of,
-)
+from ._docstrings import complete_methods
+from ._nmf import NMF, SEPARATOR, check_topics, divided, grouped, names_of_topics, representation_of
 
 
 @dataclass(frozen=True)
@@ -57,15 +50,13 @@ class TopicNode:
 class TopicTree:
     """Topics and what they are parts of.
 
-    The topics without parts are those of a fitted model; others are sums of their parts.  Printed,
-    the tree is a line for each topic.
+    The topics without parts are those of a fitted model; others are sums of their parts.
 
     Parameters
     ----------
     model : NMF or other fitted estimator
         With names of topics such as "3/0", a part of "3", as :func:`topic_tree` and
-        :func:`split_topic` give them.  ``save(tree.model, path)`` and ``TopicTree(load(path))``
-        keep a tree.
+        :func:`split_topic` give.  ``save(tree.model, path)`` and ``TopicTree(load(path))`` keep it.
     feature_names : array_like of str, shape (m,), optional
         Names of the features; None takes those seen in fit, or else "x0", "x1", ...
 
@@ -81,19 +72,22 @@ class TopicTree:
 
     model: Any
     feature_names: npt.ArrayLike | None = None
+    _of_methods: ClassVar = """
+    Parameters
+    ----------
+    level : int
+        0 for the top, -1 for the last; topics without parts belong to all levels below too.
+    """
 
     def __post_init__(self) -> None:
         check_topics(self.model)
         representation_of(self.model)
         whole = {path[:end] for path in self._paths for end in range(1, len(path))}
         if both := sorted(SEPARATOR.join(path) for path in whole & set(self._paths)):
-            raise ValueError(
-                f"model contains topic {short(both[0])} and also subtopics of it; merge them first."
-            )
-        names = self.feature_names
-        if names is None:
-            names = getattr(self.model, "feature_names_in_", None)
-        names = names_of(names, self.model.components_.shape[1])
+            topic = short(both[0])
+            raise ValueError(f"model has topic {topic} and also subtopics of it; merge them first.")
+        names, of_fit = self.feature_names, getattr(self.model, "feature_names_in_", None)
+        names = names_of(of_fit if names is None else names, self.model.components_.shape[1])
         object.__setattr__(self, "feature_names", tuple(names))
 
     @cached_property
@@ -113,7 +107,7 @@ class TopicTree:
     @cached_property
     def nodes(self) -> tuple[TopicNode, ...]:
         """All topics; the parts of each follow it."""
-        found: dict[str, TopicNode] = {}
+        nodes: dict[str, TopicNode] = {}
         for level in range(self.depth):
             names, group = self._groups(level)
             S, A = representation_of(self.model), self.model.components_
@@ -123,20 +117,13 @@ class TopicTree:
             for name, share, row in zip(names, shares, rows, strict=True):
                 parent = SEPARATOR.join(name.split(SEPARATOR)[:-1]) or None
                 depth = name.count(SEPARATOR)
-                found.setdefault(name, TopicNode(name, parent, depth, share, row))
+                nodes.setdefault(name, TopicNode(name, parent, depth, share, row))
         ends = [(path, end) for path in self._paths for end in range(1, len(path) + 1)]
-        ordered = [SEPARATOR.join(path[:end]) for path, end in ends]
-        return tuple(found[name] for name in dict.fromkeys(ordered))
+        ordered = dict.fromkeys(SEPARATOR.join(path[:end]) for path, end in ends)
+        return tuple(nodes[name] for name in ordered)
 
     def topics(self, level: int = -1, n_terms: int = 10) -> Topics:
         """Return the topics of a level, with their names and sizes.
-
-        Parameters
-        ----------
-        level : int
-            0 for the top, -1 for the last; topics without parts belong to all levels below too.
-        n_terms : int
-            Number of terms per topic, at least 1.
 
         Returns
         -------
@@ -151,13 +138,6 @@ class TopicTree:
     def transform(self, X: MatrixLike, level: int = -1) -> Array:
         """Represent samples over the topics of a level.
 
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n_samples, m)
-            Nonnegative samples.
-        level : int
-            As in :meth:`topics`.
-
         Returns
         -------
         ndarray, shape (n_samples, topics of the level)
@@ -170,11 +150,6 @@ class TopicTree:
     def topic_proportions(self, X: MatrixLike, level: int = -1) -> Array:
         """Return the share of each sample that every topic of a level explains.
 
-        Parameters
-        ----------
-        X, level
-            As in :meth:`transform`.
-
         Returns
         -------
         ndarray, shape (n_samples, topics of the level)
@@ -186,11 +161,6 @@ class TopicTree:
 
     def to_rows(self, n_terms: int = 5) -> list[dict[str, Any]]:
         """Return a dictionary (name, parent, level, share, terms) for each topic.
-
-        Parameters
-        ----------
-        n_terms : int
-            Number of terms per topic, at least 1.
 
         Returns
         -------
@@ -207,11 +177,6 @@ class TopicTree:
     def to_frame(self, n_terms: int = 5) -> Any:
         """Return :meth:`to_rows` as a pandas DataFrame (needs pandas).
 
-        Parameters
-        ----------
-        n_terms : int
-            Number of terms per topic, at least 1.
-
         Returns
         -------
         pandas.DataFrame
@@ -225,6 +190,9 @@ class TopicTree:
             f"{'    ' * row['level']}{row['name']} {row['share']:.0%}: {row['terms'] or 'not used'}"
             for row in self.to_rows()
         )
+
+
+complete_methods(TopicTree)
 
 
 def topic_tree(
@@ -241,8 +209,8 @@ def topic_tree(
 ) -> TopicTree:
     """Find topics, their parts, the parts of these and so on.
 
-    The topics of the first level are those of :class:`NMF`.  Then topics are split as by
-    :func:`split_topic`, all of a level at once, and fitted again together.
+    The topics of the first level are those of :class:`NMF`.  Then all of a level are split as by
+    :func:`split_topic`, and fitted again together.
 
     Parameters
     ----------

@@ -15,7 +15,6 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
 
 from .._common.arrays import Array, Matrix, TablesLike
-from .._common.optional import NEIGHBORS_HINT
 from .._common.text import short
 from .._data.arrays import scale_rows
 from .._data.border import check_matrix
@@ -38,35 +37,26 @@ def check_tables(
     """Return tables of a fit or, where their numbers of `columns` are known, of predictions."""
     side = {} if side is None else side
     if not isinstance(side, Mapping) or not all(isinstance(name, str) for name in side):
-        raise TypeError(
-            f"side must be a mapping of names to tables; got {type(side).__name__}. Give, for "
-            "example, side={'embedding': E}."
-        )
+        kind = "a mapping of names to tables, such as {'embedding': E}"
+        raise TypeError(f"side must be {kind}; got {type(side).__name__}.")
     if columns is not None and side.keys() != columns.keys():
         wanted = f"side with the tables {list(columns)}" if columns else "no side"
         passed = f"the tables {list(side)}" if side else "none"
-        raise ValueError(
-            f"The model was fitted with {wanted}; got {passed}. Predictions need the same tables "
-            "as the fit."
-        )
+        hint = "Predictions need the same tables as the fit."
+        raise ValueError(f"The model was fitted with {wanted}; got {passed}. {hint}")
     tables = {}
     for name in side if columns is None else columns:
         if columns is None and name in (*NAMES_OF_MEMBERS, "committee"):
-            raise ValueError(
-                f"side has a table {name!r}, which is the name of a member of the committee. Give "
-                "it another one, such as 'embedding'."
-            )
+            member = "the name of a member of the committee; choose another"
+            raise ValueError(f"side has a table {name!r}, which is {member}.")
         where = f"side[{short(name)}]"
         matrix = check_matrix(side[name], where, allow_nan=False, allow_negative=True)
-        n_columns = matrix.shape[1]
-        if matrix.shape[0] != n_samples or not n_columns:
-            raise ValueError(
-                f"{where} has shape {matrix.shape}; expected {n_samples} rows, one for each sample "
-                "of X, and at least one column."
-            )
-        if columns is not None and n_columns != columns[name]:
-            wanted = f"expected {columns[name]}, as in fit"
-            raise ValueError(f"{where} has {n_columns} columns; {wanted}.")
+        n, q = matrix.shape
+        if n != n_samples or not q:
+            wanted = f"{n_samples} rows, as X, and at least one column"
+            raise ValueError(f"{where} has shape {matrix.shape}; expected {wanted}.")
+        if columns is not None and q != columns[name]:
+            raise ValueError(f"{where} has {q} columns; expected {columns[name]}, as in fit.")
         tables[name] = unit_rows(matrix)
     return tables
 
@@ -91,7 +81,7 @@ class Votes:
         """Return the logarithms of the probabilities by the neighbors of samples, (n, k)."""
         k = min(N_NEIGHBORS, len(self.points))
         distances, neighbors = nearest(self.points, view.scores, k, n_threads)
-        nearness = _nearness(distances, _scales(distances), self.scales[neighbors])
+        nearness, _ = _nearness(distances, neighbors, self.scales)
         chances = np.einsum("ij,ijk->ik", nearness, self.chances[neighbors])
         return log_chances(chances / nearness.sum(axis=1, keepdims=True))
 
@@ -119,8 +109,7 @@ class Graph:
         itself = neighbors == np.arange(n)[:, None]
         itself[~itself.any(axis=1), -1] = True  # copies of a sample are nearer than it is itself
         distances, neighbors = (part[~itself].reshape(n, k) for part in (distances, neighbors))
-        scales = _scales(distances)
-        weights = _nearness(distances, scales, scales[neighbors])
+        weights, scales = _nearness(distances, neighbors)
         ends = np.arange(0, n * k + 1, k)
         half = sp.csr_array((weights.ravel(), neighbors.ravel(), ends), shape=(n, n))
         return cls(points, scales, sp.csr_array(half + half.T))
@@ -149,16 +138,15 @@ class Graph:
         return Votes(self.points[rows], self.scales[rows], chances[rows])
 
 
-def _scales(distances: Array) -> Array:
-    """Return the distance to a near neighbor, (n,); copies of one sample have a small one."""
-    near = distances[:, min(_SCALE_NEIGHBOR, distances.shape[1]) - 1]
-    return np.asarray(np.maximum(near, 1e-6))
-
-
-def _nearness(distances: Array, scales: Array, others: Array) -> Array:
+def _nearness(
+    distances: Array, neighbors: Array, scales: Array | None = None
+) -> tuple[Array, Array]:
+    """Return how near neighbors are, and the scales of samples: the distance to a near one."""
+    own = np.maximum(distances[:, min(_SCALE_NEIGHBOR, distances.shape[1]) - 1], 1e-6)  # of copies
+    others = (own if scales is None else scales)[neighbors]
     # A neighbor is never so far that its vote is lost altogether.
-    exponents = np.minimum(distances**2 / (scales[:, None] * others), 50.0)
-    return np.asarray(np.exp(-exponents), dtype=np.float64)
+    exponents = np.minimum(distances**2 / (own[:, None] * others), 50.0)
+    return np.asarray(np.exp(-exponents), dtype=np.float64), own
 
 
 def nearest(
@@ -194,11 +182,9 @@ def nearest(
     return np.sqrt(np.maximum(np.where(missing, np.inf, squares), 0)), neighbors
 
 
-def why_missing(n_samples: int) -> str:
-    """Return why there is no graph of this number of samples, or "" if there may be one."""
-    if n_samples <= EXACT or find_spec("faiss") is not None:
-        return ""
-    return f"more than {EXACT} samples need faiss: {NEIGHBORS_HINT}"
+def can_search(n_samples: int) -> bool:
+    """Whether neighbors among so many samples can be found: with faiss, or of all distances."""
+    return n_samples <= EXACT or find_spec("faiss") is not None
 
 
 N_DIRECTIONS = 50  # of unit scores
@@ -271,7 +257,7 @@ class View:
 
     def __getitem__(self, chosen: Array | slice | None) -> View:
         parts = (self.rows, self.coordinates, self.shares)
-        rows, coordinates, shares = (None if one is None else one[chosen] for one in parts)
+        rows, coordinates, shares = (None if part is None else part[chosen] for part in parts)
         tables = {name: table[chosen] for name, table in self.tables.items()}
         return View(tables, rows, coordinates, self.directions, shares)
 
@@ -294,18 +280,11 @@ class View:
 
 @one_blas_thread()
 def directions_of(
-    X: Matrix,
-    X_weights: WeightsLike,
-    seed: int,
-    n_threads: int | None,
-    sample_weight: Array | None = None,
+    X: Matrix, seed: int, n_threads: int | None, sample_weight: Array | None = None
 ) -> Array | None:
-    """Return leading right singular vectors of the rows of X at length 1, (d, m), or None.
-
-    With weights of the samples, the squares of these lengths are the weights.
-    """
-    # On a cluster, on disk, or with weights only the topics of X are seen.
-    if X_weights is not None or not (isinstance(X, np.ndarray) or sp.issparse(X)):
+    """Return leading right singular vectors of rows of length 1, or the roots of their weights."""
+    # On a cluster, or on disk, only the topics of X are seen.
+    if not (isinstance(X, np.ndarray) or sp.issparse(X)):
         return None
     rows = unit_rows(filled(X))
     if sample_weight is not None:
