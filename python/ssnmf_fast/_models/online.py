@@ -80,9 +80,8 @@ class BatchStatistics:
 class Online:
     """Dictionary A and classifier B, stored by rows and padded, with statistics of past batches.
 
-    The representation S of a batch and the factors A and B are updated in turn, S from the batch
-    alone, A and B from the batch and the statistics of earlier ones (online dictionary learning,
-    Mairal et al. 2010).  Older batches weigh less and less: they were coded with other factors.
+    S is updated from a batch alone, A and B also from the statistics of earlier ones, which weigh
+    less and less (online dictionary learning, Mairal et al. 2010).
     """
 
     factors: dict[str, Array]

@@ -37,9 +37,8 @@ Result = TypeVar("Result", Factorization, TensorFactorization)
 class Recomputed:
     """The values of a receipt, computed from the factors of a result and the data.
 
-    `scale` is what the data pull at the factors, in the units of the objective, to which rounding
-    is relative; `shaken` is how far the objective and the residuals move where all factors are
-    rounded in another way.  A factor is `lost` where it is so small that next to nothing pulls.
+    `scale` is what the data pull at the factors; `shaken` is how far objective and residuals move
+    where all factors are rounded in another way.  At `lost` factors next to nothing pulls.
     """
 
     objective: float
@@ -88,10 +87,7 @@ def _check(
 def factorization_check(
     result: Factorization, X: Matrix, inputs: Inputs, threads: int, constant: float = 0.0
 ) -> Check:
-    """Return the check of a factorization that has a receipt; `inputs` are those of the fit.
-
-    A constant may have been added to the objective of :func:`factorize`.
-    """
+    """Return the check of a factorization, to whose objective a constant may have been added."""
     receipt, clean = result.receipt, check_data(X, threads, result.A.dtype)
 
     def recompute() -> Recomputed:

@@ -86,14 +86,6 @@ feature_weight, penalties, n_threads
     return found
 
 
-_AXES = {
-    "S": "samples x components",
-    "A": "components x features",
-    "B": "components x labels",
-    "C": "components x labels of features",
-}
-
-
 def problem_at(
     X: Matrix,
     given: Mapping[str, Any],
@@ -116,15 +108,16 @@ def problem_at(
     data, labels = build.terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
     features = build.features_term(feature_labels, X, supervision_loss, threads)
     rank, (n, m) = len(check_matrix(given["A"], "A", allow_nan=False, limited=False)), X.shape
-    shapes = {"S": (n, rank), "A": (rank, m)}
-    shapes |= {} if labels is None else {"B": (rank, labels.shape[1])}
-    shapes |= {} if features is None else {"C": (rank, features.shape[1])}
-    stored = build.pad_factors(
-        **{
-            name: check_factor(given[name], name, shape, X.dtype, _AXES[name], limited=False)
-            for name, shape in shapes.items()
-        }
-    )
+    sides = {"S": (n, rank, "samples x components"), "A": (rank, m, "components x features")}
+    if labels is not None:
+        sides["B"] = rank, labels.shape[1], "components x labels"
+    if features is not None:
+        sides["C"] = rank, features.shape[1], "components x labels of features"
+    checked = {
+        name: check_factor(given[name], name, (rows, columns), X.dtype, of, limited=False)
+        for name, (rows, columns, of) in sides.items()
+    }
+    stored = build.pad_factors(**checked)
     related = build.relations(data, labels, weight, stored, features, of_features)
     lengths = {name: len(F) for name, F in stored.items()}
     penalized = check_penalties(penalties, lengths, X.shape, rank)

@@ -202,10 +202,9 @@ class Alternation:
 class Extrapolation:
     """Momentum for alternating minimization, with restart (Ang and Gillis 2019, Algorithm 2).
 
-    Every factor sets out from beyond its last update, further and further while the objective
-    falls.  An iteration that raises it is undone, and the next one goes without momentum.  With
-    "hals" instead of "auto", factors that fall do not set out from zeros: where a model vanishes,
-    the Kullback-Leibler loss is infinite.
+    Every factor sets out from beyond its last update.  An iteration that raises the objective is
+    undone, and the next one goes without momentum.  With "hals" factors do not set out from zeros:
+    where a model vanishes, the Kullback-Leibler loss is infinite.
     """
 
     def __init__(self, problem: Problem, rule: Solver = "auto") -> None:
@@ -295,10 +294,8 @@ class FitLoop:
     ) -> Run:
         """Iterate until the objective falls by less than `tol` per iteration (thesis, eq. 3.10).
 
-        The rule is not applied before the first check after a burn-in, and what of the objective
-        of a problem is unreached does not count in the first value.  With `optimality` the result
-        has the residuals of the last iterate.
-        Raises ValueError if a factor, or the objective, is not finite.
+        The rule waits for the first check after a burn-in; its first value is without what is
+        unreached.  With `optimality` the result has the residuals of the last iterate.
         """
         first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY
         run = Run(optimality=optimality)

@@ -145,11 +145,7 @@ class KullbackLeibler(Loss):
 
 
 class BetaDivergence(Loss):
-    """The divergence for any beta from 0 to 2, but for the two above.
-
-    With zeros in the data it needs a beta above 0.  N is a pass over all entries, of sparse data
-    as well.
-    """
+    """The divergence for other betas from 0 to 2; N is a pass over all entries, also if sparse."""
 
     constant_of_weights = True
 
@@ -191,10 +187,9 @@ class BetaDivergence(Loss):
         return max(value, 0.0)
 
     def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
-        """By Newton's method; by multiplicative steps where a tensor has too large a far side.
+        """By Newton's method, until no |min(F_k N_k / <F, N>, 1 - P_k / N_k)| is above `tol`.
 
-        As for the Kullback-Leibler loss, a row is solved if no
-        |min(F_k N_k / <F, N>, 1 - P_k / N_k)| is above `tol`.  Rows without data become 0.
+        By multiplicative steps where a tensor has too large a far side.
         """
         if term.entries.by_factors and prod(G.shape) > _LARGEST_FAR_SIDE:
             return super().solve_rows(term, F, G, tol, most)

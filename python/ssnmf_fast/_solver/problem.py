@@ -46,9 +46,9 @@ class Problem:
     """Factors by name, stored by rows and padded, and the relations between them.
 
     The first factor, `rows`, is that of the rows.  Entries of a factor stay where its `support`, as
-    bits, has none.  Where other rows are elsewhere, the problem is not `whole`: the curvature of
-    another factor is then known as one Gram matrix only.  `elsewhere` has a flag for each further
-    relation of the fit, without these rows: whether it has such a curvature.
+    bits, has none.  With other rows elsewhere the problem is not `whole`: the curvature of another
+    factor is one Gram matrix, or not known.  `elsewhere` are flags of further relations without
+    these rows: whether they have such a curvature.
     """
 
     bounds_of_rows: list[Bound] | None = None  # of a block: where penalties are those of all rows

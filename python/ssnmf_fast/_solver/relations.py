@@ -82,9 +82,8 @@ class Images:
 class Relation:
     """``coefficient * term``: data approximated by the product of the factors of these names.
 
-    With two names, Z ~ F G^T.  With more, the far side is the products of the rows of all others,
-    and ``term.view(k)`` are the data unfolded by the rows of factor k.  With a map, the first
-    factor F stands for its image.
+    With more than two names, the far side is the products of the rows of all others, and
+    ``term.view(k)`` are the data unfolded by factor k.  With a map, the first factor is its image.
     """
 
     names: tuple[str, ...]

@@ -207,11 +207,7 @@ class Factorization:
     def __repr__(self) -> str:
         factors = {"S": self.S, "A": self.A, "B": self.B, "C": self.C}
         shapes = [f"{name}: {M.shape}" for name, M in factors.items() if M is not None]
-        last = f"objective={self.objective[-1][1]:.6g}, " if self.objective else ""
-        return (
-            f"Factorization({', '.join(shapes)}, {last}n_iter={self.n_iter}, "
-            f"converged={self.converged})"
-        )
+        return f"Factorization({', '.join(shapes)}, {_end_of(self)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,12 +244,8 @@ class TensorFactorization:
         return iter((self.weights, self.factors))
 
     def __repr__(self) -> str:
-        last = f"objective={self.objective[-1][1]:.6g}, " if self.objective else ""
-        shape = tuple(len(F) for F in self.factors)
-        return (
-            f"TensorFactorization(shape={shape}, n_components={len(self.weights)}, {last}"
-            f"n_iter={self.n_iter}, converged={self.converged})"
-        )
+        shape = f"shape={tuple(map(len, self.factors))}, n_components={len(self.weights)}"
+        return f"TensorFactorization({shape}, {_end_of(self)})"
 
     def predict(self, coords: npt.ArrayLike) -> Array:
         """Return the model at some places.
@@ -301,6 +293,11 @@ class TensorFactorization:
             If it would have more than 2^27 places (1 GB).
         """
         return dense_model(self.weights, self.factors, "ask for some of them with predict(coords)")
+
+
+def _end_of(result: Factorization | TensorFactorization) -> str:
+    last = f"objective={result.objective[-1][1]:.6g}, " if result.objective else ""
+    return f"{last}n_iter={result.n_iter}, converged={result.converged}"
 
 
 def dense_model(weights: Array, factors: Sequence[Array], instead: str) -> Array:

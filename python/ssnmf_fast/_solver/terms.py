@@ -49,15 +49,14 @@ class Loss:
     powers : (float, float), optional
         Those of the model in the passes that give P and N, which need no methods of their own then.
     exponents : (float, float)
-        (a, b) of the separable majorizer: for F .* t instead of F its derivative in t is a multiple
-        of ``N t^a - P t^b``, a from 0 to 1 and b from -2 to 0.  Its least value is at
-        ``t = (P / N)^(1 / (a - b))``.
+        (a, b) of the separable majorizer: for F .* t its derivative in t is a multiple of
+        ``N t^a - P t^b``, a from 0 to 1 and b from -2 to 0.
     slope : float
         The gradient is slope (N - P).
     degree : float, optional
         d(c x, c z) = c^degree d(x, z); None if there is no such number.
     quadratic : bool
-        Whether the majorizer may be replaced by the loss itself, with Gram matrices.
+        Whether updates may take the loss itself, with Gram matrices.
     descends : bool
         Whether there is ``descend(term, F, G, support, sweeps, with_value, linear)``: coordinate
         descent on F, in place, for terms whose entries are a sparse matrix in memory.  It returns
@@ -124,8 +123,8 @@ class Loss:
     def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
         """Set every row of F to the minimizer, G fixed; return the number of rows left unsolved.
 
-        By multiplicative steps, until no ``|F_k (N_k - P_k)|`` is above `tol` times <F, N>; they
-        are too slow for less than 1e-4.
+        By multiplicative steps, until no ``|F_k (N_k - P_k)|`` is above `tol`, at least 1e-4, times
+        <F, N>.
         """
         size = mean_sum(G)
         F[F <= 0] = term.mean() / size if size > 0 else 1.0
@@ -195,11 +194,9 @@ class Term:
     """One data matrix Z (p x q) with its loss and weights; `entries` holds V .* Z.
 
     Or a tensor, unfolded by one mode: its `shape` has a length for each, that of the rows first.
-    `row_lengths` are the numbers of entries that are not zero to a row, to a column, and so on, in
-    the mean over the data as a whole, however they are stored.
-
-    With `listed`, all entries that are not listed have weight 0; `data` is Z and a weight for
-    each of its values, or None for ones, for losses that read them so.
+    `row_lengths` are the mean numbers of nonzero entries to a row, to a column, and so on.  With
+    `listed`, all other entries have weight 0; `data` is Z and a weight for each of its values, or
+    None for ones, for losses that read them so.
     """
 
     loss: Loss

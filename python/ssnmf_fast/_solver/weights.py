@@ -39,8 +39,7 @@ class Weights(ABC):
 
     def with_part(self: Self, part: object) -> Self:
         """Return the weights of some samples, from their part of `by_rows`."""
-        made: Self = replace(self, **{self._row_field: part})  # type: ignore[type-var]
-        return made
+        return replace(self, **{self._row_field: part})  # type: ignore[type-var]
 
     def hide(self, X: Any) -> Any:
         """Return X with 0 where an entry has no weight; products of vectors hide nothing."""
@@ -50,9 +49,7 @@ class Weights(ABC):
         return np.where(absent.toarray() if sp.issparse(absent) else absent, 0, X)
 
     @abstractmethod
-    def absent(self, shape: tuple[int, int]) -> Absent:
-        """Return what finds where the weights of rows are 0."""
-
+    def absent(self, shape: tuple[int, int]) -> Absent: ...
     @abstractmethod
     def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
         """Check the weights of clean data in memory, and return their term."""
@@ -78,8 +75,9 @@ class Weights(ABC):
         return None
 
     @abstractmethod
-    def values_at(self, X: Tensor, at: Coordinates) -> Array:
-        """Return the weights of entries."""
+    def values_at(self, X: Tensor, at: Coordinates) -> Array: ...
+    @abstractmethod
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Weights: ...  # 0 for some entries
 
     def without(self, X: Tensor, hidden: Coordinates) -> tuple[Tensor, Weights]:
         """Return data and weights for which some entries do not count."""
@@ -88,10 +86,6 @@ class Weights(ABC):
         known = X.copy()
         known[tuple(hidden.places)] = np.nan
         return known, self
-
-    @abstractmethod
-    def excluding(self, X: Tensor, hidden: Coordinates) -> Weights:
-        """Return the weights with 0 for some entries."""
 
     def seen(self, X: Tensor) -> Tensor:
         """Return X with 0 where an entry is missing, or has no weight."""

@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.arrays import Array, LossName, Solver
+from .._common.arrays import Array, LossName, Solver, VectorLike
 from .._common.bases import ClassNamePrefixFeaturesOutMixin
 from .._common.saved import COUNT, HISTORY, LOSS, Saved
 from .._common.text import short
@@ -203,7 +202,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return tensor_check(self.factorization_, X, inputs, threads)
 
     def partial_fit(
-        self, X: TensorLike, y: npt.ArrayLike | None = None, *, one_slice: bool | None = None
+        self, X: TensorLike, y: VectorLike = None, *, one_slice: bool | None = None
     ) -> NonnegativeCP:
         """Learn from new slices along `stream_mode`, in addition to earlier ones.
 
@@ -354,12 +353,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return dense_model(np.ones(rank, S.dtype), factors, "give fewer rows at a time")
 
     def score(
-        self,
-        X: TensorLike,
-        y: npt.ArrayLike | None = None,
-        *,
-        mode: int = 0,
-        X_weights: WeightsLike = None,
+        self, X: TensorLike, y: VectorLike = None, *, mode: int = 0, X_weights: WeightsLike = None
     ) -> float:
         """Return the share of the deviance of X that the model explains, with rows as fits best.
 
@@ -381,9 +375,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def _with_rows(self, S: Array, mode: int) -> list[Array]:
         return [S if k == mode else F for k, F in enumerate(self.factors_)]
 
-    def topics(
-        self, feature_names: npt.ArrayLike | None = None, n_terms: int = 10, mode: int = 1
-    ) -> Topics:
+    def topics(self, feature_names: VectorLike = None, n_terms: int = 10, mode: int = 1) -> Topics:
         """Return the entries of a mode with the largest weights in every component.
 
         Parameters

@@ -210,9 +210,9 @@ class DynamicTopics(FactorizationBase):
             if self.method not in ("tied", "tensor"):
                 methods = "method='tied' and 'tensor'"
                 raise ValueError(f"documents_per_slice is used by {methods} only; leave it out.")
-        rng, arguments = check_random_state(self.random_state), self._arguments()
-        settings = rng, self.documents_per_slice, arguments | {"n_components": rank}
-        self.components_, prevalence, fit = find_topics(self.method, X, slices, *settings)
+        settings = {"n_components": rank, "random_state": check_random_state(self.random_state)}
+        options = self.documents_per_slice, self._arguments() | settings
+        self.components_, prevalence, fit = find_topics(self.method, X, slices, *options)
         self.__dict__.pop("stream_statistics_", None)
         self.loss_, self.freq_, self.method_ = self.loss, self.freq, self.method
         self.objective_, self.n_iter_, self.date_order_ = fit.objective, fit.n_iter, read.first
@@ -484,8 +484,8 @@ class DynamicTopics(FactorizationBase):
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)
             drawn = resampled(X, slices, rng) if redrawn else (X, slices)
-            fit = find_topics(self.method, *drawn, rng, self.documents_per_slice, arguments)
-            A, prevalence = fit.components, fit.prevalence
+            options = self.documents_per_slice, arguments | {"random_state": rng}
+            A, prevalence, _ = find_topics(self.method, *drawn, *options)
             if prevalence is None:
                 prevalence = prevalence_of(self.method, *drawn, A, self.loss_, self.n_threads)
             fits.append((A, prevalence))

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.random import Generator
 from scipy.optimize import linear_sum_assignment
 
 from .._common.arrays import Array, LossName, Matrix
@@ -96,18 +95,13 @@ class SlicePrevalence(NamedTuple):
 
 
 def find_topics(
-    method: str,
-    X: Matrix,
-    slices: Slices,
-    rng: Generator,
-    per_slice: int | None,
-    arguments: dict[str, Any],
+    method: str, X: Matrix, slices: Slices, per_slice: int | None, arguments: dict[str, Any]
 ) -> dated.DatedTopics:
     """Find topics of clean documents, with arguments of `factorize`; components have sum 1."""
     fit: Factorization | TensorFactorization
-    rank, init, threads = (arguments[name] for name in ("n_components", "init", "n_threads"))
+    names = "n_components", "random_state", "init", "n_threads"
+    rank, rng, init, threads = (arguments[name] for name in names)
     of_slices = isinstance(init, str) and init in ("auto", "slices")
-    arguments = arguments | {"random_state": rng}
     if method == "tied":
         A, prevalence, fit = dated.factorize_tied(X, slices, rank, rng, per_slice, arguments)
     elif method == "tensor":
@@ -116,8 +110,8 @@ def find_topics(
         per_slice = min(int(per_slice), int(slices.sizes.max()))
         tensor = dated.folded(X, slices, per_slice, rng)
         if of_slices:
-            arguments["init"] = dated.start_from_slices(tensor, rank, rng, threads)
-        fit = factorize_tensor(tensor, **arguments)
+            init = dated.start_from_slices(tensor, rank, rng, threads)
+        fit = factorize_tensor(tensor, **arguments | {"init": init})
         terms, documents, time = fit.factors
         taken = np.maximum(np.minimum(slices.sizes, per_slice), 1)[:, None]
         prevalence = (time * (fit.weights * documents.sum(axis=0)) / taken).astype(time.dtype)
@@ -125,8 +119,8 @@ def find_topics(
     elif method == "sums":
         sums = dated.sums_of_slices(X, slices)
         if of_slices:
-            arguments["init"] = dated.best_short_fit(sums, rank, rng, threads)
-        fit = factorize(sums, **arguments)
+            init = dated.best_short_fit(sums, rank, rng, threads)
+        fit = factorize(sums, **arguments | {"init": init})
         prevalence = (fit.S / np.maximum(slices.sizes, 1)[:, None]).astype(fit.S.dtype)
         A = fit.A
     else:

@@ -31,10 +31,8 @@ class SampleContributions:
 
     Attributes
     ----------
-    sample : int
-        Row of the sample.
-    class_name : label
-        The class.
+    sample, class_name : int, label
+        Row of the sample, and the class.
     total : float
         Sum of all contributions.
     parts : tuple of (str, str, float)
@@ -134,7 +132,7 @@ class Explanation:
 
     Notes
     -----
-    It holds a copy of the samples, of float64, sparse where X is sparse or on disk, and arrays of
+    It holds a float64 copy of the samples, sparse where X is sparse or on disk, and arrays of
     n x (r + 2 k) and 2 k x m numbers.
     """
 

@@ -30,12 +30,6 @@ from ._training_data import labels_for_training
 from ._views import View, check_tables
 
 _MOST_VOTERS = 5000  # of texts, where neighbors count little
-_PLAIN = {
-    "committee_": dict[str, dict[str, float]],
-    "validation_scores_": dict[str, float],
-    "validation_accuracy_": float,
-    "validation_interval_": tuple[float, float],
-}
 
 
 @complete_docstring
@@ -152,7 +146,10 @@ class FewLabelsClassifier(ReadoutPredictions):
         "validation_folds_": Saved("n", optional=True),
         "validation_proba_": Saved("nk", optional=True),
         "validation_predicted_": Saved("nk", "whole", optional=True),
-        **{name: Saved(optional=True, kind=kind) for name, kind in _PLAIN.items()},
+        "committee_": Saved(optional=True, kind=dict[str, dict[str, float]]),
+        "validation_scores_": Saved(optional=True, kind=dict[str, float]),
+        "validation_accuracy_": Saved(optional=True, kind=float),
+        "validation_interval_": Saved(optional=True, kind=tuple[float, float]),
     }
 
     def fit(
