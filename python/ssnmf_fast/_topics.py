@@ -267,7 +267,7 @@ def arrays_for_pyldavis(
         why = "X has no document of which a topic explains something"
         raise ValueError(f"{why}. Give documents with words that the fit knows.")
     parts = (divide_by_sums(values) for values in (A, shares[documents]))
-    topics, mixtures = (divide_by_sums(np.maximum(each, 1e-12)) for each in parts)  # for logarithms
+    topics, mixtures = (divide_by_sums(np.maximum(part, 1e-12)) for part in parts)  # for logarithms
     return {
         "topic_term_dists": topics,
         "doc_topic_dists": mixtures,
