@@ -65,7 +65,6 @@ class Truth:
 
     @classmethod
     def of(cls, labels: TrainingLabels, rows: Array) -> Truth:
-        """Return the labels of some samples."""
         weights = (labels.entry_weights[rows] > 0) * labels.weight[rows, None]
         return cls(labels.members[rows], weights, labels.several)
 
@@ -150,7 +149,6 @@ class Validation:
 
     @property
     def rows(self) -> Array:
-        """Whether a sample was validated, (n,)."""
         return self.folds >= 0
 
     def calibrated(self, readout: LogisticReadout) -> Array:
@@ -190,7 +188,6 @@ class Validation:
 
     @cached_property
     def _calibration(self) -> tuple[float, float]:
-        """Slope and offset that make the validated logits probable."""
         labels, rows = self.labels, self.rows
         targets = (labels.members if labels.several else labels.codes)[rows]
         return calibration(self.logits[rows], targets, labels.several, labels.weight[rows])

@@ -92,7 +92,6 @@ class Hierarchy:
 
     @property
     def depth(self) -> int:
-        """Number of levels."""
         return max(map(len, self.paths))
 
     def labels(self, labels: ClassLabels, level: int) -> tuple[Array, Array]:
@@ -317,7 +316,6 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
     feature_names_in_ = property(lambda self: self._at(-1).feature_names_in_)
 
     def _at(self, level: int) -> Any:
-        """Return the classifier of a level."""
         model = self.classifiers_[place_of_level(level, self._hierarchy.depth)]
         if model is None:
             raise ValueError(f"level {level} has one label only, and so no classifier.")
