@@ -1,7 +1,5 @@
 """How long do fits of many cells take, and how much memory, from files and in memory?
 
-    python benchmarks/run.py cells --folder cells
-
 Two cases, each in a process of its own, whose peak of memory is that of the whole process with
 Python and its packages:
 

@@ -1,7 +1,5 @@
 """What does a fit on a Dask cluster cost, compared with one in memory?  And when would it pay?
 
-    python benchmarks/run.py cluster --disk blocks --picture cluster.png
-
 - The time of an iteration on a LocalCluster of 2 processes with one thread each, beside that in
   memory with 2 threads, turn by turn: from memory and, with --disk, from files of blocks.
 - The constants of a model of that time: what a nonzero costs one thread, what a task costs the

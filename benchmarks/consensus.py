@@ -1,7 +1,5 @@
 """What many starts agree on: time and programs, and those of cNMF, on text and on simulated cells.
 
-    python benchmarks/run.py consensus --cnmf INTERPRETER --out consensus
-
 - "newsgroups": the 2,000 most frequent words of the posts of 20 Newsgroups, as cNMF prepares them
   (unit variance, not centered), for several ranks and two losses.
 - "cells": 10,000 cells simulated as `programs.py` says, with 2,000 genes and 12 programs, one of

@@ -1,8 +1,5 @@
 """How often is a planted number of components found, and how soon, by us and by cvanmf?
 
-    python benchmarks/run.py ranks --criteria held-out --rivals cvanmf --rival-matrices 4
-    python benchmarks/run.py ranks --parts tensors --out ranks
-
 40 matrices: ten of each kind, with 3, 4, ..., 12 components, of which 1 to 16 are tried.
 
 - "Gaussian": 300 x 200, dense; entries of S and A have gamma distributions of shape 0.5, 1 or 2,

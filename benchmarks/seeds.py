@@ -1,7 +1,5 @@
 """How good are topics and classes from a few words each, without labels, by us and by others?
 
-    python benchmarks/run.py seeds --rivals tomotopy corextopic seededpf
-
 20 Newsgroups, counts of at most 25,000 words (scikit-learn's stop words).  Three sets of seeds:
 
 - "20 groups" (the protocol of Prostmaier et al. 2025): posts without headers, footers and quotes;

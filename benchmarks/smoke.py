@@ -16,7 +16,6 @@ from run import run
 CALLS = {
     "write_page": "--records {folder}/records --page {folder}/page.md",
     "kl_times": "",
-    "starts_together": "",
     "ssnmf_newsgroups": "",
     "ssnmf_synthetic": "",
     "ssnmf_newsgroups_ours": "",
@@ -45,7 +44,6 @@ CALLS = {
     "cells": "",
     "ranks": "--parts matrices tensors",
     "consensus": "",
-    "receipts": "",
 }
 
 

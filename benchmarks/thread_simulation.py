@@ -1,7 +1,5 @@
 """How would an iteration scale on many cores?  A simulation from times that were measured on one.
 
-    python benchmarks/run.py thread_simulation --picture threads.png
-
 Every kernel call of some iterations is timed with one thread and cut into the blocks that its loop
 hands out, in the same order, by the work in each.  The simulation gives each block to the first
 thread that is free, and a block of a panel waits for the same columns of the panel before.  What

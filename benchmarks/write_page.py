@@ -1,7 +1,5 @@
 """Write the page of benchmarks, docs/evidence/benchmarks.md, from measurements on this machine.
 
-    python benchmarks/run.py write_page --records records
-
 Every part is a script of this folder, run in a process of its own; its results stay in the folder
 `records`, and a part that is there is not measured again (remove its results to do so).  A package
 that is missing is left out: `benchmarks/README.md` says how to install all.  About 40 minutes.

@@ -10,28 +10,19 @@ from typing import Any
 
 import numpy as np
 import outside
+import random_problems as draw
 import scipy.sparse as sp
-from random_data import LOSSES, Call, Results, any_loss, data_for, floats, matrix, sizes
 from random_models import LABEL_FORMS, MODELS, spoiled_labels
-from random_problems import (
-    differences,
-    draw_penalties,
-    inputs_of,
-    may_rise,
-    problem,
-    results_of,
-    settings,
-)
 from random_tensors import CLUSTERS, TENSORS, spoiled_blocks, spoiled_tensor
 
 import ssnmf_fast as sf
 from ssnmf_fast.penalties import L2, Graph, Orthogonal
 
 
-def factorize(rng: Any) -> Call:
-    found = problem(rng, files=True)
+def factorize(rng: Any) -> draw.Call:
+    found = draw.problem(rng, files=True)
     arguments = found.arguments
-    arguments |= {"n_components": found.rank, **settings(rng)}
+    arguments |= {"n_components": found.rank, **draw.settings(rng)}
     inits = ["auto", "random"]
     if not isinstance(arguments["X"], sf.io.CsrFile):
         inits += ["random-acol", "least-squares", "nndsvda"]
@@ -42,19 +33,19 @@ def factorize(rng: Any) -> Call:
         (n, m), rank = found.dense.shape, found.rank
         arguments["init"] = rng.random((n, rank)), rng.random((rank, m))
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         fit = sf.factorize(**given, n_threads=n_threads)
-        told = differences(fit, given["X"], n_threads, **inputs_of(given))
-        return {**results_of(fit), "differences": told}
+        told = draw.differences(fit, given["X"], n_threads, **draw.inputs_of(given))
+        return {**draw.results_of(fit), "differences": told}
 
-    def complaints(results: Results) -> list[str]:
-        return found.complaints(results, may_rise(arguments))
+    def complaints(results: draw.Results) -> list[str]:
+        return found.complaints(results, draw.may_rise(arguments))
 
-    return Call("factorize", arguments, compute, complaints)
+    return draw.Call("factorize", arguments, compute, complaints)
 
 
-def objective(rng: Any) -> Call:
-    found = problem(rng, among=())
+def objective(rng: Any) -> draw.Call:
+    found = draw.problem(rng, among=())
     arguments, (n, m), rank = found.arguments, found.dense.shape, found.rank
     shapes = {"S": (n, rank), "A": (rank, m)}
     shapes |= {"B": (rank, 3)} if "y" in arguments else {}
@@ -66,10 +57,10 @@ def objective(rng: Any) -> Call:
         if name in shapes:
             arguments[key] = weights[key.replace("supervision_", "")]
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         return {"value": sf.extend.objective(**given, n_threads=n_threads)}
 
-    def complaints(results: Results) -> list[str]:
+    def complaints(results: draw.Results) -> list[str]:
         kept = {name: factor.astype(found.dtype) for name, factor in factors.items()}
         expected, rounding = found.value(kept | weights)
         slack = outside.slack_of(expected, rounding, found.dtype)
@@ -77,12 +68,12 @@ def objective(rng: Any) -> Call:
             return []
         return [f"objective {results['value']!r}, outside {expected!r}, rounding {rounding!r}"]
 
-    return Call("objective", arguments, compute, complaints)
+    return draw.Call("objective", arguments, compute, complaints)
 
 
-def represent(rng: Any) -> Call:
-    dtype, loss = floats(rng), str(rng.choice(LOSSES))
-    X, dense, W_given, W = data_for(rng, loss, dtype, files=True)
+def represent(rng: Any) -> draw.Call:
+    dtype, loss = draw.floats(rng), str(rng.choice(draw.LOSSES))
+    X, dense, W_given, W = draw.data_for(rng, loss, dtype, files=True)
     shape, rank = dense.shape, int(rng.integers(1, 8))
     A = rng.gamma(0.5, 1, (rank, shape[1])).astype(dtype)
     A *= (rng.random(A.shape) < 0.8).astype(dtype)
@@ -91,37 +82,37 @@ def represent(rng: Any) -> Call:
         A *= (10.0 ** rng.uniform(-largest, largest, (rank, 1))).astype(dtype)
     arguments = {"X": X, "A": A, "loss": loss, "X_weights": W_given}
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         return {"S": sf.represent(**given, n_threads=n_threads)}
 
-    def complaints(results: Results) -> list[str]:
+    def complaints(results: draw.Results) -> list[str]:
         found = outside.factors(results, ("S",))
         slack = 1e-4 if dtype == np.float64 else 2e-2
         return found or outside.optimality(dense, W, results["S"], A, loss, slack)
 
-    return Call("represent", arguments, compute, complaints)
+    return draw.Call("represent", arguments, compute, complaints)
 
 
-def represent_more(rng: Any) -> Call:
+def represent_more(rng: Any) -> draw.Call:
     """Return a call with any loss, in half of which columns are given or cost something."""
-    dtype, loss = floats(rng), any_loss(rng)
+    dtype, loss = draw.floats(rng), draw.any_loss(rng)
     known = rng.random() < 0.5
-    X, dense, given_weights, W = data_for(rng, loss, dtype, known)
+    X, dense, given_weights, W = draw.data_for(rng, loss, dtype, known)
     rank, (n, m) = int(rng.integers(1, 10)), dense.shape
     A = (rng.gamma(1, 1, (rank, m)) + 1e-3).astype(dtype)
     arguments = {"X": X, "A": A, "loss": loss, "X_weights": given_weights}
     listed: list[Any] = []
     if known:
-        listed = [each for each in draw_penalties(rng, n, bounded=False) if each.by_rows]
+        listed = [each for each in draw.draw_penalties(rng, n, bounded=False) if each.by_rows]
         arguments["penalties"] = listed
     if known and rng.random() < 0.5:
         size = float(np.nanmean(dense)) or 1.0
         arguments["covariates"] = (size * rng.random((n, rng.integers(1, rank + 1)))).astype(dtype)
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         return {"S": sf.represent(**given, n_threads=n_threads)}
 
-    def complaints(results: Results) -> list[str]:
+    def complaints(results: draw.Results) -> list[str]:
         S = results["S"]
         found = outside.factors(results, ("S",))
         if found:
@@ -142,21 +133,21 @@ def represent_more(rng: Any) -> Call:
                 found.append(f"row {row}: {best[row]} at S, {other[row]} at {factor} S")
         return found
 
-    return Call("represent with any loss", arguments, compute, complaints)
+    return draw.Call("represent with any loss", arguments, compute, complaints)
 
 
-def randomized_svd(rng: Any) -> Call:
-    shape = sizes(rng)
-    dtype = floats(rng)
-    X, dense = matrix(rng, shape, dtype)
+def randomized_svd(rng: Any) -> draw.Call:
+    shape = draw.sizes(rng)
+    dtype = draw.floats(rng)
+    X, dense = draw.matrix(rng, shape, dtype)
     rank = int(rng.integers(1, min(shape) + 1))
     arguments = {"X": X, "rank": rank, "random_state": int(rng.integers(100))}
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         U, s, Vt = sf.linalg.randomized_svd(**given, n_threads=n_threads)
         return {"U": U, "s": s, "Vt": Vt}
 
-    def complaints(results: Results) -> list[str]:
+    def complaints(results: draw.Results) -> list[str]:
         found = outside.finite(results)
         true = np.linalg.svd(dense, compute_uv=False)[:rank]
         # The sketch has 10 columns more; a smaller one finds no values that lie close together.
@@ -167,10 +158,10 @@ def randomized_svd(rng: Any) -> Call:
             found.append(f"singular values {results['s']}, outside {true}")
         return found
 
-    return Call("randomized_svd", arguments, compute, complaints)
+    return draw.Call("randomized_svd", arguments, compute, complaints)
 
 
-def complete(rng: Any) -> Call:
+def complete(rng: Any) -> draw.Call:
     shape = int(rng.integers(2, 25)), int(rng.integers(2, 25))
     rank = int(rng.integers(1, 4))
     M = rng.standard_normal((shape[0], rank)) @ rng.standard_normal((rank, shape[1]))
@@ -189,22 +180,22 @@ def complete(rng: Any) -> Call:
     if method in ("auto", "sirls", "irls") and rng.random() < 0.4:
         arguments |= {"biases": True, "gamma_min": 1e-3}
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         fit = sf.complete(**given, n_threads=n_threads)
         return {"left": fit.left, "right": fit.right, "offset": fit.offset}
 
-    def complaints(results: Results) -> list[str]:
+    def complaints(results: draw.Results) -> list[str]:
         return outside.finite(results)
 
-    return Call("complete", arguments, compute, complaints)
+    return draw.Call("complete", arguments, compute, complaints)
 
 
-def measures(rng: Any) -> Call:
+def measures(rng: Any) -> draw.Call:
     n, r, k = int(rng.integers(2, 40)), int(rng.integers(2, 6)), int(rng.integers(1, 5))
     S = rng.random((n, r)) * (rng.random((n, r)) < 0.7)
     arguments = {"S": S, "labels": rng.integers(0, k, n)}
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         m = sf.metrics
         return {
             "hard": m.clustering_score(given["S"], given["labels"]).score,
@@ -212,14 +203,14 @@ def measures(rng: Any) -> Call:
             "sparsity": m.hoyer_sparsity(given["S"][0] + 1e-3 * np.arange(r)),
         }
 
-    def complaints(results: Results) -> list[str]:
+    def complaints(results: draw.Results) -> list[str]:
         return [
             f"{name} = {results[name]}"
             for name in ("hard", "soft")
             if not -1e-12 <= results[name] <= 1 + 1e-12
         ]
 
-    return Call("metrics", arguments, compute, complaints)
+    return draw.Call("metrics", arguments, compute, complaints)
 
 
 MORE = [represent, represent_more, objective, randomized_svd, complete, measures]
@@ -234,7 +225,7 @@ GROUPS = {
 }
 
 
-def make(seed: int, case: int, illegal: bool | None = None) -> Call:
+def make(seed: int, case: int, illegal: bool | None = None) -> draw.Call:
     """Return case number `case`; `illegal` says whether an argument is to be refused."""
     rng = np.random.default_rng([seed, case])
     makers = [*GROUPS.values()][rng.choice(len(GROUPS), p=[*GROUPS])]
@@ -246,7 +237,7 @@ def make(seed: int, case: int, illegal: bool | None = None) -> Call:
     return call
 
 
-def spoil(call: Call, rng: Any) -> None:
+def spoil(call: draw.Call, rng: Any) -> None:
     """Make one argument illegal, if the call has one that can be."""
     ways = [key for key in call.arguments if key in _SPOILED]
     legal = {"randomized_svd": "X", "objective": "penalties"}  # of either sign; without a minimum

@@ -15,19 +15,20 @@ from typing import Any
 import numpy as np
 import outside
 import pandas as pd
+import random_problems as draw
 import scipy.sparse as sp
-from random_data import LOSSES, Array, Call, Results, floats, matrix
-from random_problems import differences, draw_penalties, may_rise, problem, settings
 
 import ssnmf_fast as sf
 from ssnmf_fast import estimators
 
 
-def _fit(name: str, rng: Any, options: dict[str, Any], classes: bool, missing: bool = True) -> Call:
+def _fit(
+    name: str, rng: Any, options: dict[str, Any], classes: bool, missing: bool = True
+) -> draw.Call:
     """Return the call that fits, transforms, predicts, and saves and loads."""
     shape = int(rng.integers(6, 40)), int(rng.integers(2, 25))
-    dtype = floats(rng)
-    X, _ = matrix(rng, shape, dtype, missing=missing)
+    dtype = draw.floats(rng)
+    X, _ = draw.matrix(rng, shape, dtype, missing=missing)
     arguments = {"X": X, "max_iter": int(rng.integers(1, 20)), "random_state": 0, **options}
     y = None
     if classes:
@@ -37,11 +38,11 @@ def _fit(name: str, rng: Any, options: dict[str, Any], classes: bool, missing: b
         if rng.random() < 0.3:
             y = np.where(y < 0, "", np.array(["a", "b", "c", "d"])[y]).astype(object)
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         parameters = {key: value for key, value in given.items() if key != "X"}
         model = getattr(estimators, name)(**parameters, n_threads=n_threads)
         model.fit(given["X"], y) if classes else model.fit(given["X"])
-        results: Results = {"A": model.components_}
+        results: draw.Results = {"A": model.components_}
         if hasattr(model, "transform"):
             results["S"] = model.transform(given["X"])
         if classes and hasattr(model, "predict_proba"):
@@ -52,10 +53,10 @@ def _fit(name: str, rng: Any, options: dict[str, Any], classes: bool, missing: b
             results["loaded"] = sf.load(Path(folder) / "model.npz").components_
         if hasattr(model, "receipt_"):
             told = {"y": y} if classes else {}
-            results["differences"] = differences(model, given["X"], n_threads, **told)
+            results["differences"] = draw.differences(model, given["X"], n_threads, **told)
         return results
 
-    def complaints(results: Results) -> list[str]:
+    def complaints(results: draw.Results) -> list[str]:
         # MarginNMF transforms to inner products with directions of either sign.
         found = outside.factors(results, ("A",) if name == "MarginNMF" else ("A", "S"))
         found += [f"not verified: {sentence}" for sentence in results.pop("differences", [])]
@@ -72,7 +73,7 @@ def _fit(name: str, rng: Any, options: dict[str, Any], classes: bool, missing: b
             found.append("the loaded model differs")
         return found
 
-    return Call(name, arguments, compute, complaints)
+    return draw.Call(name, arguments, compute, complaints)
 
 
 def _rank(rng: Any) -> int:
@@ -84,7 +85,7 @@ def _free(rng: Any) -> int:
 
 
 def _loss(rng: Any) -> str:
-    return str(rng.choice(LOSSES))
+    return str(rng.choice(draw.LOSSES))
 
 
 def _membership(rng: Any) -> str:
@@ -93,46 +94,46 @@ def _membership(rng: Any) -> str:
 
 def _maker(
     name: str, classes: bool = True, missing: bool = True, **draws: Callable[[Any], Any]
-) -> Callable[[Any], Call]:
+) -> Callable[[Any], draw.Call]:
     """Return what makes fits with options that are drawn, in this order."""
 
-    def make(rng: Any) -> Call:
-        options = {option: draw(rng) for option, draw in draws.items()}
+    def make(rng: Any) -> draw.Call:
+        options = {option: choose(rng) for option, choose in draws.items()}
         return _fit(name, rng, options, classes, missing)
 
     return make
 
 
-def nmf(rng: Any) -> Call:
+def nmf(rng: Any) -> draw.Call:
     """Return a fit of a problem, in half of which something is known, or a part costs something."""
-    found = problem(
+    found = draw.problem(
         rng, files=True, labels=False, among=("A_support", "fixed_components", "covariates")
     )
-    arguments = {**found.arguments, "n_components": found.rank, **settings(rng)}
+    arguments = {**found.arguments, "n_components": found.rank, **draw.settings(rng)}
     arguments["max_iter"] += 1
     if rng.random() < 0.1:
         arguments["n_starts"] = 2
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         of_fit = {name: given[name] for name in ("X_weights", "covariates") if name in given}
         parameters = {name: v for name, v in given.items() if name not in of_fit and name != "X"}
         model = sf.NMF(**parameters, n_threads=n_threads).fit(given["X"], **of_fit)
-        told = differences(model, given["X"], n_threads, **of_fit)
+        told = draw.differences(model, given["X"], n_threads, **of_fit)
         results = {"A": model.components_, "S": model.representation_, "differences": told}
         results["objective"] = [value for _, value in model.objective_]
         return results | {"transformed": model.transform(given["X"], **of_fit)}
 
-    def complaints(results: Results) -> list[str]:
-        return found.complaints(results, may_rise(arguments)) or outside.factors(
+    def complaints(results: draw.Results) -> list[str]:
+        return found.complaints(results, draw.may_rise(arguments)) or outside.factors(
             results, ("transformed",)
         )
 
-    return Call("NMF", arguments, compute, complaints)
+    return draw.Call("NMF", arguments, compute, complaints)
 
 
-def batches(rng: Any) -> Call:
+def batches(rng: Any) -> draw.Call:
     """Return learning from batches of rows, some of which may be of zeros."""
-    found = problem(rng, ordinary=True, labels=False, among=("A_support", "fixed_components"))
+    found = draw.problem(rng, ordinary=True, labels=False, among=("A_support", "fixed_components"))
     given, supervised = found.arguments, rng.random() < 0.5
     X, n = given["X"], len(found.dense)
     cuts = [0, *sorted(rng.integers(1, n + 1, rng.integers(0, 3)).tolist()), n]
@@ -143,25 +144,25 @@ def batches(rng: Any) -> Call:
     arguments["forget_factor"] = float(rng.choice([0.0, 0.5, 1.0]))
     arguments["random_state"] = 0
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         parameters = {name: value for name, value in given.items() if name != "X"}
         model = (sf.SSNMFRegressor if supervised else sf.NMF)(**parameters, n_threads=n_threads)
-        matrix = sp.csr_array(given["X"]) if sp.issparse(given["X"]) else given["X"]
+        samples = sp.csr_array(given["X"]) if sp.issparse(given["X"]) else given["X"]
         for part in parts:
-            model.partial_fit(matrix[part], *([y[part]] if supervised else []))
+            model.partial_fit(samples[part], *([y[part]] if supervised else []))
         padding = [F[:, found.rank :] for F in model._online.factors.values()]
         S = model.transform(given["X"])
         return {"A": model.components_, "transformed": S, "padding": np.concatenate(padding)}
 
-    def complaints(results: Results) -> list[str]:
+    def complaints(results: draw.Results) -> list[str]:
         complaints = found.complaints(results) or outside.factors(results, ("transformed",))
         return complaints + ["padding is not zero"] * bool(results["padding"].any())
 
-    return Call("batches", arguments, compute, complaints)
+    return draw.Call("batches", arguments, compute, complaints)
 
 
-def classifier(rng: Any) -> Call:
-    options: dict[str, Any] = {"loss": str(rng.choice(LOSSES))}
+def classifier(rng: Any) -> draw.Call:
+    options: dict[str, Any] = {"loss": str(rng.choice(draw.LOSSES))}
     if rng.random() < 0.7:
         options["n_components"] = int(rng.integers(1, 8))
     if rng.random() < 0.7:
@@ -170,27 +171,27 @@ def classifier(rng: Any) -> Call:
     return _fit("SSNMFClassifier", rng, options, classes=True)
 
 
-def regressor(rng: Any) -> Call:
-    found = problem(rng, labels=False, among=("A_support", "fixed_components"))
+def regressor(rng: Any) -> draw.Call:
+    found = draw.problem(rng, labels=False, among=("A_support", "fixed_components"))
     given = {name: value for name, value in found.arguments.items() if name != "X_weights"}
     arguments = {**given, "n_components": found.rank, "max_iter": 15, "random_state": 0}
     if found.penalized and isinstance(given["penalties"], dict):
-        arguments["penalties"] = {**given["penalties"], "B": draw_penalties(rng, 2)}
+        arguments["penalties"] = {**given["penalties"], "B": draw.draw_penalties(rng, 2)}
     targets = rng.random((len(found.dense), 2))
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         parameters = {key: value for key, value in given.items() if key != "X"}
         model = sf.SSNMFRegressor(**parameters, n_threads=n_threads).fit(given["X"], targets)
-        told = differences(model, given["X"], n_threads, y=targets)
+        told = draw.differences(model, given["X"], n_threads, y=targets)
         predicted = model.predict(given["X"])
         return {"A": model.components_, "predicted": predicted, "differences": told}
 
-    def complaints(results: Results) -> list[str]:
+    def complaints(results: draw.Results) -> list[str]:
         if results["differences"]:
             return list(results["differences"])
         return outside.factors(results, ("A", "predicted"))
 
-    return Call("SSNMFRegressor", arguments, compute, complaints)
+    return draw.Call("SSNMFRegressor", arguments, compute, complaints)
 
 
 MODELS = [
@@ -212,10 +213,10 @@ NAMES = np.array(["ant", "bee", "cat", "dog"])
 
 # From classes 0, 1, ... with -1 where there is none to another form, its classes in the same order,
 # and the argument `unlabeled`.
-Form = Callable[[Array], tuple[Any, Any, Any]]
+Form = Callable[[draw.Array], tuple[Any, Any, Any]]
 
 
-def _objects(codes: Array, names: Any, absent: Any) -> list[Any]:
+def _objects(codes: draw.Array, names: Any, absent: Any) -> list[Any]:
     return [absent if code < 0 else names[code] for code in codes]
 
 
@@ -228,14 +229,14 @@ def _series(dtype: str, names: Any) -> Form:
     return lambda y: (pd.Series(pd.array(_objects(y, names, pd.NA), dtype=dtype)), names, "auto")
 
 
-def _categorical(codes: Array) -> tuple[Any, Any, Any]:
+def _categorical(codes: draw.Array) -> tuple[Any, Any, Any]:
     # Its categories in an order of their own, and one that no sample has.
     categories = ["zebra", *NAMES.tolist()[::-1]]
     values = pd.Categorical(_objects(codes, NAMES.tolist(), None), categories=categories)
     return pd.Series(values), NAMES, "auto"
 
 
-def _bool(codes: Array) -> tuple[Any, Any, Any]:
+def _bool(codes: draw.Array) -> tuple[Any, Any, Any]:
     return np.array(_objects(codes, [False, True], None), dtype=object), np.arange(2) > 0, "auto"
 
 
@@ -258,7 +259,7 @@ FORMS: list[Form] = [
 ]
 
 
-def _several(codes: Array, rng: Any) -> tuple[Any, Any, Array]:
+def _several(codes: draw.Array, rng: Any) -> tuple[Any, Any, draw.Array]:
     """Return several labels for each sample in some form, its classes, and the plain matrix."""
     Y = (rng.random((len(codes), 3)) < 0.4).astype(float)
     Y[:2] = [[1, 0, 1], [0, 1, 0]]
@@ -276,10 +277,10 @@ def _several(codes: Array, rng: Any) -> tuple[Any, Any, Array]:
 OF_LABELS = ("SSNMFClassifier", "TopicSupervisedNMF", "ConstrainedNMF", "MarginNMF")
 
 
-def label_forms(rng: Any) -> Call:
+def label_forms(rng: Any) -> draw.Call:
     """Return a fit to labels in some form, and one to the plain form."""
-    shape, dtype = (int(rng.integers(8, 40)), int(rng.integers(2, 15))), floats(rng)
-    X, _ = matrix(rng, shape, dtype)
+    shape, dtype = (int(rng.integers(8, 40)), int(rng.integers(2, 15))), draw.floats(rng)
+    X, _ = draw.matrix(rng, shape, dtype)
     name = OF_LABELS[max(0, int(rng.integers(-3, 4)))]
     codes = rng.integers(0, 2 if rng.random() < 0.5 else 4, shape[0])
     codes[rng.random(shape[0]) < 0.3] = -1
@@ -289,10 +290,10 @@ def label_forms(rng: Any) -> Call:
         readouts = ["joint", "joint", "refit", "logistic"]
         options["readout"] = readouts[rng.integers(len(readouts))]
     if name != "MarginNMF":
-        options["loss"] = str(rng.choice(LOSSES))
+        options["loss"] = str(rng.choice(draw.LOSSES))
     several = name == "SSNMFClassifier" and rng.random() < 0.25
     unlabeled: Any = "auto"
-    plain: Array
+    plain: draw.Array
     if several:
         y, classes, plain = _several(codes, rng)
     else:
@@ -309,7 +310,7 @@ def label_forms(rng: Any) -> Call:
         model = getattr(estimators, name)(**parameters, unlabeled=unlabeled, n_threads=n_threads)
         return model.fit(X, y)
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         model = fit(given["X"], given["y"], given, unlabeled, n_threads)
         chance = model.predict_proba(given["X"])
         results = {"A": model.components_, "chance": chance}
@@ -322,7 +323,7 @@ def label_forms(rng: Any) -> Call:
             results["predicted"] = np.array([order.get(one, -1) for one in found])
         return results
 
-    def complaints(results: Results) -> list[str]:
+    def complaints(results: draw.Results) -> list[str]:
         found = outside.finite({key: results[key] for key in ("A", "chance")})
         if not several and not results["classes"].all():
             found.append(f"classes are not {classes.tolist()}")
@@ -338,7 +339,7 @@ def label_forms(rng: Any) -> Call:
             found.append("predictions differ from those of the plain labels")
         return found
 
-    return Call(f"{name} of label forms", arguments, compute, complaints)
+    return draw.Call(f"{name} of label forms", arguments, compute, complaints)
 
 
 def spoiled_labels(y: Any, rng: Any) -> Any:

@@ -13,31 +13,8 @@ from typing import Any
 
 import numpy as np
 import outside
+import random_problems as draw
 import scipy.sparse as sp
-from random_data import (
-    LOSSES,
-    ORDINARY_SCALES,
-    SOLVERS,
-    Array,
-    Call,
-    Results,
-    any_loss,
-    dense_data,
-    floats,
-    matrix,
-    of_positive,
-    scales_of,
-    weights,
-)
-from random_problems import (
-    differences,
-    draw_penalties,
-    inputs_of,
-    may_rise,
-    problem,
-    results_of,
-    settings,
-)
 from scipy.linalg import khatri_rao
 
 import ssnmf_fast as sf
@@ -47,12 +24,12 @@ import ssnmf_fast as sf
 class Coordinates:
     """A sparse tensor as other packages have it."""
 
-    coords: Array
-    data: Array
+    coords: draw.Array
+    data: draw.Array
     shape: tuple[int, ...]
 
 
-def _sparse(rng: Any, dense: Array) -> Any:
+def _sparse(rng: Any, dense: draw.Array) -> Any:
     """Return a tensor by coordinates in any order, some of them twice."""
     places = np.array(np.nonzero(dense))
     values = dense[tuple(places)]
@@ -65,14 +42,14 @@ def _sparse(rng: Any, dense: Array) -> Any:
     return places, values[order], dense.shape
 
 
-def factorize_tensor(rng: Any) -> Call:
+def factorize_tensor(rng: Any) -> draw.Call:
     shape = tuple(int(rng.integers(1, 9)) for _ in range(rng.integers(2, 6)))
-    dtype = floats(rng)
-    loss, of_labels = (any_loss(rng) for _ in range(2))
+    dtype = draw.floats(rng)
+    loss, of_labels = (draw.any_loss(rng) for _ in range(2))
     penalized = bool(rng.random() < 0.4)
-    scales = scales_of(loss, of_labels, ordinary=penalized)
-    dense = dense_data(rng, shape, dtype, scales)
-    positive = of_positive(loss)
+    scales = draw.scales_of(loss, of_labels, ordinary=penalized)
+    dense = draw.dense_data(rng, shape, dtype, scales)
+    positive = draw.of_positive(loss)
     if positive:
         dense += dtype(0.1) * (dense.mean() or dtype(1))
     X: Any = dense
@@ -85,13 +62,13 @@ def factorize_tensor(rng: Any) -> Call:
         dense[rng.random(shape) < 0.2] = np.nan
         X = np.asfortranarray(dense) if rng.random() < 0.5 else dense
     rank = int(rng.integers(1, 6 if rng.random() < 0.7 else 20))
-    given_weights, W = weights(rng, dense, lambda Z: _sparse(rng, Z.astype(float)))
+    given_weights, W = draw.weights(rng, dense, lambda Z: _sparse(rng, Z.astype(float)))
     arguments: dict[str, Any] = {
         "tensor": X,
         "n_components": rank,
         "loss": loss,
         "X_weights": given_weights,
-        "solver": str(rng.choice(SOLVERS)),
+        "solver": str(rng.choice(draw.SOLVERS)),
         "init": str(rng.choice(["auto", "random", "least-squares", "svd"])),
         "max_iter": int(rng.integers(0, 25)),
         "tol": float(rng.choice([0, 1e-4])),
@@ -99,7 +76,7 @@ def factorize_tensor(rng: Any) -> Call:
     }
     labels, weight = {}, float(rng.choice([0.0, 1.0, 1000.0]))
     for mode in np.flatnonzero(rng.random(len(shape)) < 0.15).tolist():
-        Y = (rng.random((shape[mode], 3)) < 0.4).astype(dtype) + dtype(of_positive(of_labels))
+        Y = (rng.random((shape[mode], 3)) < 0.4).astype(dtype) + dtype(draw.of_positive(of_labels))
         Y[rng.random(shape[mode]) < 0.3] = np.nan
         labels[mode] = Y
     if labels:
@@ -107,13 +84,13 @@ def factorize_tensor(rng: Any) -> Call:
         arguments["supervision_weight"] = weight
     penalties: dict[Any, Any] = {}
     if penalized:
-        penalties = {mode: draw_penalties(rng, n) for mode, n in enumerate(shape)}
-        penalties |= {f"B{mode}": draw_penalties(rng, 3) for mode in labels}
+        penalties = {mode: draw.draw_penalties(rng, n) for mode, n in enumerate(shape)}
+        penalties |= {f"B{mode}": draw.draw_penalties(rng, 3) for mode in labels}
         arguments["penalties"] = penalties
     elif rng.random() < 0.1 and arguments["init"] != "svd":
         arguments["n_starts"] = 2
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         rest = {name: value for name, value in given.items() if name != "tensor"}
         states: list[Any] = []  # of which the last has factors with the sizes that penalties see
         if penalized:
@@ -125,19 +102,19 @@ def factorize_tensor(rng: Any) -> Call:
         if penalized:
             last = {name: np.array(F) for name, F in states[-1].factors.items()}
             return results | {name: F if name[0] == "F" else F.T for name, F in last.items()}
-        told = inputs_of(given) | ({"y": labels} if labels else {})
-        return {**results, "differences": differences(fit, given["tensor"], n_threads, **told)}
+        told = draw.inputs_of(given) | ({"y": labels} if labels else {})
+        return {**results, "differences": draw.differences(fit, given["tensor"], n_threads, **told)}
 
-    def complaints(results: Results) -> list[str]:
+    def complaints(results: draw.Results) -> list[str]:
         found = outside.factors(results, tuple(name for name in results if name[0] in "FB"))
         found += [f"not verified: {sentence}" for sentence in results.get("differences", [])]
         factors = [results[f"F{mode}"].astype(np.longdouble) for mode in range(len(shape))]
-        matrix = dense.reshape(shape[0], -1).astype(np.float64)
+        unfolded = dense.reshape(shape[0], -1).astype(np.float64)
         S, A = (
             factors[0] * (1.0 if penalized else results["weights"]),
             functools.reduce(khatri_rao, factors[1:]).T,
         )
-        parts = [outside.divergence_of(matrix, W.reshape(shape[0], -1), S, A.astype(dtype), loss)]
+        parts = [outside.divergence_of(unfolded, W.reshape(shape[0], -1), S, A.astype(dtype), loss)]
         for mode, Y in labels.items():
             F, B = factors[mode], results[f"B{mode}"]
             of_mode = outside.divergence_of(Y, np.ones(Y.shape), F, B, of_labels)
@@ -152,10 +129,10 @@ def factorize_tensor(rng: Any) -> Call:
             cost = meets * sum(outside.penalty(each, F) for each in listed)
             parts.append(np.array([cost, cost]))
         expected, rounding = np.sum(parts, axis=0)
-        rises = may_rise(arguments)
+        rises = draw.may_rise(arguments)
         return found or outside.trace(results["objective"], expected, rounding, dtype, rises)
 
-    return Call("factorize_tensor", arguments, compute, complaints)
+    return draw.Call("factorize_tensor", arguments, compute, complaints)
 
 
 def spoiled_tensor(X: Any, rng: Any) -> Any:
@@ -215,18 +192,18 @@ def _cut(rng: Any, X: Any) -> Any:
     return [dask.delayed(X[begin:end]) for begin, end in itertools.pairwise(cuts)]
 
 
-def factorize_blocks(rng: Any) -> Call:
+def factorize_blocks(rng: Any) -> draw.Call:
     """Return a fit on the cluster, which begins where one in memory does."""
-    found = problem(rng, cluster=True)
+    found = draw.problem(rng, cluster=True)
     arguments = found.arguments
     inits = ["auto", "random", "random-acol"]
-    arguments |= {"n_components": found.rank, **settings(rng), "init": str(rng.choice(inits))}
+    arguments |= {"n_components": found.rank, **draw.settings(rng), "init": str(rng.choice(inits))}
     arguments["max_iter"] = min(arguments["max_iter"], 12)
     in_memory = {**arguments, "max_iter": 0}
     X = arguments.pop("X")
     arguments["blocks"] = _cut(rng, X)
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         import ssnmf_fast.dask as sfd
 
         client = _client()
@@ -234,10 +211,10 @@ def factorize_blocks(rng: Any) -> Call:
         with client.as_current():
             fit = sfd.factorize(given["blocks"], **rest, n_threads=n_threads)
             S = client.compute(fit.S, sync=True)
-        return {**results_of(fit), "S": S}
+        return {**draw.results_of(fit), "S": S}
 
-    def complaints(results: Results) -> list[str]:
-        complaints = found.complaints(results, may_rise(arguments))
+    def complaints(results: draw.Results) -> list[str]:
+        complaints = found.complaints(results, draw.may_rise(arguments))
         # Least squares for weights of single entries begin elsewhere, as the documentation says;
         # with more components than the data have, the last ones are what rounding makes them.
         plain = arguments["X_weights"] is None and not np.isnan(found.dense).any()
@@ -247,22 +224,22 @@ def factorize_blocks(rng: Any) -> Call:
                 complaints.append(f"begins at {there!r}, in memory at {begin!r}")
         return complaints
 
-    return Call("dask.factorize", arguments, compute, complaints)
+    return draw.Call("dask.factorize", arguments, compute, complaints)
 
 
-def nmf_of_blocks(rng: Any) -> Call:
-    shape, dtype = (int(rng.integers(2, 60)), int(rng.integers(1, 20))), floats(rng)
-    X, dense = matrix(rng, shape, dtype, scales=ORDINARY_SCALES)
+def nmf_of_blocks(rng: Any) -> draw.Call:
+    shape, dtype = (int(rng.integers(2, 60)), int(rng.integers(1, 20))), draw.floats(rng)
+    X, dense = draw.matrix(rng, shape, dtype, scales=draw.ORDINARY_SCALES)
     blocks = _cut(rng, X)
     arguments: dict[str, Any] = {
         "blocks": blocks,
         "n_components": int(rng.integers(1, 5)),
-        "loss": str(rng.choice(LOSSES)),
+        "loss": str(rng.choice(draw.LOSSES)),
         "max_iter": int(rng.integers(1, 12)),
         "random_state": 0,
     }
 
-    def compute(given: dict[str, Any], n_threads: int) -> Results:
+    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         import ssnmf_fast.dask as sfd
 
         client = _client()
@@ -272,7 +249,7 @@ def nmf_of_blocks(rng: Any) -> Call:
             S = client.compute(model.transform(given["blocks"]), sync=True)
         return {"A": model.components_, "S": S}
 
-    def complaints(results: Results) -> list[str]:
+    def complaints(results: draw.Results) -> list[str]:
         found = outside.factors(results, ("A", "S"))
         if found:
             return found
@@ -280,7 +257,7 @@ def nmf_of_blocks(rng: Any) -> Call:
         slack = 1e-3 if dtype == np.float64 else 2e-2
         return outside.optimality(dense, W, results["S"], results["A"], loss, slack)
 
-    return Call("dask.NMF", arguments, compute, complaints)
+    return draw.Call("dask.NMF", arguments, compute, complaints)
 
 
 def spoiled_blocks(blocks: Any, rng: Any) -> Any:

@@ -1,7 +1,5 @@
 """Do random calls give the same bits for any number of threads, and wherever the arrays lie?
 
-    python benchmarks/run.py same_bits --cases 200
-
 Every legal call of :mod:`random_calls` is made with 1, 2, 3 and 8 threads, each time with copies of
 its arrays that begin at another distance from a whole line of the caches.
 """

@@ -7,8 +7,6 @@ The error is ||X - M||_F / ||M||_F with observed entries exact.  sIRLS and Struc
 shows what that step does, and with our default "auto"; Structured NNM takes the best of four alphas
 for every matrix.
 
-    python benchmarks/run.py completion --figure 2.3 2.5 --out results
-
 Figures: 2.1 (1000 x 1000) and 2.2 (500 x 500) on a coarse grid, 2.3 (rank 10), 2.4 (unknown rank),
 2.5 (rank 20), 2.6 (30 x 30, Structured NNM), 2.7 and 2.7b (noise 1e-4, 1e-3, where the thesis
 compares with the noisy matrix).  The thesis has 20 matrices.

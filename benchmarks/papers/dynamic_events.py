@@ -12,8 +12,6 @@ For each event: the topic among whose ten first terms are most of its words, the
 whether that lies in the months (weeks) of the event, and the share of the topic's prevalence within
 three slices around the peak (of an event that comes back: in its months, of all years).  "-" is an
 event without a topic.  A seed draws the headlines and the starts; the last table counts seeds.
-
-    python benchmarks/run.py dynamic_events --seeds 0 1 2 --out events
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ import ssnmf_fast as sf
 
 OPTIONS = {
     "trials": 10,
+    "methods": ([str], "all by default"),
     "pictures": (False, "heat maps of the first trial, in the folder of --out"),
 }
 QUICK = {"trials": 1}
@@ -211,7 +212,7 @@ def draw(models: dict[str, sf.DynamicTopics], names: Any, path: Path) -> None:
 
 
 def cases(options: Options) -> Iterator[tuple[str, int]]:
-    methods = list(METHODS)
+    methods = options.methods or list(METHODS)
     if options.quick:
         methods = [name for name in methods if "LDA" not in name]  # it takes most of the time
     for name, package in ((GENSIM_LDA, "gensim"), (TENSORLY, "tensorly")):

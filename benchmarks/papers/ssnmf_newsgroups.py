@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import ssnmf_models as models
 from common import Array, D, F, panels
 from records import Options, Question, Record, markdown, mean_and_deviation
 from sklearn.linear_model import SGDClassifier
@@ -22,17 +23,6 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from ssnmf_models import (
-    CLASSES,
-    MODELS,
-    PROTOCOLS,
-    RANK,
-    SUBGROUPS,
-    Part,
-    fit,
-    represent,
-    split,
-)
 
 import ssnmf_fast as sf
 
@@ -60,17 +50,17 @@ PAPER_SCORES = {
 }
 NMF_TOLERANCES = {"F-NMF": (F, 1e-4), "D-NMF": (D, 1e-5)}
 KEYWORDS = 10
-PROGRAM = next(iter(PROTOCOLS))  # the fits of the paper's program, for Table 8 and Figure 2
+PROGRAM = next(iter(models.PROTOCOLS))  # the fits of the paper's program, for Table 8 and Figure 2
 AS_PROGRAM = "as their program"
-READINGS = [AS_PROGRAM, *(f"{name}, exact" for name in PROTOCOLS)]
+READINGS = [AS_PROGRAM, *(f"{name}, exact" for name in models.PROTOCOLS)]
 
 
-def accuracy(part: Part, scores: Array) -> float:
+def accuracy(part: models.Part, scores: Array) -> float:
     """Return the share of held-out documents whose largest score is that of their class."""
     return float((scores.argmax(axis=1) == part.classes_held).mean())
 
 
-def clustering(part: Part, S: Array, S_held: Array) -> dict[str, Any]:
+def clustering(part: models.Part, S: Array, S_held: Array) -> dict[str, Any]:
     """Return scores P of all documents, the held-out ones by their representation."""
     everything = np.vstack([S, S_held])
     truth = np.concatenate([part.subgroups, part.subgroups_held])
@@ -78,27 +68,27 @@ def clustering(part: Part, S: Array, S_held: Array) -> dict[str, Any]:
     return {k: score(everything, truth, assignment=k) for k in ("hard", "soft")}
 
 
-def described(part: Part, A: Array, B: Array, P: dict[str, Any]) -> Record:
+def described(part: models.Part, A: Array, B: Array, P: dict[str, Any]) -> Record:
     """Return what Tables 5, 7 and 9 to 12 and Figures 2 to 4 show of a fit."""
     words = [" ".join(part.terms[np.argsort(-row)[:KEYWORDS]]) for row in A]
-    own = {kind: [SUBGROUPS[k] for k in found.classes] for kind, found in P.items()}
+    own = {kind: [models.SUBGROUPS[k] for k in found.classes] for kind, found in P.items()}
     scores = {kind: found.per_topic.tolist() for kind, found in P.items()}
     return {"keywords": words, "B": np.maximum(B, 0).tolist(), "own": own, "scores": scores}
 
 
 def measure(options: Options, trial: int) -> Record:
-    part = split(options.quick, trial)[1]
+    part = models.split(options.quick, trial)[1]
     found: Record = {"accuracy": {reading: {} for reading in READINGS}, "P": {}, "topics": {}}
-    found["updates"] = {name: {} for name in PROTOCOLS}
+    found["updates"] = {name: {} for name in models.PROTOCOLS}
     program = found["accuracy"][AS_PROGRAM]
-    for protocol_name, protocol in PROTOCOLS.items():
-        for name, model in MODELS.items():
-            result, updates = fit(part.X, part.Y, model, protocol, trial)
+    for protocol_name, protocol in models.PROTOCOLS.items():
+        for name, model in models.MODELS.items():
+            result, updates = models.fit(part.X, part.Y, model, protocol, trial)
             S = sf.represent(part.X_held, result.A, loss=model.loss, n_threads=1)
             found["accuracy"][f"{protocol_name}, exact"][name] = accuracy(part, S @ result.B)
             found["updates"][protocol_name][name] = updates
             if protocol_name == PROGRAM:
-                S = represent(part.X_held, result.A, model.loss, trial + 1000)
+                S = models.represent(part.X_held, result.A, model.loss, trial + 1000)
                 program[name] = accuracy(part, S @ result.B)
                 P = clustering(part, result.S, S)
                 found["P"][name] = {kind: float(value.score) for kind, value in P.items()}
@@ -107,7 +97,7 @@ def measure(options: Options, trial: int) -> Record:
     for name, (loss, tolerance) in NMF_TOLERANCES.items():
         # scikit-learn's rule, which they use: the root of the loss, over ten iterations.
         settings: dict[str, Any] = {"max_iter": 400, "tol": 2 * tolerance / 10, "solver": "mu"}
-        settings |= {"n_components": RANK, "random_state": trial, "n_threads": 1}
+        settings |= {"n_components": models.RANK, "random_state": trial, "n_threads": 1}
         result = sf.factorize(part.X, loss=loss, **settings)
         S = sf.represent(part.X_held, result.A, loss=loss, n_threads=1)
         svm = make_pipeline(StandardScaler(), SGDClassifier(tol=1e-5, random_state=trial))
@@ -129,8 +119,8 @@ def report(records: list[Record], options: Options) -> str:
         for reading in READINGS:
             own = [r["accuracy"][reading][name] for r in records if name in r["accuracy"][reading]]
             accuracies[-1].append(mean_and_deviation(own, 100) if own else "")
-    for name in MODELS:
-        means = [np.mean([r["updates"][p][name] for r in records]) for p in PROTOCOLS]
+    for name in models.MODELS:
+        means = [np.mean([r["updates"][p][name] for r in records]) for p in models.PROTOCOLS]
         updates.append([name, *(f"{mean:.1f}" for mean in means)])
     for name, paper in PAPER_SCORES.items():
         scores.append([name])
@@ -138,9 +128,9 @@ def report(records: list[Record], options: Options) -> str:
             own = [r["P"][name][kind] for r in records]
             scores[-1] += [published, mean_and_deviation(own, digits=4)]
     parts = [
-        f"mean (sd) of {len(records)} trials, rank {RANK}",
+        f"mean (sd) of {len(records)} trials, rank {models.RANK}",
         markdown(["accuracy, %", "paper", *READINGS], accuracies),
-        markdown(["updates", *PROTOCOLS], updates),
+        markdown(["updates", *models.PROTOCOLS], updates),
         markdown(["score P", "paper, hard", "hard", "paper, soft", "soft"], scores),
     ]
     for name in records[0]["topics"]:
@@ -175,8 +165,8 @@ def draw(records: list[Record], stem: Path) -> None:
         B = np.array(topics["B"]).T
         shares = B / np.maximum(B.sum(axis=0), 1e-30)
         image = place.imshow(shares, aspect="auto", cmap="viridis", vmin=0)
-        place.set_xticks(range(RANK), [str(topic + 1) for topic in range(RANK)])
-        place.set_yticks(range(len(CLASSES)), list(CLASSES))
+        place.set_xticks(range(models.RANK), [str(topic + 1) for topic in range(models.RANK)])
+        place.set_yticks(range(len(models.CLASSES)), list(models.CLASSES))
         place.set(xlabel="topic", title=f"{name}: classes of every topic; accuracy {value:.2%}")
         figure.colorbar(image)
     figure.savefig(stem.with_name(f"{stem.name}-figures-2-to-4.png"), dpi=110)

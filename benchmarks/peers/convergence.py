@@ -1,7 +1,5 @@
 """How soon is the loss near the best that anyone finds, in ours and in other packages?
 
-    python benchmarks/run.py convergence --python pyplanc=/path/to/python RcppML=Rscript
-
 Plain NMF, same data, same start (* draws its own: median of three), float64, same threads.  Every
 package has a process of its own, which times whole fits of k iterations with their set-up, but
 without their start; one function takes the losses of all.  A figure is that of the first fit at or
@@ -27,21 +25,7 @@ from statistics import median
 from typing import Any
 
 import cases
-from cases import (
-    OURS,
-    SETTLED_BELOW,
-    Case,
-    Fit,
-    Point,
-    first_within,
-    per_iteration,
-    point,
-    readable,
-    refine,
-    trace,
-)
 from common import blas_threads, load_average
-from problems import QUICK_SETS, SETS, D, F, Problem, made
 from process import INSTALL, Process, Silent
 from records import Options, markdown, say
 
@@ -52,7 +36,7 @@ RESTARTS, ALL_STARTS = 200, 10.0  # iterations of one of many starts; seconds of
 
 
 @contextmanager
-def processes(problem: Problem, options: Options) -> Iterator[list[Process]]:
+def processes(problem: cases.Problem, options: Options) -> Iterator[list[Process]]:
     """Write the problem to files, and start every package beside them."""
     opened: list[Process] = []
     chosen = list(options.python.items()) if problem.X_weights is None else []
@@ -75,10 +59,12 @@ def processes(problem: Problem, options: Options) -> Iterator[list[Process]]:
             process.close()
 
 
-def all_fits(problem: Problem, packages: list[Process], solvers: list[str]) -> dict[str, Fit]:
+def all_fits(
+    problem: cases.Problem, packages: list[Process], solvers: list[str]
+) -> dict[str, cases.Fit]:
     """Ours runs in this process: our default, and other solvers of ours."""
-    names = {OURS: "auto"} | {f"{OURS} {solver.upper()}": solver for solver in solvers}
-    fits: dict[str, Fit] = {label: problem.ours(solver) for label, solver in names.items()}
+    names = {cases.OURS: "auto"} | {f"{cases.OURS} {solver.upper()}": solver for solver in solvers}
+    fits: dict[str, cases.Fit] = {label: problem.ours(solver) for label, solver in names.items()}
     for process in packages:
         fits |= process.fits()
     return fits
@@ -89,7 +75,7 @@ def rotated(labels: list[str], turn: int) -> list[str]:
     return labels[turn:] + labels[:turn]
 
 
-def measure(case: Case, turn: int, options: Options) -> None:
+def measure(case: cases.Case, turn: int, options: Options) -> None:
     objective = case.problem.objective
 
     def each(labels: list[str], job: Callable[[str], None]) -> None:
@@ -104,21 +90,23 @@ def measure(case: Case, turn: int, options: Options) -> None:
     def trace_it(label: str) -> None:
         fit = case.fits[label]
         fit(1)  # imports and thread pools
-        case.traces[label] = trace(fit, objective, options.cap, settled_below=SETTLED_BELOW)
+        case.traces[label] = cases.trace(
+            fit, objective, options.cap, settled_below=cases.SETTLED_BELOW
+        )
         last = case.traces[label][-1]
         say(f"  {label}: {last.iterations} iterations, {last.seconds:.2f} s, loss {last.loss:.8g}")
 
     def finer(label: str) -> None:
         for goal in case.goals():
-            case.traces[label] = refine(case.traces[label], goal, case.fits[label], objective)
+            case.traces[label] = cases.refine(case.traces[label], goal, case.fits[label], objective)
 
     def again(label: str) -> None:
         """Keep the least seconds of the fits that decide the figures, and of the short ones."""
         points = case.traces[label]
-        deciding = {points[0], *(first_within(points, goal) for goal in case.goals())}
+        deciding = {points[0], *(cases.first_within(points, goal) for goal in case.goals())}
         for i, old in enumerate(points):
             if old.seconds <= (LONG_SHARE * options.cap if old in deciding else SHORT):
-                new = point(case.fits[label], lambda _, loss=old.loss: loss, old.iterations)
+                new = cases.point(case.fits[label], lambda _, loss=old.loss: loss, old.iterations)
                 points[i] = min(old, new)
 
     each(rotated(list(case.fits), turn), trace_it)
@@ -128,39 +116,44 @@ def measure(case: Case, turn: int, options: Options) -> None:
     case.finish()
 
 
-def many_starts(problem: Problem, packages: list[Process], options: Options) -> Any:
+def many_starts(problem: cases.Problem, packages: list[Process], options: Options) -> Any:
     """Fit many starts with everybody, each with as many iterations; return a row for each."""
 
     def ours(k: int, seed: int) -> Any:
         return problem.ours("auto", seed)(k)
 
-    fits: dict[str, Callable[..., Any]] = {OURS: ours}
+    fits: dict[str, Callable[..., Any]] = {cases.OURS: ours}
     for process in packages:
         fits |= {label: partial(process.fit, label) for label in process.labels}
-    found: dict[str, list[Point]] = {}
+    found: dict[str, list[cases.Point]] = {}
     for label, fit in fits.items():
-        points: list[Point] = []
+        points: list[cases.Point] = []
         try:
             fit(1, seed=0)  # imports and thread pools
             while len(points) < options.starts and sum(p.seconds for p in points) < ALL_STARTS:
                 seeded = partial(fit, seed=len(points))
-                points.append(point(seeded, problem.objective, options.restart))
+                points.append(cases.point(seeded, problem.objective, options.restart))
         except Silent as error:
             say(f"  {label}: {error}")
         if points:
             found[label] = points
     best = min(p.loss for points in found.values() for p in points)
-    mine = median(p.seconds for p in found[OURS])
+    mine = median(p.seconds for p in found[cases.OURS])
     rows = []
     for label, points in found.items():
         took = median(p.seconds for p in points)
         above = [statistic(p.loss for p in points) / best - 1 for statistic in (median, min)]
-        row = ["F" if problem.loss == F else "D", label, str(len(points)), readable(took)]
+        row = [
+            "F" if problem.loss == cases.F else "D",
+            label,
+            str(len(points)),
+            cases.readable(took),
+        ]
         rows.append([*row, f"{took / mine:.1f}", *(f"{share:.3%}" for share in above)])
     return rows
 
 
-def results_of(done: list[Case], options: Options) -> dict[str, Any]:
+def results_of(done: list[cases.Case], options: Options) -> dict[str, Any]:
     return {
         "threads": options.threads,
         "cap": options.cap,
@@ -174,7 +167,9 @@ def results_of(done: list[Case], options: Options) -> dict[str, Any]:
                 "loss": case.problem.loss,
                 "best": case.best,
                 "points": {name: [p._asdict() for p in each] for name, each in case.traces.items()},
-                "seconds_per_iteration": {n: per_iteration(p) for n, p in case.traces.items()},
+                "seconds_per_iteration": {
+                    n: cases.per_iteration(p) for n, p in case.traces.items()
+                },
             }
             for case in done
         ],
@@ -182,14 +177,16 @@ def results_of(done: list[Case], options: Options) -> dict[str, Any]:
 
 
 HERE = list(INSTALL)[:6]
-ANYWHERE = ", ".join([*SETS, *QUICK_SETS]).replace("%", "%%")  # argparse takes % as a format
+ANYWHERE = ", ".join([*cases.SETS, *cases.QUICK_SETS]).replace(
+    "%", "%%"
+)  # argparse takes % as a format
 OPTIONS = {
     "peers": (HERE, "in this Python", HERE),
     "python": ([], f"PACKAGE=INTERPRETER, of {', '.join(INSTALL)}"),
     "solvers": (["mu"], "of ours", ["mu", "mm", "hals"]),
     "data": (["20 Newsgroups", "dense"], f"of {ANYWHERE}"),
     "ranks": ([int], "default: 13 50; dense 20"),
-    "losses": ([F, D], "", [F, D]),
+    "losses": ([cases.F, cases.D], "", [cases.F, cases.D]),
     "threads": 2,
     "rounds": (3, "rounds, of which the fastest counts"),
     "cap": (6.0, "seconds of the longest fit"),
@@ -197,7 +194,7 @@ OPTIONS = {
     "restart": (RESTARTS, "iterations of each of them"),
 }
 QUICK = {
-    "data": list(QUICK_SETS),
+    "data": list(cases.QUICK_SETS),
     "cap": 0.05,
     "rounds": 1,
     "starts": 2,
@@ -208,28 +205,30 @@ QUICK = {
 
 def main(options: Options) -> dict[str, Any]:
     given = dict(each.partition("=")[::2] for each in options.python)
-    known = QUICK_SETS if options.quick else SETS
+    known = cases.QUICK_SETS if options.quick else cases.SETS
     if wrong := {*given} - {*INSTALL} or {*options.data} - {*known}:
         raise SystemExit(f"not known: {', '.join(sorted(wrong))}; see --help")
     options.python = dict.fromkeys(options.peers, sys.executable) | given
     options.versions = {}
-    done: list[Case] = []
+    done: list[cases.Case] = []
     rows: list[list[str]] = []
     with blas_threads(options.threads):
         for name in options.data:
             for rank in options.ranks or RANKS.get(name, [13, 50]):
                 for loss in options.losses:
                     say(f"{name}, rank {rank}, {loss} (load {load_average()})")
-                    problem = made(known[name], rank, loss, options.threads)
+                    problem = cases.made(known[name], rank, loss, options.threads)
                     with processes(problem, options) as packages:
-                        case = Case(name, problem, all_fits(problem, packages, options.solvers))
+                        case = cases.Case(
+                            name, problem, all_fits(problem, packages, options.solvers)
+                        )
                         measure(case, len(done), options)
                     done.append(case)
                     if options.out:
                         cases.plot(done[-1], options.out)
         for loss in options.losses if options.starts else []:
             say(f"many starts, {loss} (load {load_average()})")
-            problem = made(known["signatures"], 4 if options.quick else 8, loss, 1)
+            problem = cases.made(known["signatures"], 4 if options.quick else 8, loss, 1)
             with processes(problem, options) as packages:
                 rows += many_starts(problem, packages, options)
     print(f"float64, {options.threads} threads, cap {options.cap:g} s,")

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from cases import Fit, Timed
+from cases import Fit, Problem, Timed
 from common import FREED_MEMORY
-from problems import Problem
 
 # torch is named so that all are measured with the same one.  tsnmf asks for "sklearn", a name on
 # PyPI that can no longer be installed; scikit-learn is all it needs, hence --no-deps.

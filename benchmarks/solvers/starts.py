@@ -4,8 +4,6 @@ Four collections of texts, as counts and as TF-IDF.  For each start: coherence (
 first terms of a topic, in the fitted documents), objective and time of a fit with default settings,
 and, with --settled, the objective of one that runs on until it has settled.  Objectives are given
 as percent above the lowest of any start and seed.  The texts come from $SSNMF_FAST_DATA.
-
-    python benchmarks/run.py starts --by form rank --out starts
 """
 
 from __future__ import annotations

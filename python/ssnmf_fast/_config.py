@@ -15,7 +15,6 @@ from ._version import __version__
 
 
 def config() -> dict[str, Any]:
-    """Return versions, compiler, instruction-set levels and threads as a dictionary."""
     built = dict(dispatch.kernels.build_info())
     best = [level for level in ("base", "v3", "v4") if level in _cpu.levels()][-1]
     hint = f" (built without {best}, the best of this processor: install it here, or build with "

@@ -207,7 +207,6 @@ def amounts(S: Array, A: Array) -> Array:
 
 
 def topic_shares(S: Array, A: Array) -> Array:
-    """Return the share of each sample that every topic explains, (n, r); rows sum to 1 or are 0."""
     return divide_by_sums(amounts(S, A))
 
 
@@ -231,16 +230,12 @@ def names_of(feature_names: Any, n_features: int) -> list[str]:
     if feature_names is None:
         return [f"x{i}" for i in range(n_features)]
     if isinstance(feature_names, Mapping):  # such as `vocabulary_`, in no order of the columns
-        raise TypeError(
-            f"feature_names must be a sequence of names; got {type(feature_names).__name__}. Give "
-            "vectorizer.get_feature_names_out()."
-        )
+        got = f"got {type(feature_names).__name__}. Give vectorizer.get_feature_names_out()"
+        raise TypeError(f"feature_names must be a sequence of names; {got}.")
     names = [str(name) for name in feature_names]
     if len(names) != n_features:
-        raise ValueError(
-            f"feature_names holds {len(names)} names; expected one for each of the {n_features} "
-            "features."
-        )
+        expected = f"expected one for each of the {n_features} features"
+        raise ValueError(f"feature_names holds {len(names)} names; {expected}.")
     return names
 
 
@@ -269,18 +264,15 @@ def arrays_for_pyldavis(
         lengths.append(words[some])
     documents = np.concatenate(kept)
     if not documents.any():
-        raise ValueError(
-            "X has no document of which a topic explains something. Give documents with words that "
-            "the fit knows."
-        )
-
-    def distributions(values: Array) -> Array:
-        """Return rows that sum to 1, without zeros, of which pyLDAvis would take the logarithm."""
-        return divide_by_sums(np.maximum(divide_by_sums(values), 1e-12))
-
+        why = "X has no document of which a topic explains something"
+        raise ValueError(f"{why}. Give documents with words that the fit knows.")
+    topics, mixtures = (  # rows that sum to 1, without zeros: pyLDAvis takes logarithms
+        divide_by_sums(np.maximum(divide_by_sums(values), 1e-12))
+        for values in (A, shares[documents])
+    )
     return {
-        "topic_term_dists": distributions(A),
-        "doc_topic_dists": distributions(shares[documents]),
+        "topic_term_dists": topics,
+        "doc_topic_dists": mixtures,
         "doc_lengths": np.concatenate(lengths),
         "vocab": vocabulary,
         "term_frequency": frequency,

@@ -119,10 +119,8 @@ def fit(
         for position, name in enumerate(r.names):
             n_rows = r.term.view(position).shape[0]
             if sizes.setdefault(name, (n_rows, level))[0] != n_rows:
-                raise ValueError(
-                    f"factor {name!r} has {sizes[name][0]} rows in one relation and {n_rows} in "
-                    "another; give data with as many."
-                )
+                rows = f"{sizes[name][0]} rows in one relation and {n_rows} in another"
+                raise ValueError(f"factor {name!r} has {rows}; give data with as many.")
     dtypes = {r.term.entries.csr_rows(slice(0, 1))[2].dtype for r in relations}
     if len(dtypes) > 1:
         raise TypeError("the data of all relations must be float32, or all float64.")

@@ -50,7 +50,7 @@ def test_structured_irls_is_dense(shape, alpha):
     scaled = np.where(observed, holes, 0) / data.scale
     schedule = _irls.sirls(data, RANK, p=0.5, q=0.5, sparsity=alpha, exact=True)
     generator = np.random.default_rng(0)
-    state = _irls.StructuredIteration(data, RANK, None, generator, oversampling=WHOLE)
+    state = _irls.Iteration(data, RANK, None, generator, dense=True, oversampling=WHOLE)
     for iteration, expected in zip(
         range(1, 21),
         dense_completion.iterates(scaled, observed, schedule, RANK, alpha),

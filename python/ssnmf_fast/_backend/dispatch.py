@@ -94,7 +94,6 @@ else:
 
 
 def level_in_use() -> str:
-    """Return the level of the kernels that this context uses."""
     return level if _in_use.get() is _loaded else "reference"
 
 
@@ -151,7 +150,6 @@ def padded_zeros(n_rows: int, rank: int, dtype: npt.DTypeLike) -> Array:
 
 
 def is_padded(factor: Array) -> bool:
-    """Whether a factor is stored as :func:`padded` would."""
     columns = kernels.padded_rank(factor.shape[1], factor.dtype.itemsize)
     aligned = factor.flags.c_contiguous and factor.ctypes.data % _CACHE_LINE == 0
     return bool(aligned and factor.shape[1] == columns)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 Array: TypeAlias = npt.NDArray[Any]
+Factors: TypeAlias = Mapping[str, Array]  # by name
 Matrix: TypeAlias = Array | sp.csr_array  # clean
 MatrixLike: TypeAlias = npt.ArrayLike | sp.sparray | sp.spmatrix  # as users give it
 VectorLike: TypeAlias = npt.ArrayLike | None  # weights, or names

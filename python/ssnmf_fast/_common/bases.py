@@ -6,24 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .arrays import Array
 
-__all__ = [
-    "BaseEstimator",
-    "ClassNamePrefixFeaturesOutMixin",
-    "ClassifierMixin",
-    "OneToOneFeatureMixin",
-    "RegressorMixin",
-    "TransformerMixin",
-]
-
 if not TYPE_CHECKING:
-    from sklearn.base import (
-        BaseEstimator,
-        ClassifierMixin,
-        ClassNamePrefixFeaturesOutMixin,
-        OneToOneFeatureMixin,
-        RegressorMixin,
-        TransformerMixin,
-    )
+    from sklearn.base import *  # noqa: F403
 else:
     Self = TypeVar("Self")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -24,7 +23,15 @@ def as_declared(value: object, kind: Any, name: str) -> Any:
                 errors.append(error)
         raise errors[0]
     if is_dataclass(kind):
-        return _dataclass(value, kind, name)
+        hints, names = get_type_hints(kind, include_extras=True), [f.name for f in fields(kind)]
+        needed = frozenset(names if isinstance(value, dict) else ())
+        if isinstance(value, list) and len(value) <= len(names):  # of the first fields
+            value = dict(zip(names, value, strict=False))
+        make: Any = kind
+        try:
+            return make(**_entries(value, {one: hints[one] for one in names}, needed, name))
+        except TypeError as error:  # a field is missing
+            raise ValueError(f"{name} has not the fields of a {make.__name__}: {error}") from error
     if is_typeddict(kind):
         return _entries(value, get_type_hints(kind), kind.__required_keys__, name)
     plain: Any = origin or kind
@@ -42,20 +49,6 @@ def as_declared(value: object, kind: Any, name: str) -> Any:
         found = zip(value, kinds, range(len(value)), strict=True)
         return plain(as_declared(one, part, f"{name}[{k}]") for one, part, k in found)
     return value
-
-
-def _dataclass(value: object, kind: Any, name: str) -> Any:
-    """Return an object, of a mapping of its fields or of a list of the first ones."""
-    hints = get_type_hints(kind, include_extras=True)
-    names = [one.name for one in fields(kind)]
-    make: Callable[..., Any] = kind
-    needed = frozenset(names if isinstance(value, dict) else ())
-    if isinstance(value, list) and len(value) <= len(names):
-        value = dict(zip(names, value, strict=False))
-    try:
-        return make(**_entries(value, {one: hints[one] for one in names}, needed, name))
-    except TypeError as error:  # a field is missing
-        raise ValueError(f"{name} has not the fields of a {kind.__name__}: {error}") from error
 
 
 def _entries(value: object, kinds: dict[str, Any], needed: frozenset[str], name: str) -> Any:

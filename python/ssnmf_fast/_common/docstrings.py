@@ -14,15 +14,12 @@ _SECTION = re.compile(rf"^({'|'.join(_ORDER)})\n-+\n", re.MULTILINE)
 
 
 def complete(
-    doc: str,
-    shared: Iterable[str | None],
-    parameters: Iterable[str],
-    attributes: Iterable[str] = (),
+    doc: str, shared: Iterable[str | None], arguments: Iterable[str], attributes: Iterable[str] = ()
 ) -> str:
     """Return a docstring with what others have of its parameters, attributes and results."""
     sources = [doc, *filter(None, shared)]
     sections = _sections(doc)
-    for section, names in (("Parameters", parameters), ("Attributes", attributes)):
+    for section, names in (("Parameters", arguments), ("Attributes", attributes)):
         found = [entries_of(source, section) for source in sources]
         of_names = [next((part[n] for part in found if n in part), "") for n in names]
         # Attributes of the class itself come first, in their order; parameters as in the signature.

@@ -50,7 +50,6 @@ class Replacement:
         return new
 
     def remove(self, name: Path) -> None:
-        """Remove an old file in the end."""
         if os.path.lexists(name):
             self._new[name] = None
 

@@ -91,12 +91,10 @@ class Saved:
 
     @property
     def of_numbers(self) -> bool:
-        """Whether all of it must be finite numbers."""
         matrix = self.axes is not None and len(self.axes) == 2 and self.values != "whole"
         return matrix or self.values in ("finite", "positive")
 
     def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
-        """Raise ValueError unless a value is of this kind; `sizes` of the axes are noted."""
         if self.kind is not None:
             as_declared(value, self.kind, name)
             return
@@ -136,7 +134,6 @@ class Saved:
             raise ValueError(f"{name} holds other than {self.values or 'nonnegative'} numbers")
 
     def restored(self, value: object) -> Any:
-        """Return the attribute, of the value of a file that was checked."""
         return value if self.kind is None or value is None else as_declared(value, self.kind, "")
 
 
@@ -144,7 +141,6 @@ class SavedModels(Saved):
     """A list of fitted estimators that can be saved, or None in place of one."""
 
     def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
-        """Raise ValueError unless a value is a list of models of the same features."""
         if not isinstance(value, list) or all(one is None for one in value):
             raise ValueError(f"{name} is no list of estimators")
         if len({one.n_features_in_ for one in value if one is not None}) > 1:
@@ -155,7 +151,6 @@ Table = Mapping[str, Saved]
 
 
 def arrays_of(value: object) -> Any:
-    """Return what is saved of an attribute: its arrays, or its `plain` form."""
     if hasattr(value, "arrays"):
         return value.arrays()
     return value.plain() if hasattr(value, "plain") else value
@@ -167,7 +162,6 @@ _DICTIONARIES = ("A", "right", "components_", "factors", "factors_", "components
 
 
 def check_parts(values: dict[str, Any], table: Table) -> None:
-    """Raise ValueError unless all is of its kind and fits together."""
     sizes: dict[str, int] = {}
     if "n_features_in_" in values:
         sizes["m"] = values["n_features_in_"]

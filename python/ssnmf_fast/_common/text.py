@@ -12,7 +12,6 @@ from typing import Any
 
 
 def nfc(value: object) -> Any:
-    """Return text in the form NFC; all else as it is."""
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
 
 
@@ -31,7 +30,6 @@ def sort_naturally(names: Sequence[str]) -> list[str]:
 
 
 def _key(text: str) -> list[Any]:
-    """Split into text and digits, in turn."""
     parts: list[Any] = re.split(r"(\d+)", text.casefold())
     # By length and digits: integers of any length compare, without their leading zeros.
     parts[1::2] = [(len(part.lstrip("0")), part.lstrip("0")) for part in parts[1::2]]

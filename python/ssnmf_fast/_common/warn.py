@@ -36,5 +36,4 @@ def quietly(topic: str, call: Callable[..., Any], *arguments: Any, **named: Any)
 
 
 def is_quiet(topic: str) -> bool:
-    """Whether warnings about a topic are to be left out."""
     return topic in _topics.get()

@@ -38,7 +38,6 @@ DataLike: TypeAlias = MatrixLike | OnDisk  # what takes matrices on disk, too
 
 
 def on_disk_error(user: str, name: str = "X") -> TypeError:
-    """Return the error for a matrix on disk that is needed in memory."""
     return TypeError(
         f"{name} is on disk, and {user} needs it in memory: load it as a whole, or give some of "
         f"its rows, for example {name}.rows(slice(0, 10000))."
@@ -51,20 +50,26 @@ def refuse_on_disk(X: Matrix, user: str, name: str = "X") -> None:
 
 
 def as_array(
-    values: npt.ArrayLike, name: str, *, allow_nan: bool = False, allow_objects: bool = False
+    values: Any, name: str, *, allow_nan: bool = False, allow_objects: bool = False
 ) -> Array:
     """Return an array, of any dtype and shape, without a mask."""
     refuse_annotated(values, name)
     refuse_on_disk(values, "this call", name)
     values = unmask(values, name, allow_nan=allow_nan)
-    if not allow_objects:
-        values = _without_na(values)
+    if not allow_objects and hasattr(values, "isna"):  # numbers of pandas, with NaN for pandas.NA
+        kinds = values.dtypes if getattr(values, "ndim", 1) == 2 else [values.dtype]
+        plain = [getattr(kind, "numpy_dtype", kind) for kind in kinds]
+        if plain and all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in plain):
+            dtype = np.result_type(*plain)
+            if dtype.kind != "f" and np.any(values.isna()):
+                dtype = np.dtype(np.float64)
+            na = {"na_value": np.nan} if dtype.kind == "f" else {}
+            values = values.to_numpy(dtype=dtype, **na)
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise ValueError(
-            f"{name} has rows of different lengths; give all rows the same number of values."
-        ) from error
+        what = "rows of different lengths; give all rows the same number of values"
+        raise ValueError(f"{name} has {what}.") from error
     if array.ndim == 0 and array.dtype.kind in "OSU":
         how = f" Call {name}.collect() first." if hasattr(values, "collect") else ""
         raise TypeError(f"{name} must be an array; got {type(values).__name__}.{how}")
@@ -72,25 +77,8 @@ def as_array(
 
 
 def is_sparse_frame(X: Any) -> bool:
-    """Return whether all columns of a data frame of pandas are sparse, with zeros left out."""
     frame = getattr(X, "ndim", 0) == 2 and hasattr(X, "sparse")
     return frame and all(kind.fill_value == 0 for kind in X.dtypes)
-
-
-def _without_na(values: Any) -> Any:
-    """Return numbers of pandas as an array, with NaN for pandas.NA; all else unchanged."""
-    if not hasattr(values, "isna"):
-        return values
-    kinds = values.dtypes if getattr(values, "ndim", 1) == 2 else [values.dtype]
-    plain = [getattr(kind, "numpy_dtype", kind) for kind in kinds]
-    if not plain or any(getattr(kind, "kind", "O") not in "biuf" for kind in plain):
-        return values
-    if not all(isinstance(kind, np.dtype) for kind in plain):  # such as sparse columns
-        return values
-    found = np.result_type(*plain)
-    if found.kind != "f" and np.any(values.isna()):
-        found = np.dtype(np.float64)
-    return values.to_numpy(dtype=found, **({"na_value": np.nan} if found.kind == "f" else {}))
 
 
 def is_missing(value: object) -> bool:
@@ -118,18 +106,14 @@ def _numbers_of(objects: Array, name: str) -> Array:
     for k, one in enumerate(listed):
         try:
             if isinstance(one, (str, bytes)):
-                raise TypeError(
-                    "it is text, of which TfidfVectorizer of scikit-learn makes numbers"
-                )
+                raise TypeError("it is text, which scikit-learn's TfidfVectorizer makes numbers")
             array[k] = np.nan if is_missing(one) else float(one)
         except OverflowError:  # an int beyond the range
             array[k] = np.inf
         except (TypeError, ValueError) as error:
             place = ", ".join(map(str, np.unravel_index(k, objects.shape)))
-            raise TypeError(
-                f"{name}[{place}] is {short(one)}, not a number: {error}. Give numbers, with NaN "
-                "where one is missing."
-            ) from error
+            why = f"{name}[{place}] is {short(one)}, not a number: {error}"
+            raise TypeError(f"{why}. Give numbers, with NaN where one is missing.") from error
     return array.reshape(objects.shape)
 
 
@@ -153,22 +137,17 @@ def unmask(X: Matrix, name: str, *, allow_nan: bool) -> Any:
     if not np.ma.is_masked(X):
         return X.data
     if not allow_nan:
-        raise ValueError(
-            f"{name} is a masked array with masked entries, which cannot be missing here. Fill "
-            "them first, with numpy.ma.filled, or leave them out."
-        )
+        why = "a masked array with masked entries, which cannot be missing here"
+        raise ValueError(f"{name} is {why}. Fill them with numpy.ma.filled, or leave them out.")
     if X.dtype == object:
         return np.where(np.ma.getmaskarray(X), np.nan, X.data)
     return np.ma.filled(X.astype(float_dtype(X.dtype, name)), np.nan)
 
 
 def require_real(dtype: Any, name: str) -> None:
-    """Raise TypeError unless a dtype is one of real numbers or bool."""
     if dtype.kind not in "biuf":
-        raise TypeError(
-            f"{name} has dtype {dtype}; expected a real numeric dtype (float32, float64, integers "
-            f"or bool). Convert it first, for example with {name}.astype(float)."
-        )
+        how = f"expected a real numeric dtype. Convert it, for example with {name}.astype(float)"
+        raise TypeError(f"{name} has dtype {dtype}; {how}.")
 
 
 def float_dtype(dtype: Any, name: str) -> np.dtype[Any]:
@@ -252,13 +231,8 @@ def _read_compressed(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
         _refuse(name, f"it has {len(data)} values, but {len(indices)} indices")
     state = kernels.inspect_csr(indptr, indices, width, n_threads)
     if state == UNSOUND:
-        falls = np.flatnonzero(indptr[1:] < indptr[:-1])
-        if indptr[0] != 0:
-            _refuse(name, f"indptr begins with {indptr[0]}; expected 0")
-        if len(falls):
-            _refuse(name, f"indptr falls from {indptr[falls[0]]} to {indptr[falls[0] + 1]}")
-        if indptr[-1] > len(indices):
-            _refuse(name, f"indptr ends at {indptr[-1]}, but there are {len(indices)} indices")
+        if indptr[0] != 0 or np.any(indptr[1:] < indptr[:-1]) or indptr[-1] > len(indices):
+            _refuse(name, f"indptr must rise from 0 to at most {len(indices)}, as many indices")
         _refuse(name, _outside(indices, width, "indices"))
     used = int(indptr[-1])
     parts = (data[:used], indices[:used], indptr)
@@ -368,7 +342,6 @@ def sample(Z: Any, pattern: sp.csr_array) -> sp.csr_array:
 
 
 def entry_rows(indptr: Array) -> Array:
-    """Row of every stored entry, int64."""
     return np.repeat(np.arange(len(indptr) - 1, dtype=np.int64), np.diff(indptr))
 
 
@@ -388,7 +361,6 @@ def list_entries(array: Array, present: Array) -> sp.csr_array:
 
 
 def drop_entries(matrix: sp.csr_array, left_out: Array) -> sp.csr_array:
-    """Return the matrix without the stored entries that a mask names."""
     kept = ~left_out
     indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr].astype(matrix.indptr.dtype)
     return sp.csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)

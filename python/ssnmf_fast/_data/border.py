@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
+from numpy.typing import ArrayLike, DTypeLike
 
 from .._common.arrays import Array, Matrix, Seed
 from .._common.text import short
@@ -20,12 +20,13 @@ from .._common.warn import warn_user
 from . import arrays
 from .arrays import DataLike, OnDisk, as_array, check_dtype, is_sparse_frame, require_real
 
+Shape: TypeAlias = tuple[int, int]
+
 _FEW = 10  # components, the default of the estimators
 _NEVER_TOO_MUCH = 1 << 28  # bytes; the machine is not asked about less
 
 
 def check_option(value: object, name: str, options: Sequence[str]) -> str:
-    """Return `value` if it is one of the options, else raise ValueError that lists them."""
     if not isinstance(value, str) or value not in options:
         listed = ", ".join(map(repr, options))
         raise ValueError(f"{name} must be one of {listed}; got {short(value)}.")
@@ -33,7 +34,6 @@ def check_option(value: object, name: str, options: Sequence[str]) -> str:
 
 
 def check_integer(value: object, name: str, minimum: int, maximum: int | None = None) -> int:
-    """Return `value` as an int of at least `minimum`, and at most `maximum`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer; got {short(value)} ({type(value).__name__}).")
     if value < minimum:
@@ -44,7 +44,6 @@ def check_integer(value: object, name: str, minimum: int, maximum: int | None = 
 
 
 def check_random_state(random_state: Seed) -> np.random.Generator:
-    """Return a generator from None, a seed, a Generator or a RandomState."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31 - 1))
     try:
@@ -79,21 +78,14 @@ def check_real(
     return number
 
 
-def check_shape(array: Matrix, shape: tuple[int, int], name: str, of: str) -> None:
+def check_shape(array: Matrix, shape: Shape, name: str, of: str) -> None:
     if tuple(array.shape) != shape:
         raise ValueError(f"{name} has shape {tuple(array.shape)}; expected {shape}, {of}.")
 
 
 def check_factor(
-    factor: npt.ArrayLike,
-    name: str,
-    shape: tuple[int, int],
-    dtype: npt.DTypeLike,
-    of: str,
-    *,
-    limited: bool = True,
+    factor: ArrayLike, name: str, shape: Shape, dtype: DTypeLike, of: str, *, limited: bool = True
 ) -> Array:
-    """Return a dense, finite, nonnegative factor of the given shape."""
     if sp.issparse(factor):
         raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
     array: Array = check_matrix(factor, name, dtype=dtype, allow_nan=False, limited=limited)
@@ -102,7 +94,7 @@ def check_factor(
 
 
 def check_vector(
-    values: npt.ArrayLike, name: str, length: int, dtype: npt.DTypeLike, *, limited: bool = True
+    values: ArrayLike, name: str, length: int, dtype: DTypeLike, *, limited: bool = True
 ) -> Array:
     """Return finite nonnegative weights of the given length; unless `limited`, of any size."""
     vector = as_array(values, name)
@@ -116,11 +108,7 @@ def check_vector(
 
 
 def check_support(
-    support: npt.ArrayLike,
-    name: str,
-    shape: tuple[int, int],
-    dtype: npt.DTypeLike,
-    of: str = "samples x components",
+    support: ArrayLike, name: str, shape: Shape, dtype: DTypeLike, of: str = "samples x components"
 ) -> Array:
     array = check_factor(support, name, shape, dtype, of)
     others = array[(array != 0) & (array != 1)]
@@ -131,7 +119,6 @@ def check_support(
 
 
 def available_memory() -> int | None:
-    """Return how many bytes this process may still use, or None where that is not known."""
     free = []
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -163,21 +150,15 @@ def require_memory(
 def warn_of_rank(rank: int, most: int, of: str) -> None:
     """Warn of more components than describe any data exactly, unless they are few."""
     if rank > max(most, _FEW):
-        warn_user(
-            f"n_components={rank} is more than {of} = {most} of X: so many components reproduce X "
-            "exactly, and more add nothing. Give fewer components.",
-            UserWarning,
-        )
+        why = f"n_components={rank} is more than {of} = {most} of X: so many reproduce X exactly"
+        warn_user(f"{why}, and more add nothing. Give fewer components.", UserWarning)
 
 
 # Products of three factors with the data must not overflow.
 LARGEST = {np.dtype(np.float32): 1e9, np.dtype(np.float64): 1e90}
 # Binary orders of magnitude of the largest entry of data to fit, whose squares must not overflow.
 _ORDINARY = {np.dtype(np.float32): 30, np.dtype(np.float64): 50}
-HINT = (
-    "Bring the data, their weights, supervision_weight and a given init nearer to 1, by constant "
-    "factors, or use float64 data."
-)
+HINT = "Bring data, weights, supervision_weight and init nearer to 1, or use float64 data."
 SHIFT = "shift or clip them"
 
 
@@ -189,21 +170,12 @@ class CleanMatrix:
 
 
 def check_matrix(
-    X: Any,
-    name: str,
-    *,
-    dtype: Any = None,
-    allow_nan: bool = True,
-    allow_negative: bool = False,
-    limited: bool = True,
-    ordinary: bool = False,
-    n_threads: int = 1,
-    remedy: str = SHIFT,
+    X: Any, name: str, *, dtype: Any = None, allow_nan: bool = True, n_threads: int = 1, **rest: Any
 ) -> Any:
     """Return `X` as a float ndarray (2-D, any strides) or a CSR array with summed duplicates.
 
-    Rows of a CSR array need not be sorted.  Unless `limited`, any finite size will do; data to fit
-    are `ordinary`.  The result may share memory with `X` and must not be written to.
+    Rows of a CSR array need not be sorted; `rest` is for :func:`check_entries`.  The result
+    may share memory with `X` and must not be written to.
     """
     X = X.sparse.to_coo() if is_sparse_frame(X) else X
     if sp.issparse(X):
@@ -220,19 +192,16 @@ def check_matrix(
         if matrix.ndim != 2:
             raise ValueError(
                 f"{name} must have two dimensions (samples x features); got shape {matrix.shape}. "
-                f"Reshape one sample with {name}.reshape(1, -1), one feature with "
-                f"{name}.reshape(-1, 1)."
+                f"Use {name}.reshape(1, -1) for one sample, {name}.reshape(-1, 1) for one feature."
             )
         matrix = arrays.to_native(matrix, target if dtype is None else dtype)
         if any(stride % matrix.itemsize for stride in matrix.strides):
             matrix = np.ascontiguousarray(matrix)
-    rules: dict[str, Any] = {"allow_nan": allow_nan, "allow_negative": allow_negative}
-    check_entries(matrix, name, limited=limited, ordinary=ordinary, remedy=remedy, **rules)
+    check_entries(matrix, name, allow_nan=allow_nan, **rest)
     return matrix
 
 
 def check_data(X: DataLike | CleanMatrix, n_threads: int, dtype: Any = None) -> Any:
-    """Return the data of a model, checked once: a CleanMatrix or a file is only converted."""
     dtype = check_dtype(dtype)
     clean = X.matrix if isinstance(X, CleanMatrix) else X if isinstance(X, OnDisk) else None
     if clean is not None and dtype in (None, clean.dtype):
@@ -253,7 +222,7 @@ def check_entries(
     ordinary: bool = False,
     remedy: str = SHIFT,
 ) -> None:
-    """Raise ValueError for entries that are negative, infinite, NaN or too large."""
+    """Refuse bad entries; unless `limited`, of any finite size; data to fit are `ordinary`."""
     values: Array = matrix.data if sp.issparse(matrix) else matrix
     if not values.size:
         return
@@ -261,33 +230,26 @@ def check_entries(
     if np.isnan(low):
         if not allow_nan:
             raise ValueError(
-                f"{name} contains NaN at {_position(matrix, np.isnan)}. NaN means missing in the "
-                "dense X or Y of a model only (for sparse data give weights.observed or "
-                "weights.missing); here fill it, or leave it out."
+                f"{name} contains NaN at {_position(matrix, np.isnan)}, missing in dense X or Y "
+                "of a model only (of sparse data: weights.observed or .missing); here fill it."
             )
         with np.errstate(invalid="ignore"):
             low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
         if np.isnan(low):
             return
     if not np.isfinite(low) or not np.isfinite(high):
-        raise ValueError(
-            f"{name} contains infinity at {_position(matrix, np.isinf)}. Replace it by a finite "
-            "number, or by NaN in a dense array if it is missing."
-        )
+        how = "Replace it by a finite number, or by NaN in a dense array if it is missing."
+        raise ValueError(f"{name} contains infinity at {_position(matrix, np.isinf)}. {how}")
     if low < 0 and not allow_negative:
-        where = _position(matrix, lambda entries: entries < 0)
-        raise ValueError(
-            f"Negative values in data passed to {name}: the first is {name}{where}. Entries must "
-            f"be nonnegative; {remedy}."
-        )
+        first = f"{name}{_position(matrix, lambda entries: entries < 0)}"
+        how = f"the first is {first}. Entries must be nonnegative; {remedy}."
+        raise ValueError(f"Negative values in data passed to {name}: {how}")
     if ordinary:
         require_ordinary(high, values.dtype, name)
     if limited and max(high, -low) > LARGEST[values.dtype]:
-        largest = high if high > -low else low
-        raise ValueError(
-            f"{name} contains {largest:.3g}, too large to work with in {values.dtype} (limit "
-            f"{LARGEST[values.dtype]:.0e}). Divide the data by a constant."
-        )
+        what = f"{name} contains {high if high > -low else low:.3g}, too large to work with"
+        limit = f"{values.dtype} (limit {LARGEST[values.dtype]:.0e})"
+        raise ValueError(f"{what} in {limit}. Divide the data by a constant.")
 
 
 def require_ordinary(largest: float, dtype: np.dtype[Any], name: str) -> None:
@@ -325,7 +287,6 @@ def readable(X: Any, name: str, allow_nan: bool = False, *, allow_sparse: bool =
 
 
 def read_pattern(pattern: Any, name: str) -> sp.csr_array:
-    """Return the pattern of weights, sparse or dense, as a CSR array."""
     if sp.issparse(pattern):
         return arrays.read_csr(pattern, name)
     dense = as_array(pattern, name)
@@ -348,7 +309,5 @@ def require_finite(results: Mapping[str, Any], hint: str = HINT) -> None:
             continue
         if not (np.isfinite(np.min(entries)) and np.isfinite(np.max(entries))):  # no array of bools
             kind = f"{value.dtype}" if hasattr(value, "dtype") else "float64"
-            raise ValueError(
-                f"{name} would hold NaN or infinity: numbers are outside of the range of {kind}. "
-                f"{hint}"
-            )
+            what = f"NaN or infinity: numbers are outside of the range of {kind}"
+            raise ValueError(f"{name} would hold {what}. {hint}")

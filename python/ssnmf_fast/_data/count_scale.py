@@ -27,7 +27,6 @@ _ROUNDINGS = 8  # rounding errors of a value that was multiplied once or twice
 
 
 def check_count_scale(value: object) -> float | None:
-    """Return the factor, or None for "auto"."""
     if isinstance(value, str) and value == "auto":
         return None
     if isinstance(value, str) or (number := check_real(value, "count_scale")) <= 0:
@@ -60,7 +59,6 @@ def scale_of_step(step: float) -> float:
 
 
 def scaled(X: Matrix, scale: float) -> Matrix:
-    """Return scale * X, of the dtype of X; X itself where the factor is 1."""
     if scale == 1:
         return X
     return with_values(X, np.asarray(X.data) * scale) if sp.issparse(X) else X * scale

@@ -11,7 +11,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,7 @@ _READ_AT_ONCE = 1 << 16  # entries that are converted
 State = tuple[int, int]  # size of a file, and when it was last written to
 
 
-def _state(file: BinaryIO) -> State:
-    status = os.fstat(file.fileno())
+def _state(status: os.stat_result) -> State:
     return status.st_size, status.st_mtime_ns
 
 
@@ -51,17 +50,14 @@ class StoredArray:
                 values = np.fromfile(file, self.dtype, count=last - first)
             else:
                 values = self._converted(file, last - first, np.dtype(dtype))
-            if _state(file) != self.state:
-                raise ValueError(
-                    f"{self.path} has changed since it was opened. Open it again with open_csr, "
-                    "and write to it only when no fit reads it."
-                )
+            if _state(os.fstat(file.fileno())) != self.state:
+                how = "Open it again with open_csr, and write to it only when no fit reads it."
+                raise ValueError(f"{self.path} has changed since it was opened. {how}")
         if len(values) != last - first:
             raise ValueError(f"{self.path} ends before entry {last} of its array; save it again.")
         return values
 
     def _converted(self, file: BinaryIO, count: int, dtype: np.dtype[Any]) -> Array:
-        """Read in pieces that stay in a cache: the stored numbers take no additional memory."""
         values = np.empty(count, dtype=dtype)
         for begin in range(0, count, _READ_AT_ONCE):
             wanted = min(_READ_AT_ONCE, count - begin)
@@ -70,10 +66,8 @@ class StoredArray:
                 low, high = int(piece.min()), int(piece.max())
                 limits = np.iinfo(dtype)
                 if low < limits.min or high > limits.max:
-                    raise ValueError(
-                        f"{self.path} holds the index {low if low < limits.min else high}; "
-                        f"expected 0 to {limits.max}. Save it again."
-                    )
+                    index = f"{low if low < limits.min else high}; expected 0 to {limits.max}"
+                    raise ValueError(f"{self.path} holds the index {index}. Save it again.")
             with np.errstate(over="ignore"):  # infinity is refused
                 values[begin : begin + len(piece)] = piece
             if len(piece) < wanted:
@@ -91,14 +85,13 @@ def stored_array(path: Path, offset: int) -> StoredArray:
             raise ValueError(f"{path} does not hold an array in .npy format.") from error
         if len(shape) != 1 or dtype.hasobject:
             raise ValueError(f"{path} holds an array of shape {shape}; expected one dimension.")
-        return StoredArray(path, file.tell(), dtype, shape[0], _state(file))
+        return StoredArray(path, file.tell(), dtype, shape[0], _state(os.fstat(file.fileno())))
 
 
 _INDEX = np.dtype(np.int32)
 
 
 def bytes_of(n_entries: int, dtype: npt.DTypeLike) -> int:
-    """Return the number of bytes of entries and their column indices."""
     return n_entries * int(_INDEX.itemsize + np.dtype(dtype).itemsize)
 
 
@@ -130,15 +123,16 @@ class RowCollector:
         """Return all rows; of those on disk, a block takes a limited number of bytes in memory."""
         indptr = np.concatenate(self._ends)
         if self._spilled:
-            files = []
-            for path, array in zip(self._paths, self._arrays, strict=True):
-                with path.open("rb") as file:
-                    files.append(StoredArray(path, 0, array.dtype, int(indptr[-1]), _state(file)))
-            return CsrFile(indptr, files[0], files[1], self._n_columns, block_memory)
-        indices, data = (array[: indptr[-1]] for array in self._arrays)
-        if len(data) <= np.iinfo(_INDEX).max:  # SciPy would make the indices long, too
+            indices, data = (
+                StoredArray(path, 0, array.dtype, int(indptr[-1]), _state(path.stat()))
+                for path, array in zip(self._paths, self._arrays, strict=True)
+            )
+            return CsrFile((indptr, indices, data), self._n_columns, block_memory)
+        columns, values = (array[: indptr[-1]] for array in self._arrays)
+        if len(values) <= np.iinfo(_INDEX).max:  # SciPy would make the indices long, too
             indptr = indptr.astype(_INDEX)
-        return sp.csr_array((data, indices, indptr), (len(indptr) - 1, self._n_columns), copy=False)
+        shape = len(indptr) - 1, self._n_columns
+        return sp.csr_array((values, columns, indptr), shape, copy=False)
 
     def _write(self, parts: tuple[Array, ...]) -> None:
         for path, array, part in zip(self._paths, self._arrays, parts, strict=True):
@@ -149,6 +143,9 @@ class RowCollector:
 _LOCAL_HEADER = 30  # bytes of a zip member before its name; see the ZIP file format, 4.3.7
 _PARTS = ("indptr", "indices", "data", "shape")
 _MODULUS = 2**64
+
+
+Parts: TypeAlias = tuple[Array, StoredArray, StoredArray]  # pointers, column indices, values
 
 
 class CsrFile(OnDisk):
@@ -167,29 +164,22 @@ class CsrFile(OnDisk):
     """
 
     def __init__(
-        self,
-        indptr: Array,
-        indices: StoredArray,
-        data: StoredArray,
-        n_columns: int,
-        memory: int,
-        dtype: npt.DTypeLike | None = None,
+        self, parts: Parts, n_columns: int, memory: int, dtype: npt.DTypeLike | None = None
     ) -> None:
-        self.shape = (len(indptr) - 1, n_columns)
-        self.dtype = float_dtype(data.dtype, "data") if dtype is None else np.dtype(dtype)
-        self.nnz, self.memory = int(indptr[-1]), memory
-        self._indptr, self._indices, self._data = indptr, indices, data
-        per_entry = _INDEX.itemsize + self.dtype.itemsize
+        self.indptr, self._indices, self._data = self._parts = parts
+        self.shape = (len(self.indptr) - 1, n_columns)
+        self.dtype = float_dtype(parts[2].dtype, "data") if dtype is None else np.dtype(dtype)
+        self.nnz, self.memory = int(self.indptr[-1]), memory
         # Two blocks at a time: one is worked on while the next is read.
-        self._slices = equal_blocks(indptr, max(1, memory // (2 * per_entry)))
+        self.slices = equal_blocks(self.indptr, max(1, memory // bytes_of(2, self.dtype)))
         self._whole: sp.csr_array | None = None  # kept where one block holds all
         self.column_counts, self.total, self.squares, self.fingerprint = self._sums()
 
     def rows(self, rows: slice) -> sp.csr_array:
         """Read some rows, given by start and stop, and check them: others may write to the file."""
-        first, last = int(self._indptr[rows.start]), int(self._indptr[rows.stop])
+        first, last = int(self.indptr[rows.start]), int(self.indptr[rows.stop])
         index = _INDEX if last - first <= np.iinfo(_INDEX).max else np.dtype(np.int64)
-        indptr = (self._indptr[rows.start : rows.stop + 1] - first).astype(index)
+        indptr = (self.indptr[rows.start : rows.stop + 1] - first).astype(index)
         data = self._data.read(first, last, self.dtype)
         indices = self._indices.read(first, last, index)
         shape = (rows.stop - rows.start, self.shape[1])
@@ -198,10 +188,8 @@ class CsrFile(OnDisk):
             block, state = inspect_csr(block, "X")
             check_entries(block, "X")
             if state != SORTED:
-                raise ValueError(
-                    "the column indices of a row are not sorted, or repeat. Use X.sum_duplicates() "
-                    "before saving."
-                )
+                what = "the column indices of a row are not sorted, or repeat"
+                raise ValueError(f"{what}. Use X.sum_duplicates() before saving.")
         except ValueError as error:
             message = f"{self._data.path}, counting rows from {rows.start}: {error}"
             raise ValueError(message) from error
@@ -209,22 +197,21 @@ class CsrFile(OnDisk):
 
     def as_type(self, dtype: npt.DTypeLike) -> CsrFile:
         """Return the file with numbers of another dtype, for which it is read once more."""
-        parts = self._indptr, self._indices, self._data
-        return CsrFile(*parts, self.shape[1], self.memory, dtype)
+        return CsrFile(self._parts, self.shape[1], self.memory, dtype)
 
     def blocks(self) -> Iterator[tuple[slice, sp.csr_array]]:
         """Read all rows, a block at a time, and the next block meanwhile."""
         if self._whole is not None:
-            yield self._slices[0], self._whole
+            yield self.slices[0], self._whole
             return
         with ThreadPoolExecutor(1) as reader:
-            pending = reader.submit(copy_context().run, self.rows, self._slices[0])
-            for rows, following in zip_longest(self._slices, self._slices[1:]):
+            pending = reader.submit(copy_context().run, self.rows, self.slices[0])
+            for rows, following in zip_longest(self.slices, self.slices[1:]):
                 block = pending.result()
                 if following is not None:
                     pending = reader.submit(copy_context().run, self.rows, following)
                 yield rows, block
-        if len(self._slices) == 1:
+        if len(self.slices) == 1:
             self._whole = block
 
     def _sums(self) -> tuple[Array, float, float, tuple[int, int]]:
@@ -243,16 +230,6 @@ class CsrFile(OnDisk):
         return column_counts, total, squares, (first, second)
 
 
-def row_counts(X: CsrFile) -> Array:
-    """Return the number of stored entries of every row, (n,)."""
-    return np.diff(X._indptr)
-
-
-def block_ends(X: CsrFile) -> list[int]:
-    """Return the rows at which the blocks end in which the file is read."""
-    return [rows.stop for rows in X._slices]
-
-
 def chosen_rows(X: CsrFile, rows: Array) -> sp.csr_array:
     """Read the rows where a boolean array, (n,), is true; they must fit into memory."""
     parts = [block[rows[place]] for place, block in X.blocks() if rows[place].any()]
@@ -261,14 +238,11 @@ def chosen_rows(X: CsrFile, rows: Array) -> sp.csr_array:
 
 def equal_blocks(indptr: Array, entries: int) -> list[slice]:
     """Cut rows into blocks of at most so many entries, but at least one row."""
-    slices = []
-    first, n_rows = 0, len(indptr) - 1
-    while first < n_rows:
-        most = int(np.searchsorted(indptr, indptr[first] + entries, side="right")) - 1
-        last = max(most, first + 1)
-        slices.append(slice(first, last))
-        first = last
-    return slices
+    ends = [0]
+    while ends[-1] < len(indptr) - 1:
+        most = int(np.searchsorted(indptr, indptr[ends[-1]] + entries, side="right")) - 1
+        ends.append(max(most, ends[-1] + 1))
+    return list(map(slice, ends, ends[1:]))
 
 
 def open_csr(
@@ -338,22 +312,18 @@ def open_csr(
         raise ValueError(f"{path} has no shape.npy: give n_features, the number of columns.")
     indices, data = arrays["indices"], arrays["data"]
     if indptr.dtype.kind != "i" or indices.dtype not in (np.int32, np.int64):
-        raise TypeError(
-            f"{path}: indptr and indices have dtypes {indptr.dtype} and {indices.dtype}; "
-            "expected int32 or int64."
-        )
+        dtypes = f"{indptr.dtype} and {indices.dtype}; expected int32 or int64"
+        raise TypeError(f"{path}: indptr and indices have dtypes {dtypes}.")
     if data.dtype.kind not in "biuf" or not data.dtype.isnative:
         raise TypeError(f"{path}: data has dtype {data.dtype}; expected a real numeric dtype.")
     if len(indptr) != n_rows + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
         raise ValueError(f"{path}: indptr must have {n_rows + 1} values that rise from 0.")
     if not indptr[-1] == indices.length == data.length:
-        raise ValueError(
-            f"{path}: indptr ends at {indptr[-1]}, but there are {indices.length} indices and "
-            f"{data.length} values."
-        )
+        lengths = f"{indices.length} indices and {data.length} values"
+        raise ValueError(f"{path}: indptr ends at {indptr[-1]}, but there are {lengths}.")
     if 0 in (n_rows, n_columns):
         raise ValueError(f"{path} has shape {(n_rows, n_columns)}; expected at least one entry.")
-    return CsrFile(indptr, indices, data, n_columns, memory, dtype)
+    return CsrFile((indptr, indices, data), n_columns, memory, dtype)
 
 
 def _archive(path: Path) -> dict[str, StoredArray]:
@@ -368,10 +338,8 @@ def _archive(path: Path) -> dict[str, StoredArray]:
             if name not in _PARTS:
                 continue
             if member.compress_type != zipfile.ZIP_STORED:
-                raise ValueError(
-                    f"{path} is compressed, so that its rows cannot be read block by block. Save "
-                    "it with scipy.sparse.save_npz(path, X, compressed=False)."
-                )
+                how = "Save it with scipy.sparse.save_npz(path, X, compressed=False)."
+                raise ValueError(f"{path} is compressed: no block can be read alone. {how}")
             file.seek(member.header_offset + _LOCAL_HEADER - 4)
             lengths = struct.unpack("<HH", file.read(4))  # of the name and of the extra field
             arrays[name] = stored_array(path, member.header_offset + _LOCAL_HEADER + sum(lengths))

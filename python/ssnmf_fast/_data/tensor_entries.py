@@ -122,10 +122,6 @@ class DenseTensorEntries(TensorEntries):
         values = np.ones(indptr[-1], dtype=matrix.dtype) if self.mask else matrix[present]
         return indptr, np.nonzero(present)[1].astype(np.int32), values
 
-    def dense(self, rows: slice, n_columns: int) -> Array:
-        matrix = np.moveaxis(self.tensor, self.mode, 0)[rows].reshape(-1, n_columns)
-        return (~np.isnan(matrix)).astype(matrix.dtype) if self.mask else np.nan_to_num(matrix)
-
     def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
         others = replace(self, tensor=w)
         for (Z, rows), (weights, _) in zip(self._blocks(G), others._blocks(G), strict=True):
@@ -163,9 +159,9 @@ class DenseTensorEntries(TensorEntries):
             inner = RowProducts(G.factors[self.mode :])
             for first in range(0, after, _ROWS_OF_G):
                 last = min(first + _ROWS_OF_G, after)
-                rows = inner.rows(first, last)
+                rows = inner[first:last]
                 for i in range(before):
-                    here = rows if self.mode == 0 else outer.rows(i, i + 1) * rows
+                    here = rows if self.mode == 0 else outer[i : i + 1] * rows
                     yield array[i, :, first:last], here
             return
         step = max(1, _ROWS_OF_G // after)
@@ -175,4 +171,4 @@ class DenseTensorEntries(TensorEntries):
                 block = array[begin:end, :, 0].T
             else:
                 block = array[begin:end].transpose(1, 0, 2).reshape(array.shape[1], -1)
-            yield block, G.rows(begin * after, end * after)
+            yield block, G[begin * after : end * after]

@@ -17,10 +17,10 @@ from .._common.text import short
 from .arrays import MOST, as_array, check_dtype, float_dtype, inspect_sparse, to_native, unmask
 from .border import check_entries, check_integer
 
+Parts: TypeAlias = tuple[Any, Any, Any]  # coordinates, values and shape
 
-def check_tensor(
-    X: Any, name: str, dtype: Any = None, *, ordinary: bool = True
-) -> Array | SparseTensor:
+
+def check_tensor(X: Any, name: str, dtype: Any = None, *, ordinary: bool = True) -> Tensor:
     """Return a dense tensor as a C-contiguous array, which may have NaN, or a sparse one."""
     if isinstance(X, SparseTensor):
         if check_dtype(dtype, X.dtype) == X.dtype:
@@ -39,7 +39,7 @@ def check_tensor(
     return array
 
 
-def coordinate_parts(X: Matrix, name: str) -> tuple[Any, Any, Any] | None:
+def coordinate_parts(X: Matrix, name: str) -> Parts | None:
     """Return coordinates, values and the shape of a sparse tensor; None for what is dense."""
     if isinstance(X, (tuple, list)):
         depths = [depth(part) for part in X] if len(X) in (2, 3) else []
@@ -64,9 +64,7 @@ def coordinate_parts(X: Matrix, name: str) -> tuple[Any, Any, Any] | None:
     return None
 
 
-def _check_sparse(
-    parts: tuple[Any, Any, Any], name: str, dtype: npt.DTypeLike, ordinary: bool
-) -> SparseTensor:
+def _check_sparse(parts: Parts, name: str, dtype: npt.DTypeLike, ordinary: bool) -> SparseTensor:
     coords, values, shape = parts
     lengths = tuple(np.asarray(shape).tolist())
     if len(lengths) < 2 or not all(isinstance(n, int) for n in lengths):
@@ -79,8 +77,7 @@ def _check_sparse(
     if places.shape != (len(lengths), *values.shape) or values.ndim != 1:
         raise ValueError(
             f"{name} has coordinates of shape {places.shape} and values of shape {values.shape}; "
-            f"expected ({len(lengths)}, number of entries) and (number of entries,) for the shape "
-            f"{lengths}."
+            f"expected ({len(lengths)}, number of entries) and (number of entries,)."
         )
     if places.dtype.kind not in "iu":
         if places.size:
@@ -90,10 +87,8 @@ def _check_sparse(
         outside = (indices < 0) | (indices >= length)
         if outside.any():
             entry = int(np.flatnonzero(outside)[0])
-            raise ValueError(
-                f"entry {entry} of {name} has the coordinates {places[:, entry].tolist()}; mode "
-                f"{mode} has indices from 0 to {length - 1}."
-            )
+            where = f"{places[:, entry].tolist()}; mode {mode} has indices from 0 to {length - 1}"
+            raise ValueError(f"entry {entry} of {name} has the coordinates {where}.")
     for wrong, what, mend in (
         (np.isnan(values), "NaN", "leave the entry out, or name it in weights.missing(...)"),
         (np.isinf(values), "infinity", "replace it by a finite number"),
@@ -111,7 +106,6 @@ def _check_sparse(
 
 
 def depth(part: object) -> int:
-    """Return the number of dimensions of an array or of nested sequences."""
     if hasattr(part, "ndim"):
         return int(part.ndim)
     if not isinstance(part, (tuple, list)):
@@ -187,7 +181,6 @@ class SparseTensor:
         return SparseTensor(self.at, values)
 
     def sampled(self, at: Coordinates) -> SparseTensor:
-        """Return the values at other places."""
         stored, wanted = self.at.keys(), at.keys()
         values = np.zeros(len(wanted), dtype=self.values.dtype)
         if len(stored):
@@ -238,10 +231,8 @@ def _in_order(places: Array, order: Array) -> Array:
 def _keys(places: Array, shape: tuple[int, ...]) -> Array:
     """Return one number for each place, in lexicographic order of the places."""
     if prod(map(int, shape)) > _KEYS:
-        raise ValueError(
-            f"a tensor of shape {shape} has more places than an integer can count, for weights of "
-            "entries; leave out indices that do not occur."
-        )
+        what = "more places than an integer can count; leave out indices that do not occur"
+        raise ValueError(f"for weights of entries, a tensor of shape {shape} has {what}.")
     key = np.zeros(places.shape[1], dtype=np.int64)
     for indices, length in zip(places, shape, strict=True):
         key *= length
@@ -298,8 +289,9 @@ class RowProducts:
     def dtype(self) -> Any:
         return self.factors[0].dtype
 
-    def rows(self, first: int, last: int) -> Array:
-        return self.at(np.unravel_index(np.arange(first, last), tuple(map(len, self.factors))))
+    def __getitem__(self, rows: slice) -> Array:
+        numbers = np.arange(*rows.indices(self.shape[0]))
+        return self.at(np.unravel_index(numbers, tuple(map(len, self.factors))))
 
     def at(self, places: Sequence[Array] | Array) -> Array:
         """Return the rows of G for indices in each mode."""
@@ -315,26 +307,19 @@ def factors_of(G: Rows) -> tuple[Array, ...]:
     return G.factors if isinstance(G, RowProducts) else (G,)
 
 
-def some_rows(G: Rows, first: int, last: int) -> Array:
-    return G.rows(first, last) if isinstance(G, RowProducts) else G[first:last]
-
-
 def whole(G: Rows) -> Array:
-    return some_rows(G, 0, G.shape[0])
+    return np.asarray(G[:])
 
 
 def used_columns(G: Rows) -> Array:
-    """Return which components are not zero in all rows."""
     return np.asarray(np.logical_and.reduce([F.any(axis=0) for F in factors_of(G)]))
 
 
 def mean_sum(G: Rows) -> float:
-    """Return the mean over the rows of their sums."""
     if isinstance(G, RowProducts):
         return float(np.prod([F.mean(axis=0, dtype=np.float64) for F in G.factors], axis=0).sum())
     return float(G.sum(axis=1, dtype=np.float64).mean())
 
 
 def full_columns(G: Rows) -> Array:
-    """Return which components are positive in every row of a factor, or of all factors."""
     return np.asarray(np.logical_and.reduce([(F > 0).all(axis=0) for F in factors_of(G)]))

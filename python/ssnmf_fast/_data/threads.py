@@ -107,19 +107,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_mark_forked)
 
 
-def _cores() -> int:
-    """Return the number of cores that this process may use: affinity and cgroup quota."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    group = Path("/sys/fs/cgroup")
-    old = (group / "cpu/cpu.cfs_quota_us", group / "cpu/cpu.cfs_period_us")
-    for files in ((group / "cpu.max",), old):
-        with suppress(OSError, ValueError):  # a quota of "max", or -1, is none
-            quota, period = map(float, " ".join(file.read_text() for file in files).split())
-            return min(cores, max(1, round(quota / period))) if quota > 0 else cores
-    return cores
-
-
 def resolve_threads(n_threads: int | None = None) -> int:
     """Return the number of threads: `n_threads`, OMP_NUM_THREADS or the cores that are free."""
     if n_threads is not None:
@@ -133,7 +120,18 @@ def resolve_threads(n_threads: int | None = None) -> int:
     count = 0
     with suppress(ValueError):
         count = int(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])  # of a list, the first
-    return min(count if count > 0 else _cores(), _limit)
+    if count > 0:
+        return min(count, _limit)
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    group = Path("/sys/fs/cgroup")
+    old = (group / "cpu/cpu.cfs_quota_us", group / "cpu/cpu.cfs_period_us")
+    for files in ((group / "cpu.max",), old):
+        with suppress(OSError, ValueError):  # a quota of "max", or -1, is none
+            quota, period = map(float, " ".join(file.read_text() for file in files).split())
+            cores = min(cores, max(1, round(quota / period))) if quota > 0 else cores
+            break
+    return min(cores, _limit)
 
 
 Result = TypeVar("Result")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ _DRIFT = 0.05  # of a year, for a number of slices to stand for it
 _MULTIPLE = re.compile(rf"(?:([1-9]\d{{0,5}}) )?({'|'.join(FREQUENCIES)})s?")
 
 _MOST_SLICES = 100_000
+Start: TypeAlias = np.datetime64 | None
 _DIGITS = re.compile(r"([1-9]\d{3})(?:(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)?)?)?(?:\.0)?")
 _ISO = re.compile(
     r"(\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?)?)(?:Z|[+-]\d\d:?\d\d)?"
@@ -60,8 +61,6 @@ _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 @dataclass(frozen=True, eq=False)
 class Slices:
-    """Slices of time without gaps."""
-
     starts: Array  # (T,) datetime64, in the unit of the slices
     of: Array  # (n,) the slice of every document
 
@@ -112,12 +111,7 @@ def period_of(freq: str | int) -> int | None:
 
 
 def cut(
-    times: Array,
-    freq: str | int,
-    name: str = "times",
-    *,
-    after: np.datetime64 | None = None,
-    least: int = 2,
+    times: Array, freq: str | int, name: str = "times", *, after: Start = None, least: int = 2
 ) -> Slices:
     """Cut the time of documents into slices of one length, which continue those of `after`."""
     length = Length.of(freq)
@@ -159,10 +153,8 @@ def cut(
             f"'2 weeks' or '6 hours', or a number of slices; got {freq!r}."
         )
     if len(slices.starts) < least:
-        raise ValueError(
-            f"all {name} lie in one slice, which begins at {slices.starts[0]}; topics over time "
-            "need two slices or more: choose a shorter freq."
-        )
+        why = f"all {name} lie in one slice, which begins at {slices.starts[0]}"
+        raise ValueError(f"{why}; topics over time need two or more: choose a shorter freq.")
     return slices
 
 
@@ -257,18 +249,14 @@ def _decide(texts: list[str], name: str, known: str) -> Times:
     for other, k in differing[:1]:
         warn_user(
             f"All of {name} fit {' and '.join(f'{order} first' for order in fitting)}. They are "
-            f"read {fitting[0]} first, {short(texts[k])} as {days[k]}. If that is wrong, give "
-            f"dates such as 2004-12-26, as pandas.to_datetime({name}, {other}first=True) returns "
-            "them.",
+            f"read {fitting[0]} first, {short(texts[k])} as {days[k]}. If that is wrong, give what "
+            f"pandas.to_datetime({name}, {other}first=True) returns.",
             UserWarning,
         )
     late = np.flatnonzero(times > np.datetime64("now")).tolist()
     for k in [k for k in late if not re.search(r"\d{4}", texts[k])][:1]:
-        warn_user(
-            f"Years of two digits are read as 1969 to 2068: {short(texts[k])} in {name} as "
-            f"{days[k]}. Give years of four digits.",
-            UserWarning,
-        )
+        read_as = f"read as 1969 to 2068: {short(texts[k])} in {name} as {days[k]}"
+        warn_user(f"Years of two digits are {read_as}. Give years of four digits.", UserWarning)
     return Times(times, fitting[0] if differing or len(fitting) == 1 else "any")
 
 

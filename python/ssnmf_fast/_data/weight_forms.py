@@ -22,7 +22,7 @@ from .._common.arrays import Array, Matrix
 from .arrays import with_values
 from .entries import Csr, DenseEntries, Entries, SparseEntries, Target
 from .tensor_entries import SparseTensorEntries
-from .tensors import Coordinates, RowProducts, Rows, SparseTensor, factors_of, some_rows
+from .tensors import Coordinates, RowProducts, Rows, SparseTensor, factors_of
 
 _MOST_PLACES = 1 << 40
 _AT_ONCE = 1 << 15  # weights of a row that are written out
@@ -84,6 +84,15 @@ class WeightForm(ABC):
         return float(kernels.inner(F, N, self.threads))
 
 
+Kernel = Callable[[Array, Array | None, Array, int], None]
+
+
+def _run(kernel: Kernel, n_axes: int, F: Array, weights: Array | None, threads: int) -> Array:
+    out = np.empty((F.shape[1],) * n_axes, dtype=F.dtype)
+    kernel(F, weights, out, threads)
+    return out
+
+
 @dataclass(frozen=True)
 class Separable(WeightForm):
     """The product of one vector for each mode, that of the rows first; None stands for ones."""
@@ -115,24 +124,12 @@ class Separable(WeightForm):
 
     def gram(self, G: Rows) -> Array:
         """Return the Gram matrix of G, weighted: the product of those of its factors."""
-        return self._product(self._gram, G)
+        return self._product(kernels.gram, 2, G)
 
-    def _gram(self, F: Array, weights: Array | None) -> Array:
-        K = np.empty((F.shape[1], F.shape[1]), dtype=F.dtype)
-        kernels.gram(F, weights, K, self.threads)
-        return K
-
-    def _sums(self, F: Array, weights: Array | None) -> Array:
-        sums = np.empty(F.shape[1], dtype=F.dtype)
-        kernels.column_sums(F, weights, sums, self.threads)
-        return sums
-
-    def _product(self, of: Callable[[Array, Array | None], Array], G: Rows) -> Array:
-        """Multiply what is computed from each factor of G and its weights."""
-        if isinstance(G, np.ndarray):
-            return of(G, self.vectors[1])
-        pairs = zip(G.factors, self.vectors[1:], strict=True)
-        return reduce(np.multiply, (of(F, weights) for F, weights in pairs))
+    def _product(self, kernel: Kernel, n_axes: int, G: Rows) -> Array:
+        """Multiply what a kernel computes from each factor of G and its weights."""
+        pairs = zip(factors_of(G), self.vectors[1:], strict=True)
+        return reduce(np.multiply, (_run(kernel, n_axes, *pair, self.threads) for pair in pairs))
 
     def quadratic(self, G: Rows) -> Quadratic:
         return Quadratic(self.gram(G), self.vectors[0])
@@ -143,13 +140,14 @@ class Separable(WeightForm):
 
     def squares(self, F: Array, G: Rows) -> float:
         """By Gram matrices: <F^T diag(rows) F, G^T diag(columns) G>."""
-        return float(kernels.inner(self.gram(G), self._gram(F, self.vectors[0]), 1))
+        own = _run(kernels.gram, 2, F, self.vectors[0], self.threads)
+        return float(kernels.inner(self.gram(G), own, 1))
 
     def power(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
         if exponent == 1:
             kernels.multiply(F, self.gram(G), self.vectors[0], *to, self.threads)
         elif exponent == 0:
-            sums = self._product(self._sums, G)
+            sums = self._product(kernels.column_sums, 1, G)
             kernels.add_row(sums, self.vectors[0], *to, self.threads)
         else:
             to.weighted(self.rows, lambda part: self._by_places(exponent, F, G, part))
@@ -165,9 +163,9 @@ class Separable(WeightForm):
         columns = self._columns(tuple(map(len, factors_of(G))), G.dtype)
         for first in range(0, n_columns, _AT_ONCE):
             last = min(first + _AT_ONCE, n_columns)
-            V = np.broadcast_to(columns.rows(first, last)[:, 0], (len(F), last - first))
+            V = np.broadcast_to(columns[first:last][:, 0], (len(F), last - first))
             part = to._replace(accumulate=to.accumulate or first > 0)
-            DenseEntries(V, self.threads).power(exponent, F, some_rows(G, first, last), part)
+            DenseEntries(V, self.threads).power(exponent, F, G[first:last], part)
 
     def _columns(self, lengths: Sequence[int], dtype: npt.DTypeLike) -> RowProducts:
         """Return the weights of the columns, as products."""
@@ -188,12 +186,11 @@ class Separable(WeightForm):
         return self.present(rows, (rows.stop, *map(len, factors_of(G))), np.float64)
 
     def present(
-        self, rows: Matrix, shape: tuple[int, ...], dtype: npt.DTypeLike, columns: Any = (0, None)
+        self, rows: Matrix, shape: tuple[int, ...], dtype: npt.DTypeLike, columns: Any = None
     ) -> Array:
-        """Return the weights of some rows, from one column to another, one by one."""
+        """Return the weights of some rows and columns (a slice, or None for all), one by one."""
         some = np.ones(shape[0], dtype=dtype)[rows] if self.rows is None else self.rows[rows]
-        products, (first, last) = self._columns(shape[1:], dtype), columns
-        return np.outer(some, products.rows(first, last or products.shape[0])[:, 0])
+        return np.outer(some, self._columns(shape[1:], dtype)[columns or slice(None)][:, 0])
 
 
 @dataclass(frozen=True)
@@ -317,7 +314,7 @@ class MissingEntries(WeightForm):
                 last = min(first + step, G.shape[0])
                 present = DenseEntries(self._present(rows, G, first, last), self.threads)
                 part = Target(block, 1.0, accumulate=True)
-                present.power(exponent, F[rows], some_rows(G, first, last), part)
+                present.power(exponent, F[rows], G[first:last], part)
             rest[rows] = block
         rest *= rest.dtype.type(to.scale)
         if to.accumulate:
@@ -359,7 +356,7 @@ class MissingEntries(WeightForm):
         indptr, others, values = self._parts()
         lengths = tuple(map(len, factors_of(G)))
         shape = len(indptr) - 1, *lengths
-        weights = self.whole.present(rows, shape, values.dtype, (first, last))
+        weights = self.whole.present(rows, shape, values.dtype, slice(first, last))
         counts = indptr[rows + 1] - indptr[rows]
         begins = np.repeat(indptr[rows] - np.cumsum(counts) + counts, counts)
         absent = others[:, begins + np.arange(len(begins))]

@@ -43,12 +43,10 @@ class Targets:
     labeled: Array
 
     def check_fit(self) -> None:
-        """Raise ValueError unless there is a labeled sample."""
         if not self.labeled.any():
             raise ValueError("y has no labeled sample. Label some, or use NMF, which needs none.")
 
     def matrix(self, dtype: npt.DTypeLike) -> Any:
-        """Return Y, (n, k), with rows of zeros where unlabeled."""
         raise NotImplementedError
 
 
@@ -80,30 +78,24 @@ class ClassLabels(Targets):
             warn_of_missing_words(self.classes.tolist(), marker, name)
 
     def check_fit(self) -> None:
-        """Raise ValueError unless there are two classes."""
         super().check_fit()
         if len(self.classes) < 2:
-            raise ValueError(
-                f"y has one class only, {short(self.classes.tolist()[0])}; expected labeled "
-                "samples of at least two classes. Label some of another class, or use NMF."
-            )
+            how = "expected labeled samples of at least two classes. Label others, or use NMF"
+            raise ValueError(f"y has one class only, {short(self.classes.tolist()[0])}; {how}.")
 
     @cached_property
     def codes(self) -> Array:
-        """Position of the label of every labeled sample among the classes."""
         if not len(self.known):
             return np.zeros(0, dtype=np.intp)
         comparable = is_text(self.known) == is_text(self.classes)
         known = np.isin(self.known, self.classes) if comparable else np.zeros(len(self.known), bool)
         if not known.all():
-            raise ValueError(
-                f"y holds {short(self.known[~known].tolist()[0])}, which is not one of the classes "
-                f"{short(self.classes.tolist())} of the first call."
-            )
+            label, classes = short(self.known[~known].tolist()[0]), short(self.classes.tolist())
+            why = f"which is not one of the classes {classes} of the first call"
+            raise ValueError(f"y holds {label}, {why}.")
         return np.searchsorted(self.classes, self.known)
 
     def matrix(self, dtype: npt.DTypeLike) -> sp.csr_array:
-        """Return the one-hot matrix, with rows of zeros where unlabeled."""
         rows = np.flatnonzero(self.labeled)
         values = np.ones(len(rows), dtype=dtype)
         shape = (len(self.labeled), len(self.classes))
@@ -122,17 +114,12 @@ def label_vector(labels: object, name: str, *, column: bool = False) -> Array:
     if column and array.ndim == 2 and array.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
-        warn_user(
-            f"A column-vector {name} was passed when a 1d array was expected. Give it as "
-            f"{name}.ravel().",
-            DataConversionWarning,
-        )
+        what = f"A column-vector {name} was passed when a 1d array was expected"
+        warn_user(f"{what}. Give it as {name}.ravel().", DataConversionWarning)
         return array.ravel()
     if array.ndim != 1:
-        raise ValueError(
-            f"{name} must have one dimension, a label for each sample; got shape {array.shape}. "
-            f"Give a column as {name}.ravel()."
-        )
+        got = f"got shape {array.shape}. Give a column as {name}.ravel()"
+        raise ValueError(f"{name} must have one dimension, a label for each sample; {got}.")
     return array
 
 
@@ -143,9 +130,8 @@ def refuse_lists(labels: Any, name: str) -> None:
     lengths = {len(one) if isinstance(one, (list, tuple, set)) else -1 for one in labels}
     if len(lengths) > 1 and max(lengths) >= 0:
         raise ValueError(
-            f"{name} holds lists of labels; expected one label for each sample. For several labels "
-            "give an indicator matrix of 0 and 1, as scikit-learn's "
-            f"MultiLabelBinarizer().fit_transform({name}) returns; TopicSupervisedNMF takes lists."
+            f"{name} holds lists of labels; expected one label for each sample. For several give "
+            f"sklearn.preprocessing.MultiLabelBinarizer().fit_transform({name})."
         )
 
 
@@ -169,10 +155,8 @@ def plain_labels(known: Array, name: str) -> Array:
         types = set(map(type, known.tolist()))
         kinds = {next((kind for kind, of in _KINDS if issubclass(t, of)), None) for t in types}
         if len(kinds) > 1 or None in kinds:
-            raise TypeError(
-                f"{name} must hold labels of one kind, all text or all numbers; convert them, for "
-                f"example with [str(label) for label in {name}]."
-            )
+            how = f"all text or all numbers, for example [str(label) for label in {name}]"
+            raise TypeError(f"{name} must hold labels of one kind, {how}.")
         if known.dtype.kind == "O" and kinds <= {"text"}:
             return known
         known = np.array(known.tolist())
@@ -183,10 +167,8 @@ def plain_labels(known: Array, name: str) -> Array:
         if fractions.any():
             value = known[fractions][0]
             written = "infinity" if np.isinf(value) else f"{value:g}"
-            raise ValueError(
-                f"Unknown label type: {name} holds {written}; labels must be text or whole "
-                "numbers. Cut a continuous target into classes first."
-            )
+            how = "labels must be text or whole numbers. Cut a continuous target into classes"
+            raise ValueError(f"Unknown label type: {name} holds {written}; {how}.")
     return known
 
 
@@ -195,7 +177,6 @@ def _is_ascii(label: object) -> bool:
 
 
 def is_text(labels: Array) -> bool:
-    """Return whether labels are text; with None for missing ones they are objects."""
     if labels.dtype.kind == "O":
         return all(isinstance(label, str) for label in labels.tolist())
     return labels.dtype.kind in "US"
@@ -230,10 +211,8 @@ def unlabeled_samples(
     elif labels.dtype.kind == "O":
         absent = np.fromiter(map(is_missing, labels), dtype=bool, count=len(labels))
     if np.ndim(unlabeled) or not isinstance(unlabeled, Hashable):
-        raise TypeError(
-            'unlabeled must be "auto", None or a label (text or a number); got '
-            f"{short(unlabeled)} ({type(unlabeled).__name__})."
-        )
+        got = f"{short(unlabeled)} ({type(unlabeled).__name__})"
+        raise TypeError(f'unlabeled must be "auto", None or a label (text or a number); got {got}.')
     if is_missing(unlabeled):
         return absent
     automatic = isinstance(unlabeled, str) and unlabeled == "auto"

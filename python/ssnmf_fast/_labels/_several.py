@@ -32,8 +32,7 @@ class Indicators(Targets):
         if not (usual := np.isin(values, (0, 1, -1))).all():
             raise ValueError(
                 f"y has several columns, and holds {values[~usual][0]:g}; an indicator matrix has "
-                "0 and 1, and a row of NaN (dense) or of -1 for an unlabeled sample. Continuous "
-                "targets are for SSNMFRegressor."
+                "0 and 1, or -1 in unlabeled rows. Continuous targets are for SSNMFRegressor."
             )
         counts = np.asarray((matrix == -1).sum(axis=1)).ravel()
         if (partly := (counts > 0) & (counts < matrix.shape[1])).any():
@@ -57,7 +56,6 @@ class Indicators(Targets):
 
     @property
     def known(self) -> Array:
-        """The labels of the complete rows, int64."""
         rows = self._matrix[self.complete]
         known: Array = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
         return known.astype(np.int64)
@@ -141,24 +139,19 @@ class LabelLists:
         self.members = sp.csr_array(matrix != 0)
 
     def _name(self, lists: Sequence[Sequence[Any]], given: Array | None) -> None:
-        """Give every topic its column."""
         known = () if given is None else given.tolist()
         spelling = as_first_given((name for names in lists for name in names), known)
         found = set(spelling.values())
         try:
             self.names = _check_names(sorted(found)) if given is None else given
         except TypeError as error:
-            raise ValueError(
-                "y names topics by text and by numbers, which have no order; use one kind, or give "
-                "topic_names."
-            ) from error
+            why = "y names topics by text and by numbers, which have no order"
+            raise ValueError(f"{why}; use one kind, or give topic_names.") from error
         place = {name: k for k, name in enumerate(self.names.tolist())}
         unknown = [name for name in found if name not in place]
         if unknown:
-            raise ValueError(
-                f"y names the topic {short(unknown[0])}, which is not one of topic_names: "
-                f"{listed(self.names.tolist())}."
-            )
+            names = f"not one of topic_names: {listed(self.names.tolist())}"
+            raise ValueError(f"y names the topic {short(unknown[0])}, which is {names}.")
         lists = [[spelling[name] for name in names] for names in lists]
         self.members = indicator_matrix(lists, place, np.arange(len(lists)), len(lists)) != 0
 
@@ -168,7 +161,6 @@ class LabelLists:
         return part
 
     def targets(self) -> ClassLabels | Indicators:
-        """Return the topics as classes or, where a document may have several, as indicators."""
         if not self.multilabel:
             codes = np.asarray(self.members.argmax(axis=1)).ravel()
             return ClassLabels(
@@ -223,12 +215,10 @@ def is_indicator(y: object) -> bool:
 
 
 def labels_of(y: object, marker: object) -> ClassLabels | Indicators:
-    """Return classes or several labels, whichever `y` holds."""
     return Indicators(y) if is_indicator(y) else ClassLabels(y, marker)
 
 
 def _numbers(y: Any) -> Array:
-    """Return numbers as float64, NaN where they are missing."""
     array = as_array(y, "y", allow_nan=True)
     try:
         if array.dtype.kind in "cmM":

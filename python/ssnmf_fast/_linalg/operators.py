@@ -37,7 +37,6 @@ def times(F: Array, K: Array, n_threads: int) -> Array:
 
 
 def add_times(out: Array, F: Array, K: Array, n_threads: int, scale: float = 1.0) -> None:
-    """Add scale F K to `out`."""
     K = np.ascontiguousarray(K, dtype=F.dtype)
     kernels.multiply(F, K, None, out, scale, True, n_threads)
 
@@ -65,8 +64,6 @@ def svd(A: Array) -> tuple[Array, Array, Array]:
 
 
 class Operator(ABC):
-    """A matrix (n x m)."""
-
     def __init__(self, shape: tuple[int, int], dtype: np.dtype[Any], threads: int) -> None:
         self.shape, self.dtype, self.threads = shape, dtype, threads
 
@@ -215,7 +212,6 @@ class LowRankPlusSparse(SparsePlusLowRank):
         return super().transposed_times(dense)[:, : np.shape(U)[1]]
 
     def _checked(self, V: Array, name: str, n_rows: int, of: str) -> Array:
-        """Return a thin matrix as the kernels want it."""
         if sp.issparse(V):
             raise TypeError(f"{name} must be a dense array; got a sparse matrix.")
         dense: Array = check_matrix(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +12,8 @@ from .._common.arrays import Array, MatrixLike, Seed
 from .._data.border import check_integer, check_matrix, check_random_state
 from .._data.threads import resolve_threads
 from .operators import MatrixOperator, Operator, SparsePlusLowRank, svd, times
+
+Triplets: TypeAlias = tuple[Array, Array, Array]  # left vectors, values and right vectors
 
 
 def sketch(n_rows: int, columns: int, dtype: npt.DTypeLike, rng: np.random.Generator) -> Array:
@@ -24,9 +28,7 @@ def orthonormal(A: Array, columns: int, threads: int) -> Array:
     return R
 
 
-def leading_triplets(
-    X: Operator, sketched: Array, columns: int, n_power: int
-) -> tuple[Array, Array, Array]:
+def leading_triplets(X: Operator, sketched: Array, columns: int, n_power: int) -> Triplets:
     """Return U (n x C), singular values (`columns`) and V (m x C) of X within a row space."""
     Q = sketched
     for _ in range(n_power):
@@ -124,7 +126,7 @@ def randomized_svd(
 
 def truncated_svd(
     X: Operator, rank: int, n_oversamples: int, n_power: int, rng: np.random.Generator
-) -> tuple[Array, Array, Array]:
+) -> Triplets:
     """Return what :func:`randomized_svd` does, of an operator."""
     n, m = X.shape
     columns = min(rank + n_oversamples, n, m)

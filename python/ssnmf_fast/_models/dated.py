@@ -29,12 +29,7 @@ class DatedTopics(NamedTuple):
 
 
 def factorize_tied(
-    X: Matrix,
-    slices: Slices,
-    rank: int,
-    rng: Generator,
-    most: int | None,
-    arguments: dict[str, Any],
+    X: Matrix, slices: Slices, rank: int, rng: Generator, most: int | None, settings: dict[str, Any]
 ) -> DatedTopics:
     """Minimize the loss of documents whose coefficients are those of their slice."""
     words = np.bincount(slices.of, np.asarray(X.sum(axis=1)).ravel(), len(slices.starts))
@@ -43,29 +38,29 @@ def factorize_tied(
     if most is None:
         most = np.median(slices.sizes[slices.sizes > 0])
     counted = np.minimum(slices.sizes, most)[used][:, None].astype(X.dtype)
-    arguments = arguments | {"n_components": rank, "random_state": rng}
-    if loss_named(arguments["loss"], "loss").quadratic:
+    settings = settings | {"n_components": rank, "random_state": rng}
+    if loss_named(settings["loss"], "loss").quadratic:
         mean_square = float((X * X).sum(dtype=np.float64)) / X.shape[0]
         length = float(np.sqrt(mean_square)) or 1.0
         weights = np.sqrt(counted)
         rows = _product(weights / length, means_of_slices(X, slices)[used])
-        fit = _fit_squares(rows, at, rng, arguments)
+        fit = _fit_squares(rows, at, rng, settings)
         P = fit.S * (length / weights)
     else:
         shares = _shares(X)
         rows = _product(counted, means_of_slices(shares, slices)[used])
-        if _is_default(arguments["init"]):
+        if _is_default(settings["init"]):
             weights = np.sqrt(counted)
             rows_of_start = _product(weights, means_of_slices(_tfidf_rows(X, shares), slices)[used])
             squares = {"loss": "frobenius", "callback": None, "verbose": 0}
-            S = _fit_squares(rows_of_start, at, rng, arguments | squares).S * weights
+            S = _fit_squares(rows_of_start, at, rng, settings | squares).S * weights
             # To start from: of each topic the mean of slices by its share in these.
             S = without_zeros(S)
             S *= counted / S.sum(axis=1, keepdims=True)
             A: Any = (S / counted).T @ rows
             A = np.asarray(A.toarray() if sp.issparse(A) else A)
-            arguments["init"] = S, without_zeros(A / S.sum(axis=0)[:, None])
-        fit = factorize(rows, **arguments)
+            settings["init"] = S, without_zeros(A / S.sum(axis=0)[:, None])
+        fit = factorize(rows, **settings)
         P = fit.S / counted
     prevalence = np.zeros((len(used), rank), dtype=fit.S.dtype)
     prevalence[used] = P

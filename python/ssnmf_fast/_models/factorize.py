@@ -71,48 +71,44 @@ def factorize(
     X : array_like or scipy.sparse, shape (n, m)
         Samples by features, nonnegative.  NaN in a dense X means missing.
     y : array_like or scipy.sparse, shape (n, k), optional
-        Supervision, the matrix Y: one-hot or multi-label indicators, or nonnegative targets.  NaN =
-        missing.
+        Supervision Y: one-hot or multi-label indicators, or nonnegative targets; NaN = missing.
     n_components : int
         Rank r, at least 1.
     loss, supervision_loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
-        Losses of X and of Y: squared error, the I-divergence, the Itakura-Saito divergence, or the
-        beta-divergence of a number from 0 to 2, of which 2, 1 and 0 are these (squared errors have
-        no factor 1/2).  Only a number above 0 allows for zeros in the data.
+        Losses of X and of Y: squared errors (without a factor 1/2), the I-divergence, or the
+        beta-divergence of a number from 0 to 2, of which 2, 1 and 0 are the named ones.  Zeros in
+        the data need a number above 0.
     supervision_weight : float or "balanced"
-        Weight (lambda) of the loss of Y, at least 0.  "balanced" takes the ratio of the two losses
-        at the start.
+        Weight (lambda) of the loss of Y, at least 0; "balanced": the ratio of both at the start.
     X_weights, y_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
         Nonnegative weights (W and L) of the loss of every entry.
     solver : {"auto", "mm", "mu", "hals"}
-        Rule of the updates; see docs/guide/solvers.md.
+        Rule of the updates, of which the first three never raise the objective; see
+        docs/guide/solvers.md.
 
-        - "auto", the fastest: "hals" where all losses are Frobenius losses without weights or with
-          separable ones (with momentum if there are no labels), and with ``weights.observed`` if
-          there are no labels; over-relaxed "mm" elsewhere.  With the Kullback-Leibler loss of
-          sparse data, without labels, "hals" with momentum takes over after ten iterations in
-          fits to a `tol` below 1e-4.
+        - "auto", the fastest: "hals" for Frobenius losses with separable weights or none (with
+          momentum if there are no labels), or with ``weights.observed`` and no labels; elsewhere
+          over-relaxed "mm", which for the Kullback-Leibler loss of sparse data without labels gives
+          way to "hals" with momentum after ten iterations if `tol` is below 1e-4.
         - "hals": coordinate descent for factors that meet Frobenius losses only, and for the
           Kullback-Leibler loss of sparse data in memory without labels; "mm" for the others.
-        - "mm": majorize-minimize.  None of these three ever raises the objective.
+        - "mm": majorize-minimize.
         - "mu": the rule of the papers, the same as "mm" unless the two losses differ.
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r), A (r, m) and, optionally, B (r, k) and C (r, g), of which B
-        is None without y.  Entries that are zero in a given start stay zero.  "least-squares" has
-        the squares of factors that 10 iterations of the Frobenius loss, from a random start, fit to
-        the square roots of X; "random-acol" takes means of a few random rows of X for A, "nndsvda"
-        the singular vectors of X.  "auto" is "least-squares" where `loss` is "kullback-leibler",
-        whose topics are more coherent then; it is "random" for "frobenius", and where X is on disk.
+        is None without y; their zeros stay.  "least-squares" squares factors that 10 iterations of
+        the Frobenius loss fit to the square roots of X; "random-acol" takes means of a few random
+        rows of X for A, "nndsvda" the singular vectors of X.  "auto" is "least-squares" for
+        "kullback-leibler", whose topics are more coherent then, and else, or on disk, "random".
     max_iter : int
         Largest number of iterations, at least 0.
     tol : float
         Stop when the objective falls by less than `tol` times its first value per iteration
-        (checked every 10 iterations); 0 never stops early.  The Kullback-Leibler loss of entries
-        that no component can reach (see `S_support`) is a constant, and is left out of this value
-        and of what "balanced" compares.
+        (checked every 10 iterations); 0 never stops early.  This value, and what "balanced"
+        compares, is without the Kullback-Leibler loss of entries that no component can reach.
     n_starts : int
-        Number of starts, at least 1, of which the result with the smallest objective is returned.
-        With several, their seeds are drawn from `random_state`, and fits run side by side.
+        Number of starts, at least 1; the result with the smallest objective is returned.  Seeds of
+        several are drawn from `random_state`, and fits run side by side.
     random_state : None, int, Generator or RandomState
         Seed of the start.
     n_threads : int, optional
@@ -123,27 +119,24 @@ def factorize(
     verbose : int
         1 shows progress on standard error: a bar on a terminal, lines elsewhere.
     S_support : array_like of 0 and 1 or bool, shape (n, r), optional
-        Where S may be positive: entries that are 0 here stay 0, in random starts too.  For example
-        the topics that each document may have [2]_.
+        Where S may be positive, for example the topics that each document may have [2]_.
     A_support : array_like of 0 and 1 or bool, shape (r, m), optional
         Where A may be positive: for example the terms that a topic must not have.
     covariates : array_like, shape (n, number of fixed components), optional
-        The last columns of S, which stay as they are: known covariates such as indicators of
-        batches, or a column of ones.
+        The last columns of S, which stay: indicators of batches, or a column of ones.
     fixed_components : array_like, shape (number of fixed components, m), optional
-        The first rows of A, which stay as they are: known signatures, or topics of an earlier fit.
+        The first rows of A, which stay: known signatures, or topics of an earlier fit.
     feature_labels : array_like or scipy.sparse, shape (m, g), optional
-        Supervision of the features, such as a column of seed words for each group.  NaN = missing;
-        a row of NaN is a feature without a label.  Their loss is `supervision_loss`.
+        Supervision Z of the features, with `supervision_loss`, such as a column of seed words for
+        each group.  NaN = missing; a row of NaN is a feature without a label.
     feature_weight : float or "balanced"
         Weight of that loss, at least 0.
     penalties : optional
         Penalties of all factors, or a mapping such as ``{"S": L1(0.1), "A": [L1(0.1), L2(1.0)]}``;
         see :mod:`ssnmf_fast.penalties`.
     dtype : {"float32", "float64"}, optional
-        Of the factors and of all that the fit works with; values of X are converted once.  None:
-        float32 and float64 are those of X, integers and bool become float64.  "float32" is about
-        twice as fast for large data; see docs/guide/solvers.md.
+        Of the factors and of all that the fit works with; X is converted once.  None: that of X,
+        float64 for integers and bool.  "float32" is about twice as fast for large data.
 
     Returns
     -------
@@ -236,59 +229,46 @@ def factorize_tensor(
     Parameters
     ----------
     X : array_like, or sparse
-        Nonnegative tensor of N >= 2 modes, for example terms x documents x months.  Dense:
-        an array, in which NaN means missing.  Sparse: ``(coords, values, shape)`` with integer
-        coordinates of shape (N, number of entries), or an object with the attributes `coords`,
-        `data` and `shape`, such as ``sparse.COO`` and ``scipy.sparse.coo_array``; entries at the
-        same place are added up, and nothing of the size of the dense tensor is made.
+        Nonnegative tensor of N >= 2 modes, for example terms x documents x months.  Dense: an
+        array, in which NaN means missing.  Sparse: ``(coords, values, shape)`` with integer
+        coordinates (N, number of entries), or an object with `coords`, `data` and `shape`, such as
+        ``sparse.COO``; entries at the same place are added up, and nothing is made dense.
     n_components : int
         Number r of components, at least 1.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
-        Loss of X, as in :func:`factorize`: squared error, the I-divergence, the Itakura-Saito
-        divergence, the beta-divergence of a number from 0 to 2, or a registered loss.  Numbers
-        other than 1 and 2 pass over all places of the tensor, unless only some are observed.
+        Loss of X, as in :func:`factorize`.  Numbers other than 1 and 2 pass over all places of the
+        tensor, unless only some are observed.
     X_weights : optional
-        Nonnegative weights of the loss of every entry: ``weights.observed(pattern)`` or
-        ``weights.missing(pattern)`` with a tensor (in any of the forms of X), a sequence with a
-        vector for each mode whose product is the weight (None stands for ones), or a dense tensor.
+        Nonnegative weights of the loss of every entry: a dense tensor, a sequence with a vector, or
+        None for ones, for each mode, whose product is the weight, ``weights.observed(pattern)`` or
+        ``weights.missing(pattern)`` with a tensor in any of the forms of X.
     y : mapping of int to array_like, optional
-        Supervision: for some modes a nonnegative matrix Y (n_k x number of labels), which is
-        approximated by the factor of the mode, ``Y ~ F_k B_k``.  For example classes of documents
-        or seed terms of topics.  NaN = unlabeled.
+        Supervision: for some modes a nonnegative Y (n_k x number of labels), ``Y ~ F_k B_k``,
+        for example classes of documents or seed terms of topics.  NaN = unlabeled.
     supervision_loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
         Loss of the labels; the same choices.
     supervision_weight : float
         Weight of the losses of labels, at least 0.
     solver : {"auto", "mm", "mu", "hals"}
-        As in :func:`factorize`: "auto" is coordinate descent with momentum for squared errors
-        without labels, with weights by modes or none; over-relaxed multiplicative updates for all
-        other losses.  No rule raises the objective.
+        As in :func:`factorize`: "auto" is "hals" with momentum for squared errors without labels,
+        with weights by modes or none, and else over-relaxed "mm".
     init : {"auto", "random", "least-squares", "svd"}, TensorFactorization or sequence of arrays
-        Start.  A result continues from where it ended; so does ``(weights, factors)``, as of
-        TensorLy.  A sequence holds a factor (n_k x r) for each mode.  Zeros of given factors stay.
-        "least-squares" squares a short fit of squared errors to the square roots of X; "svd" takes
-        the leading left singular vectors of every unfolding, their larger part of one sign.
-        "auto" tries both for three iterations, for "frobenius" and "kullback-leibler", and is the
-        one with the smaller objective then; for other losses, and for two modes, it is the start
-        of :func:`factorize`.
-    max_iter, tol, random_state, n_threads, verbose
+        Start: a result, or ``(weights, factors)`` as of TensorLy, from which the fit goes on, or a
+        factor (n_k x r) for each mode; zeros stay.  "least-squares" is as in :func:`factorize`;
+        "svd" takes the leading left singular vectors of every unfolding, their larger part of one
+        sign.  "auto" is the better one of both after three iterations, for "frobenius" and
+        "kullback-leibler"; for other losses, and two modes, it is that of :func:`factorize`.
+    max_iter, tol, n_starts, random_state, n_threads, verbose, dtype
         As in :func:`factorize`.
-    n_starts : int
-        Number of starts, at least 1, of which the result with the smallest objective is returned.
-        With several, their seeds are drawn from `random_state`, and fits run side by side.
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``F0``, ``F1``, .. up to the
         sizes of their columns) after every check; returning True stops the fit.  Not with several
         starts.
     penalties : optional
         Penalties of the factors of all modes, or a mapping from modes to them, such as
-        ``{0: L2(1e-3), 1: L2(1e-3), 2: [L2(1e-3), Temporal(0.1)]}``; see
-        :mod:`ssnmf_fast.penalties`.  One of a mode is multiplied by the product of the other
-        lengths.  Every mode needs L1 or L2, since components have no scale of their own; so do the
-        components of labels, which the mapping calls "B0" for mode 0.
-    dtype : {"float32", "float64"}, optional
-        Of the factors and of all that the fit works with, as in :func:`factorize`.  None: that of
-        X, float64 for integers.
+        ``{0: L2(1e-3), 1: [L2(1e-3), Temporal(0.1)]}``; see :mod:`ssnmf_fast.penalties`.  One of a
+        mode is multiplied by the product of the other lengths.  Components have no scale of their
+        own: every mode, and labels ("B0" for those of mode 0), need L1 or L2.
 
     Returns
     -------

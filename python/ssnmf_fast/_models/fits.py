@@ -8,21 +8,13 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array, Matrix, MatrixLike, Seed
 from .._data.border import check_factor, check_integer, check_real, require_memory, warn_of_rank
 from .._data.fingerprint import data_fingerprint
-from .._solver.build import (
-    check_weight,
-    factorization,
-    features_term,
-    pad_factors,
-    relations,
-    tensor_relations,
-    terms,
-    view_factors,
-)
+from .._solver import build
 from .._solver.known import Known, check_penalties
 from .._solver.loop import Current, FitLoop, Optimality, Run
 from .._solver.losses import loss_named
@@ -59,7 +51,8 @@ class Fits(Generic[Result]):
     starts: ClassVar[tuple[str, ...]]  # those that differ by their seeds
     _settings: ClassVar[tuple[str, ...]] = ("loss", "supervision_loss", "init")  # of the receipt
     _inputs: ClassVar[tuple[str, ...]] = INPUTS
-    _refuses_zeros: ClassVar = False  # of a start, which stay, where the data are positive
+    _keeps_zeros: ClassVar = True  # of a given start
+    _refuses_zeros: ClassVar = False  # those of a start where the data are positive
     _prepare: ClassVar[Callable[..., None]]
     # Returns factors as the kernels hold them, their relations, and the factors of the user.
     _begin: ClassVar[Callable[..., tuple[dict[str, Array], list[Relation], Current]]]
@@ -73,10 +66,11 @@ class Fits(Generic[Result]):
         self.fingerprint = data_fingerprint(self.X, self.threads)
         self.prints = fingerprints({name: getattr(self, name) for name in self._inputs})
 
-    def fit(self, rng: np.random.Generator, loop: FitLoop, seed: Seed) -> Result:
+    def fit(self, rng: Generator, loop: FitLoop, seed: Seed) -> Result:
         """Fit from a start that is drawn, or is given; the receipt has the seed of `rng`."""
         factors, related, current = self._begin(rng)
-        stay = {} if isinstance(self.init, str) else zeros_that_stay(factors, self.rank)
+        given = self._keeps_zeros and not isinstance(self.init, str)
+        stay = zeros_that_stay(factors, self.rank) if given else {}
         moves = self.known.moves(factors)
         support = stay | {name: T & stay.get(name, T) for name, T in moves.items()}
         problem = problem_kind(related)(factors, related, support, penalties=self.penalized)
@@ -93,7 +87,7 @@ class Fits(Generic[Result]):
         return with_receipt(result, run, self.threads, *fingerprint, settings)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class MatrixFits(Fits[Factorization]):
     """Fits of a matrix."""
 
@@ -110,13 +104,15 @@ class MatrixFits(Fits[Factorization]):
     def _prepare(self) -> None:
         X, rank, init = self.X, self.rank, self.init
         losses, weights = (self.loss, self.supervision_loss), (self.X_weights, self.y_weights)
-        self.data, self.labels = terms(X, self.y, *losses, *weights, self.threads)
-        self.weight = check_weight(self.supervision_weight, dtype=X.dtype)
-        self.of_features = check_weight(self.feature_weight, "feature_weight", X.dtype)
+        self.data, self.labels = build.terms(X, self.y, *losses, *weights, self.threads)
+        self.weight = build.check_weight(self.supervision_weight, dtype=X.dtype)
+        self.of_features = build.check_weight(self.feature_weight, "feature_weight", X.dtype)
         self.known = Known.of(
             X.shape, rank, X.dtype, **{name: getattr(self, name) for name in KNOWN}
         )
-        self.features = features_term(self.feature_labels, X, self.supervision_loss, self.threads)
+        self.features = build.features_term(
+            self.feature_labels, X, self.supervision_loss, self.threads
+        )
         plain = self.labels is None and self.features is None and not self.known
         if plain and isinstance(init, str):
             warn_of_rank(rank, min(X.shape), "min(n, m)")
@@ -141,18 +137,18 @@ class MatrixFits(Fits[Factorization]):
         if self.known.n_given < rank:
             require_scale(self.penalized, pairs)
 
-    def _begin(self, rng: np.random.Generator) -> tuple[dict[str, Array], list[Relation], Current]:
+    def _begin(self, rng: Generator) -> tuple[dict[str, Array], list[Relation], Current]:
         terms, C = (self.data, self.labels), self.C
         S, A, B = start(self.init, self.X, *terms, self.rank, rng, self.known, self.X_weights)
         if self.features is not None and C is None:
             C = start_B(A.T, self.features, rng).astype(self.X.dtype)
-        factors = pad_factors(S, A, B, C)
-        related = relations(*terms, self.weight, factors, self.features, self.of_features)
-        return factors, related, view_factors(factors, self.rank)
+        factors = build.pad_factors(S, A, B, C)
+        related = build.relations(*terms, self.weight, factors, self.features, self.of_features)
+        return factors, related, build.view_factors(factors, self.rank)
 
     def _result(self, run: Run, current: Current, related: list[Relation]) -> Factorization:
         weights = {r.names[1]: float(r.coefficient) for r in related}
-        return factorization(run, current, weights.get("B"), weights.get("C"))
+        return build.factorization(run, current, weights.get("B"), weights.get("C"))
 
 
 @dataclass(eq=False)
@@ -171,9 +167,9 @@ class TensorFits(Fits[TensorFactorization]):
             loss_named(self.supervision_loss, "supervision_loss"),
         )
         weight = check_real(self.supervision_weight, "supervision_weight")
-        check_weight(weight, dtype=X.dtype)
+        build.check_weight(weight, dtype=X.dtype)
         given = X, self.X_weights, self.y, losses, weight, self.threads
-        self.related, self.labels = tensor_relations(*given)
+        self.related, self.labels = build.tensor_relations(*given)
         require_memory(self.rank, X.shape, X.dtype)
         modes = dict(zip(self.related[0].names, range(len(X.shape)), strict=True))
         rows = dict(zip(modes, X.shape, strict=True))
@@ -181,7 +177,7 @@ class TensorFits(Fits[TensorFactorization]):
         self.penalized = check_penalties(self.penalties, rows, X.shape, self.rank)
         require_scale(self.penalized, [r.names for r in self.related if r.coefficient > 0], modes)
 
-    def _begin(self, rng: np.random.Generator) -> tuple[dict[str, Array], list[Relation], Current]:
+    def _begin(self, rng: Generator) -> tuple[dict[str, Array], list[Relation], Current]:
         first, dtype = self.related[0], self.X.dtype
         start = start_tensor(self.init, self.X, self.X_weights, first.term, self.rank, rng)
         factors = {name: padded(F, dtype) for name, F in zip(first.names, start, strict=True)}

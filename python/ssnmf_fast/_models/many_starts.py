@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from .._common.arrays import MatrixLike, Solver
 from .._common.text import short
@@ -18,7 +18,7 @@ from .._data.threads import Stop, resolve_jobs, resolve_threads, run_side_by_sid
 from .._solver.loop import FitLoop, verbose_progress
 from .._solver.result import Factorization, FitState
 from .fits import Fits, MatrixFits
-from .fits import Result as Fitted
+from .fits import Result as Fit
 
 Result = TypeVar("Result", bound=Any)
 
@@ -43,26 +43,22 @@ def fit_starts(
     yield from run_starts(MatrixFits(X, y, threads=threads, **arguments), seeds, loop, jobs)
 
 
-def run_starts(
-    fits: Fits[Fitted], seeds: Sequence[int], loop: FitLoop, jobs: int
-) -> Iterator[Fitted]:
+def run_starts(fits: Fits[Fit], seeds: Sequence[int], loop: FitLoop, jobs: int) -> Iterator[Fit]:
     """Give the result of each seed, in their order; what does not depend on them is made once."""
 
-    def fit(seed: int, threads: int, stop: Stop) -> Fitted:
+    def fit(seed: int, threads: int, stop: Stop) -> Fit:
         silent = replace(loop, callback=stop, verbose=0)
         return fits.fit(check_random_state(seed), silent, seed)
 
     yield from run_side_by_side((partial(fit, seed) for seed in seeds), jobs, fits.threads)
 
 
-def draw_seeds(rng: np.random.Generator, n_starts: int) -> list[int]:
+def draw_seeds(rng: Generator, n_starts: int) -> list[int]:
     """Return a seed for each start; the first ones are those of fewer starts."""
     return [int(seed) for seed in rng.integers(2**31 - 1, size=n_starts)]
 
 
-def best_start(
-    fits: Fits[Fitted], n_starts: int, rng: np.random.Generator, loop: FitLoop, jobs: int
-) -> Fitted:
+def best_start(fits: Fits[Fit], n_starts: int, rng: Generator, loop: FitLoop, jobs: int) -> Fit:
     """Return the fit with the smallest objective of several starts."""
     found = run_starts(fits, draw_seeds(rng, n_starts), loop, jobs)
     best, values = keep_best(found, n_starts, loop.verbose)

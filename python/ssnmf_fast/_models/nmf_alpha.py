@@ -2,125 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
 import scipy.sparse as sp
+from numpy.random import Generator
 
-from .._common.arrays import Matrix, MatrixLike, Seed
-from .._data.border import (
-    check_data,
-    check_integer,
-    check_option,
-    check_random_state,
-    warn_of_rank,
-)
-from .._data.fingerprint import data_fingerprint
+from .._common.arrays import Array, Matrix, MatrixLike, Seed, Solver
+from .._data.border import check_data, check_option, check_random_state, warn_of_rank
 from .._data.threads import resolve_threads
-from .._solver.build import (
-    balance_weight,
-    build_term,
-    check_rows,
-    check_weight,
-    factorization,
-    pad_factors,
-    terms,
-    view_factors,
-)
-from .._solver.loop import FitLoop, Optimality
+from .._solver import build
+from .._solver.loop import Current, FitLoop, Observer, Optimality, Run
 from .._solver.problem import Problem
 from .._solver.relations import LinearMap, Relation
-from .._solver.result import Factorization, fingerprints
+from .._solver.result import Factorization
 from .._solver.starts import start
-from .._solver.weights import WeightsLike
-from .receipts import (
-    Check,
-    Recomputed,
-    factorization_check,
-    recomputed,
-    with_receipt,
-)
+from .fits import Fits
+from .receipts import Check, Inputs, Recomputed, factorization_check, recomputed
+
+
+@dataclass(eq=False, kw_only=True)
+class PreservingFits(Fits[Factorization]):
+    """Fits of ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` (eq. 14).
+
+    `alpha` is a nonnegative matrix (n, q).  X is complete, and its weights count in the first loss.
+    With the weight "auto" the weighted combinations sum to as much as the data.
+    """
+
+    alpha: MatrixLike
+
+    _settings = ("loss", "init")
+    _inputs = ("X_weights", "alpha")
+    _keeps_zeros = False
+
+    def _prepare(self) -> None:
+        X, weight = self.X, self.supervision_weight
+        if isinstance(weight, str):
+            check_option(weight, "supervision_weight", ("auto", "balanced"))
+        self.weight = None if weight == "auto" else build.check_weight(weight)
+        term, _ = build.terms(X, None, self.loss, self.loss, self.X_weights, None, self.threads)
+        alpha = build.check_rows(
+            self.alpha, "alpha", X.dtype, X.shape[0], "sample of X", allow_nan=False
+        )
+        mixing = sp.csr_array(alpha.T)
+        combined = build.build_term(mixing @ X, None, term.loss, "X", self.threads)
+        self.data = Relation(("S", "A"), term)
+        self.preserved = Relation(("S", "A"), combined, map=LinearMap(mixing, self.threads))
+        if weight == "auto":
+            total = self.preserved.term.entries.total()
+            self.weight = self.data.term.entries.total() / total if total > 0 else 1.0
+        if isinstance(self.init, str):
+            warn_of_rank(self.rank, min(X.shape), "min(n, m)")
+
+    def _begin(self, rng: Generator) -> tuple[dict[str, Array], list[Relation], Current]:
+        given = self.X, self.data.term, None, self.rank, rng
+        factors = build.pad_factors(*start(self.init, *given, X_weights=self.X_weights))
+        other = build.balance_weight(self.data, self.preserved, self.weight, factors)
+        return factors, [self.data, other], build.view_factors(factors, self.rank)
+
+    def _result(self, run: Run, current: Current, related: list[Relation]) -> Factorization:
+        return build.factorization(run, current, related[1].coefficient)
 
 
 def factorize_preserving(
     X: Matrix,
-    alpha: MatrixLike,
-    X_weights: WeightsLike,
     *,
-    n_components: int,
-    loss: str,
-    supervision_weight: float | str,
-    init: object,
+    solver: Solver,
+    max_iter: int,
+    tol: float,
+    callback: Observer | None,
+    verbose: int,
     random_state: Seed,
     n_threads: int | None,
     dtype: npt.DTypeLike | None = None,
-    **loop_parameters: Any,
-) -> tuple[Factorization, float]:
-    """Minimize ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` (eq. 14).
-
-    `alpha` is a nonnegative matrix (n, q).  X is complete, and its weights count in the first loss.
-    The other parameters are those of :func:`ssnmf_fast.factorize`, and the weight may be "auto":
-    then the weighted combinations sum to as much as the data.  Returned is the weight, too.
-    """
-    rank = check_integer(n_components, "n_components", 1)
-    loop = FitLoop(**loop_parameters)
-    threads = resolve_threads(n_threads)
-    rng = check_random_state(random_state)
-    if isinstance(supervision_weight, str):
-        check_option(supervision_weight, "supervision_weight", ("auto", "balanced"))
-    automatic = supervision_weight == "auto"
-    weight = None if automatic else check_weight(supervision_weight)
-    X = check_data(X, threads, dtype)
-    data, preserved = _relations(X, alpha, X_weights, loss, threads)
-    if automatic:
-        total = preserved.term.entries.total()
-        weight = data.term.entries.total() / total if total > 0 else 1.0
-
-    if isinstance(init, str):
-        warn_of_rank(rank, min(X.shape), "min(n, m)")
-    factors = pad_factors(*start(init, X, data.term, None, rank, rng, X_weights=X_weights))
-    related = [data, balance_weight(data, preserved, weight, factors)]
-    problem, current = Problem(factors, related), view_factors(factors, rank)
-    run = loop.run(problem, current, optimality=Optimality(problem))
-    result, weight = factorization(run, current), related[1].coefficient
-    settings = {"loss": loss, "n_components": n_components, "init": init, **loop.settings}
-    settings |= {"random_state": random_state, "zeros_stay": ""}
-    inputs = fingerprints({"X_weights": X_weights, "alpha": alpha})
-    result = replace(result, supervision_weight=weight)
-    result = with_receipt(result, run, threads, data_fingerprint(X, threads), inputs, settings)
-    return result, weight
+    **parameters: Any,
+) -> Factorization:
+    """Return the fit of :class:`PreservingFits`."""
+    loop, threads = FitLoop(solver, max_iter, tol, callback, verbose), resolve_threads(n_threads)
+    fits = PreservingFits(check_data(X, threads, dtype), threads=threads, **parameters)
+    return fits.fit(check_random_state(random_state), loop, random_state)
 
 
-def preserving_check(
-    result: Factorization, X: Matrix, inputs: Mapping[str, Any], threads: int
-) -> Check:
+def preserving_check(result: Factorization, X: Matrix, inputs: Inputs, threads: int) -> Check:
     """Return the check of such a fit that has a receipt."""
-    receipt, alpha, X_weights = result.receipt, inputs["alpha"], inputs["X_weights"]
+    receipt = result.receipt
     assert receipt is not None
 
     def recompute() -> Recomputed:
-        loss, weight = receipt.settings["loss"], receipt.settings["supervision_weight"]
+        given = {name: inputs[name] for name in ("alpha", "X_weights")}
+        given |= {name: receipt.settings[name] for name in ("loss", "supervision_weight")}
         Z, S, A = check_data(X, threads), result.S, result.A
-        data, preserved = _relations(Z, alpha, X_weights, loss, threads)
+        fits = PreservingFits(Z, n_components=len(A), threads=threads, init=(), **given)
         if (len(S), A.shape[1]) != Z.shape:
             raise ValueError(f"X has shape {Z.shape}, and S A has {(len(S), A.shape[1])}.")
-        factors = pad_factors(S, A)
-        related = [data, balance_weight(data, preserved, weight, factors)]
-        problem = Problem(factors, related)
+        factors = build.pad_factors(S, A)
+        other = build.balance_weight(fits.data, fits.preserved, fits.weight, factors)
+        problem = Problem(factors, [fits.data, other])
         return recomputed(problem, Optimality(problem))
 
     return replace(factorization_check(result, X, inputs, threads), recompute=recompute)
-
-
-def _relations(
-    X: Matrix, alpha: MatrixLike, X_weights: WeightsLike, loss: str, threads: int
-) -> tuple[Relation, Relation]:
-    """Return the relations of clean data X and of alpha^T X."""
-    data, _ = terms(X, None, loss, loss, X_weights, None, threads)
-    checked = check_rows(alpha, "alpha", X.dtype, X.shape[0], "sample of X", allow_nan=False)
-    mixing = sp.csr_array(checked.T)
-    preserved = build_term(mixing @ X, None, data.loss, "X", threads)
-    names = "S", "A"
-    return Relation(names, data), Relation(names, preserved, map=LinearMap(mixing, threads))

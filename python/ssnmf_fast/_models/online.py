@@ -80,9 +80,8 @@ class BatchStatistics:
 class Online:
     """Dictionary A and classifier B, stored by rows and padded, with statistics of past batches.
 
-    The representation S of a batch and the factors A and B are updated in turn, S from the batch
-    alone, A and B from the batch and the statistics of earlier ones (online dictionary learning,
-    Mairal et al. 2010).  Older batches weigh less and less: they were coded with other factors.
+    S is updated from a batch alone, A and B also from the statistics of earlier ones, which weigh
+    less and less (online dictionary learning, Mairal et al. 2010).
     """
 
     factors: dict[str, Array]
@@ -120,9 +119,9 @@ class Online:
             self._statistics = {**self._statistics, "B": moved}
 
     def step(
-        self, data: Term, labels: Term | None, keep: float, n: float, counted: Array | None = None
-    ) -> float:
-        """Learn from a batch of `n` samples, keeping a share of the past; return the mean loss."""
+        self, data: Term, labels: Term | None, keep: float, n: float, counted: Array | None
+    ) -> None:
+        """Learn from a batch of `n` samples, keeping a share of the past."""
         # Equal entries in every used column of S, scaled to the mean of the data.
         A = self.factors["A"]
         size = float(A.sum(axis=1, dtype=np.float64).mean())
@@ -147,9 +146,7 @@ class Online:
                 new = BatchStatistics.of(self.factors[name], statistics)
                 past = self._statistics.get(name)
                 sums[name] = new if past is None else past.plus(new, keep)
-                ((term, far, *_),) = problem.views(name)
-                G, support = problem.factors[far[0]], self.support.get(name)
-                follow(self.factors[name], sums[name], term, G, support)
+                follow(self.factors[name], sums[name], seen[name], self.support.get(name))
             problem.forget()
         self._statistics = sums
         if counted is not None:
@@ -159,19 +156,16 @@ class Online:
         self._seen = keep * self._seen + n
         self.mean_loss += (value - n * self.mean_loss) / (self._seen or 1.0)
         self.n_steps += 1
-        return self.mean_loss
 
 
-def follow(
-    F: Array, sums: BatchStatistics, term: Term, G: Any, support: Array | None = None
-) -> None:
-    """Move a factor towards the minimizer of the statistics of batches; `term` and G are theirs."""
+def follow(F: Array, sums: BatchStatistics, term: Term, support: Array | None = None) -> None:
+    """Move a factor towards the minimizer of the statistics of batches; `term` is theirs."""
     before = None if support is None else F.copy()
     alive = F > 0
     p, q = term.loss.exponents
     b, a, K = sums.b, sums.a, sums.K
     if a is None:
-        descend(F, b, [Part(Quadratic(K), 1.0, G)], support, _SWEEPS, 0, term.threads)
+        descend(F, b, [Part(Quadratic(K), 1.0, b[:0])], support, _SWEEPS, 0, term.threads)
     else:
         N = _times(a, F, p)
         if K is not None:
@@ -364,7 +358,7 @@ class Stream:
                 F = problem.factors[name]
                 new = BatchStatistics.of(F, problem.statistics(name, curved).copied())
                 sums.append(past[k].plus(new, left))
-                follow(F, sums[k], side.term, np.empty((0, F.shape[1]), dtype=dtype))
+                follow(F, sums[k], side.term)
         solve_rows(term, rows, far, _TOL, _MOST)
         value = term.value(rows, far)
         seen = left * self.seen + X.shape[0]

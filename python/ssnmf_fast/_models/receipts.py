@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ TENSOR_INPUTS = ("X_weights", "y", "penalties")
 _SHAKEN = 4  # units in the last place
 _LOST = 1e-15  # of the largest pull
 
+Inputs: TypeAlias = Mapping[str, Any]
 Result = TypeVar("Result", Factorization, TensorFactorization)
 
 
@@ -36,9 +37,8 @@ Result = TypeVar("Result", Factorization, TensorFactorization)
 class Recomputed:
     """The values of a receipt, computed from the factors of a result and the data.
 
-    `scale` is what the data pull at the factors, in the units of the objective, to which rounding
-    is relative; `shaken` is how far the objective and the residuals move where all factors are
-    rounded in another way.  A factor is `lost` where it is so small that next to nothing pulls.
+    `scale` is what the data pull at the factors; `shaken` is how far objective and residuals move
+    where all factors are rounded in another way.  At `lost` factors next to nothing pulls.
     """
 
     objective: float
@@ -54,7 +54,7 @@ class Check:
 
     receipt: Receipt
     parts: dict[str, str]
-    attributes: Mapping[str, Any]  # attributes of the result that the receipt has, too
+    attributes: Inputs  # attributes of the result that the receipt has, too
     data: str
     inputs: dict[str, str]
     recompute: Callable[[], Recomputed]
@@ -72,7 +72,7 @@ def parts_of_result(result: Factorization | TensorFactorization) -> dict[str, Ar
 def _check(
     result: Factorization | TensorFactorization,
     X: Any,
-    inputs: Mapping[str, Any],
+    inputs: Inputs,
     threads: int,
     recompute: Callable[[], Recomputed],
 ) -> Check:
@@ -85,12 +85,9 @@ def _check(
 
 
 def factorization_check(
-    result: Factorization, X: Matrix, inputs: Mapping[str, Any], threads: int, constant: float = 0.0
+    result: Factorization, X: Matrix, inputs: Inputs, threads: int, constant: float = 0.0
 ) -> Check:
-    """Return the check of a factorization that has a receipt; `inputs` are those of the fit.
-
-    A constant may have been added to the objective of :func:`factorize`.
-    """
+    """Return the check of a factorization, to whose objective a constant may have been added."""
     receipt, clean = result.receipt, check_data(X, threads, result.A.dtype)
 
     def recompute() -> Recomputed:
@@ -133,12 +130,7 @@ def zeros_stay(receipt: Receipt) -> list[str]:
 
 
 def with_receipt(
-    result: Result,
-    run: Run,
-    threads: int,
-    data: str,
-    inputs: dict[str, str],
-    settings: Mapping[str, Any],
+    result: Result, run: Run, threads: int, data: str, inputs: dict[str, str], settings: Inputs
 ) -> Result:
     """Return the result of a run with its receipt; `data` is the fingerprint of X."""
     parts = parts_of_result(result)
@@ -166,9 +158,7 @@ def plain(one: object) -> Any:
     return float(one) if isinstance(one, Real) else "given"
 
 
-def tensor_check(
-    result: TensorFactorization, X: Matrix, inputs: Mapping[str, Any], threads: int
-) -> Check:
+def tensor_check(result: TensorFactorization, X: Matrix, inputs: Inputs, threads: int) -> Check:
     """Return the check of a decomposition that has a receipt; `inputs` are those of the fit."""
     receipt, clean = result.receipt, check_tensor(X, "X", result.weights.dtype)
     assert receipt is not None

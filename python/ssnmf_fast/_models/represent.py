@@ -15,13 +15,7 @@ from .._data.arrays import DataLike
 from .._data.border import check_data, check_factor, check_matrix, check_real, require_finite
 from .._data.tensors import RowProducts, Tensor
 from .._data.threads import resolve_threads
-from .._solver.build import (
-    build_term,
-    features_term,
-    pad_factors,
-    relations,
-    terms,
-)
+from .._solver import build
 from .._solver.known import Known, check_penalties, penalties_of_rows, solve_known_rows
 from .._solver.losses import loss_named
 from .._solver.penalties import Penalties, PenaltiesLike
@@ -92,14 +86,6 @@ feature_weight, penalties, n_threads
     return found
 
 
-_AXES = {
-    "S": "samples x components",
-    "A": "components x features",
-    "B": "components x labels",
-    "C": "components x labels of features",
-}
-
-
 def problem_at(
     X: Matrix,
     given: Mapping[str, Any],
@@ -119,19 +105,20 @@ def problem_at(
     """Return the problem of clean data at given factors, and where they may move."""
     weight = check_real(supervision_weight, "supervision_weight")
     of_features = check_real(feature_weight, "feature_weight")
-    data, labels = terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
-    features = features_term(feature_labels, X, supervision_loss, threads)
+    data, labels = build.terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
+    features = build.features_term(feature_labels, X, supervision_loss, threads)
     rank, (n, m) = len(check_matrix(given["A"], "A", allow_nan=False, limited=False)), X.shape
-    shapes = {"S": (n, rank), "A": (rank, m)}
-    shapes |= {} if labels is None else {"B": (rank, labels.shape[1])}
-    shapes |= {} if features is None else {"C": (rank, features.shape[1])}
-    stored = pad_factors(
-        **{
-            name: check_factor(given[name], name, shape, X.dtype, _AXES[name], limited=False)
-            for name, shape in shapes.items()
-        }
-    )
-    related = relations(data, labels, weight, stored, features, of_features)
+    sides = {"S": (n, rank, "samples x components"), "A": (rank, m, "components x features")}
+    if labels is not None:
+        sides["B"] = rank, labels.shape[1], "components x labels"
+    if features is not None:
+        sides["C"] = rank, features.shape[1], "components x labels of features"
+    checked = {
+        name: check_factor(given[name], name, (rows, columns), X.dtype, of, limited=False)
+        for name, (rows, columns, of) in sides.items()
+    }
+    stored = build.pad_factors(**checked)
+    related = build.relations(data, labels, weight, stored, features, of_features)
     lengths = {name: len(F) for name, F in stored.items()}
     penalized = check_penalties(penalties, lengths, X.shape, rank)
     moves = Known.of(X.shape, rank, X.dtype, **known).moves(stored)
@@ -152,7 +139,7 @@ def explained_deviance(
 ) -> float:
     """Return D^2 of a model of clean data: 1 - its loss over that of the mean."""
     divergence, threads = loss_named(loss, "loss"), resolve_threads(n_threads)
-    term = build_term(X, X_weights, divergence, "X", threads, tensor)
+    term = build.build_term(X, X_weights, divergence, "X", threads, tensor)
     relation = Relation(mode_names(len(X.shape)), term)
 
     def value(*factors: Array) -> float:
@@ -203,27 +190,24 @@ def represent(
     A : array_like, shape (r, m)
         Nonnegative dictionary.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
-        Loss of X, as in :func:`factorize`.  Below 1 the problem is not convex, and
-        the solution is a stationary point.  Registered losses are solved to a `tol` of 1e-4 at
-        best.
+        Loss of X, as in :func:`factorize`.  Below 1 the solution is a stationary point of a problem
+        that is not convex.  Registered losses are solved to a `tol` of 1e-4 at best.
     X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
         Nonnegative weights of the loss of every entry.
     init : array_like, shape (n, r), optional
-        Nonnegative start, for example the representation over a dictionary that has changed a
-        little since.  It does not change the solution, where that is unique, only the time.
+        Nonnegative start.  It changes the time, and the solution only where that is not unique.
     tol : float
-        Largest residual of the optimality conditions, relative to the pull of the data.  Tolerances
-        finer than the dtype resolves are raised to 1e-12 (float64) or 1e-5 (float32).  With
-        `covariates` or penalties, losses other than "frobenius" are solved to 1e-4 at best, unless
-        sparse data have "kullback-leibler" and no penalty but L1.
+        Largest residual of the optimality conditions, relative to the pull of the data; at least
+        1e-12 (float64) or 1e-5 (float32).  With `covariates` or penalties, losses other than
+        "frobenius" are solved to 1e-4 at best, but for "kullback-leibler" of sparse data with L1.
     n_threads : int, optional
         Number of threads; it does not change the result.
     covariates : array_like, shape (n, number of fixed components), optional
         The last columns of S, which are given, as in :func:`factorize`.
     penalties : optional
-        Penalties of S, or a mapping with them, as in :func:`factorize`; those between samples
-        (graphs, smoothness over time) are ignored here.  With ``Orthogonal`` the problem is not
-        convex, and the solution is a stationary point.
+        Penalties of S, or a mapping with them, as in :func:`factorize`; those between samples are
+        ignored.  With ``Orthogonal`` the solution is a stationary point of a problem that is not
+        convex.
     dtype : {"float32", "float64"}, optional
         Of S, as in :func:`factorize`.  None: that of X.
 
@@ -260,7 +244,7 @@ def represent(
         return np.empty(shape, dtype=X.dtype)
     known = Known.of(X.shape, rank, X.dtype, covariates=covariates)
     own = Penalties(penalties_of_rows(penalties, A.shape[1]), rank)
-    term = build_term(X, X_weights, divergence, "X", threads)
+    term = build.build_term(X, X_weights, divergence, "X", threads)
     S = None
     if init is not None:
         S = check_factor(init, "init", shape, X.dtype, "samples x components of A")
@@ -295,7 +279,7 @@ def represent_tensor(
     divergence, dtype = loss_named(loss, "loss"), others[0].dtype
     tol = max(check_real(tol, "tol"), _FINEST_TOL[dtype])
     threads = resolve_threads(n_threads)
-    term = build_term(X, X_weights, divergence, "X", threads, tensor=True).view(mode)
+    term = build.build_term(X, X_weights, divergence, "X", threads, tensor=True).view(mode)
     factors, exponents = _of_size_one(others)
     F = padded_zeros(X.shape[mode], len(exponents), dtype)
     G: Any = RowProducts(tuple(padded(factor, dtype) for factor in factors))

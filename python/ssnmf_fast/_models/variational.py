@@ -1,9 +1,8 @@
 """Poisson-gamma NMF by variational Bayes (Cemgil 2009), also with labels (Ivek 2014, Table A3).
 
-Counts x_ij are sums over the components of Poisson variables of means s_ik a_kj; S and A have gamma
+Counts, ``count_scale * X``, are sums of Poisson variables of means s_ik a_kj; S and A have gamma
 priors.  The posterior is approximated by independent gamma distributions, each set in turn to where
-the lower bound of the log-evidence is largest.  Counts are ``count_scale * X``: outside of the fit
-A, its rates and A_mean are in the units of X.
+the lower bound of the log-evidence is largest.  Outside of the fit A is in the units of X.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import psi
 
 from .._backend.dispatch import kernels, padded, padded_zeros
@@ -28,13 +28,7 @@ from .._solver.losses import KULLBACK_LEIBLER
 from .._solver.result import FitState
 from .._solver.starts import start
 from .many_starts import check_starts, draw_seeds, keep_best
-from .variational_problem import (
-    GammaPrior,
-    LabelPrior,
-    Posterior,
-    VariationalSteps,
-    check_prior,
-)
+from .variational_problem import GammaPrior, LabelPrior, Posterior, VariationalSteps, check_prior
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,50 +95,42 @@ def fit_variational(
     **parameters: Any,
 ) -> VariationalFit:
     """Fit the model to checked data, with labels if there are groups; the best of its starts."""
+
+    def fit_once(rng: Generator, threads: int, checked: Parameters) -> VariationalFit:
+        rank, loop = checked.rank, checked.loop
+        clean = check_matrix(X, "X", allow_nan=False, n_threads=threads)
+        scale = find_count_scale(clean) if checked.count_scale is None else checked.count_scale
+        counts = counts_of(clean, scale)
+        data = build_term(counts, None, KULLBACK_LEIBLER, "X", threads)
+        S, A, _ = start(init, counts, data, None, rank, rng)
+        if not isinstance(init, str):
+            A = scaled(A, scale)
+        sizes = None if groups is None else np.bincount(groups)
+        n_groups = 1 if sizes is None else len(sizes)
+        of_S = Posterior(padded(S, S.dtype), rank, threads, n_groups, groups)
+        of_A = Posterior(padded(A.T, A.dtype), rank, threads)
+        means = (float(F.mean(dtype=np.float64)) for F in (S, A))
+        priors = checked.priors(scale, sizes, *means)
+        steps = VariationalSteps(of_S, of_A, priors, checked.burn_in, data)
+        run = loop.run(steps, lambda: steps.show(scale), checked.burn_in)
+        S = np.ascontiguousarray(of_S.E[:, :rank])
+        S_groups = np.zeros(len(S), dtype=np.int32) if groups is None else groups
+        return variational_fit(steps, run, scale, S, S_groups)
+
+    def fit(seed: int, threads: int, stop: Stop) -> VariationalFit:
+        silent = Parameters(**parameters | {"callback": stop, "verbose": 0})
+        return fit_once(check_random_state(seed), threads, silent)
+
     checked = Parameters(**parameters)
     n_starts = check_integer(n_starts, "n_starts", 1)
     rng = check_random_state(random_state)
     if n_starts == 1:
-        return _fit_once(X, groups, init, rng, resolve_threads(n_threads), checked)
+        return fit_once(rng, resolve_threads(n_threads), checked)
     check_starts(n_starts, init, checked.loop)
     jobs, threads = resolve_jobs(None, n_threads, n_starts)
-
-    def fit(seed: int, n_threads: int, stop: Stop) -> VariationalFit:
-        one = Parameters(**parameters | {"callback": stop, "verbose": 0})
-        return _fit_once(X, groups, init, check_random_state(seed), n_threads, one)
-
     tasks = (partial(fit, seed) for seed in draw_seeds(rng, n_starts))
     found = run_side_by_side(tasks, jobs, threads)
     return keep_best(found, n_starts, checked.loop.verbose)[0]
-
-
-def _fit_once(
-    X: Matrix,
-    groups: Array | None,
-    init: object,
-    rng: np.random.Generator,
-    threads: int,
-    checked: Parameters,
-) -> VariationalFit:
-    """Fit from one start."""
-    rank = checked.rank
-    X = check_matrix(X, "X", allow_nan=False, n_threads=threads)
-    scale = find_count_scale(X) if checked.count_scale is None else checked.count_scale
-    counts = counts_of(X, scale)
-    data = build_term(counts, None, KULLBACK_LEIBLER, "X", threads)
-    S, A, _ = start(init, counts, data, None, rank, rng)
-    if not isinstance(init, str):
-        A = scaled(A, scale)
-    sizes = None if groups is None else np.bincount(groups)
-    of_S = Posterior(padded(S, S.dtype), rank, threads, 1 if sizes is None else len(sizes), groups)
-    of_A = Posterior(padded(A.T, A.dtype), rank, threads)
-    means = (float(F.mean(dtype=np.float64)) for F in (S, A))
-    priors = checked.priors(scale, sizes, *means)
-    problem = VariationalSteps(of_S, of_A, priors, checked.burn_in, data)
-    run = checked.loop.run(problem, lambda: problem.show(scale), checked.burn_in)
-    S = np.ascontiguousarray(of_S.E[:, :rank])
-    S_groups = np.zeros(len(S), dtype=np.int32) if groups is None else groups
-    return variational_fit(problem, run, scale, S, S_groups)
 
 
 def counts_of(X: Matrix, scale: float) -> Any:

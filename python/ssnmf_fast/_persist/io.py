@@ -13,18 +13,10 @@ from typing import Any, get_type_hints
 import numpy as np
 import scipy.sparse as sp
 
+from .._common import saved
 from .._common.arrays import Array
 from .._common.replacement import Replacement
-from .._common.saved import (
-    COUNT,
-    HEADER,
-    NpzReader,
-    Saved,
-    Table,
-    arrays_of,
-    check_parts,
-    header_array,
-)
+from .._common.saved import COUNT, HEADER, NpzReader, Saved, Table
 from .._common.text import short
 from .._data.arrays import check_dtype, read_csr
 from .._models.factorize import Factorization, TensorFactorization
@@ -82,10 +74,8 @@ def _packed(value: object, key: str) -> Any:
         return [_packed(entry, key) for entry in value]
     if isinstance(value, SCALARS):
         return value
-    raise TypeError(
-        f"{key} holds {short(value)} ({type(value).__name__}), which cannot be saved; expected "
-        "text or numbers. Convert the class labels to str and fit again."
-    )
+    what = f"{key} holds {short(value)} ({type(value).__name__}), which cannot be saved"
+    raise TypeError(f"{what}; expected text or numbers. Fit again with class labels of text.")
 
 
 def names_of_arrays(plain: dict[str, Any], attributes: Iterable[str]) -> set[str]:
@@ -227,7 +217,7 @@ def save(model: object, path: Names) -> None:
     formats = {"format": FORMAT, "format_version": FORMAT_VERSION, "ssnmf_fast": __version__}
     header = formats | described
     stored: dict[str, Any] = {f"{_ARRAY}{key}": array for key, array in arrays.items()}
-    stored[HEADER] = header_array(header)
+    stored[HEADER] = saved.header_array(header)
     with Replacement() as files, files.path(Path(path)).open("wb") as file:
         np.savez_compressed(file, **stored)  # all are numeric: nothing is pickled
 
@@ -263,6 +253,7 @@ def load(path: Names) -> Any:
     path = Path(path)
     if path.is_dir():  # of the command
         path = path / _OF_THE_COMMAND
+    stage = "its header cannot be read"
     with path.open("rb") as file:
         try:
             archive = NpzReader(file)
@@ -272,22 +263,19 @@ def load(path: Names) -> Any:
                 raise ValueError("another format")
             if not all(isinstance(header[part], dict) for part in ("parameters", "attributes")):
                 raise ValueError("another shape")
+            if version <= FORMAT_VERSION:
+                stage = "its contents do not fit together"
+                if kind is None:
+                    names = ", ".join(sorted(_classes()))
+                    raise ValueError(f"it holds a {header['class']!r:.100}, not one of {names}")
+                expected = names_of_arrays(header["attributes"], _table(kind))
+                arrays = _popped(archive.arrays({f"{_ARRAY}{name}" for name in expected}), _ARRAY)
+                return _put_together(header, arrays)
         except _MISFITS as error:
-            raise _damaged(path, f"its header cannot be read: {error}") from error
-        if version > FORMAT_VERSION:
-            raise ValueError(
-                f"{path} has format version {version}; this version of ssnmf_fast reads up to "
-                f"{FORMAT_VERSION}. Update ssnmf_fast."
-            )
-        if kind is None:
-            names = ", ".join(sorted(_classes()))
-            raise _damaged(path, f"it holds a {header['class']!r:.100}, not one of {names}")
-        try:
-            expected = names_of_arrays(header["attributes"], _table(kind))
-            arrays = _popped(archive.arrays({f"{_ARRAY}{name}" for name in expected}), _ARRAY)
-            return _put_together(header, arrays)
-        except _MISFITS as error:
-            raise _damaged(path, f"its contents do not fit together: {error}") from error
+            what = f"{path} is damaged, or is no model that ssnmf_fast.save wrote"
+            raise ValueError(f"{what}: {stage}: {error}. Save the model again.") from error
+    known = f"this version of ssnmf_fast reads up to {FORMAT_VERSION}. Update ssnmf_fast"
+    raise ValueError(f"{path} has format version {version}; {known}.")
 
 
 def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -296,7 +284,8 @@ def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     if _class_of(name) is not kind:
         names = ", ".join(sorted(_classes()))
         raise TypeError(f"A {name} cannot be saved; expected one of {names}, fitted.")
-    values = {key: arrays_of(getattr(model, key)) for key in _table(kind) if hasattr(model, key)}
+    kept = [key for key in _table(kind) if hasattr(model, key)]
+    values = {key: saved.arrays_of(getattr(model, key)) for key in kept}
     if _is_estimator(kind) and not any(name in values for name in _FITTED):
         raise ValueError(f"This {name} is not fitted; call fit before save.")
     arrays, plain = packed(values)
@@ -304,13 +293,12 @@ def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def _put_together(described: dict[str, Any], arrays: dict[str, Array]) -> Any:
-    """Return the model that :func:`_taken_apart` described."""
     kind, values = _class_of(described["class"]), unpacked(described["attributes"], arrays)
     table = _table(kind)
     unknown = set(values) - set(table)
     if unknown:
         raise ValueError(f"unknown entries {sorted(unknown)}")
-    check_parts(values, table)
+    saved.check_parts(values, table)
     if not _is_estimator(kind):
         return kind(**{name: table[name].restored(value) for name, value in values.items()})
     given = {key for key, value in values.items() if value is not None}
@@ -355,13 +343,6 @@ def _table(kind: Any) -> Table:
     return {one.name: declared.get(one.name, Saved(kind=kinds[one.name])) for one in fields(kind)}
 
 
-def _damaged(path: Path, why: str) -> ValueError:
-    return ValueError(
-        f"{path} is damaged, or is no model that ssnmf_fast.save wrote: {why}. "
-        "Save the model again."
-    )
-
-
 def _parameters(model: Any) -> dict[str, Any]:
     if not _is_estimator(model):
         return {}
@@ -378,7 +359,6 @@ def _parameters(model: Any) -> dict[str, Any]:
 
 
 def _with_parameters(kind: Any, parameters: dict[str, Any]) -> Any:
-    """Return an estimator, which may have others as parameters."""
     made = dict(parameters)
     for key, value in parameters.items():
         if isinstance(value, dict):

@@ -117,7 +117,6 @@ def write_vectorizer(path: Path, column: str, tfidf: Any, keep_markup: bool) -> 
 
 
 def read_vectorizer(path: Path) -> tuple[str, Any, bool]:
-    """Return column, TfidfVectorizer, and whether it keeps markup."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     try:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array, Matrix
+from .._common.arrays import Array, Factors, Matrix
 from .._data.arrays import on_disk_error
 from .._data.border import check_matrix, check_option, check_real
 from .._data.csr_file import CsrFile
@@ -45,10 +45,9 @@ def build_term(
 ) -> Term:
     """Check the weights of clean data, "X" or "y", and return their term."""
     title = f"{name}_weights"
-    if tensor:
-        term = as_weights(given, title, len(Z.shape)).tensor_term(Z, loss, threads)
-    elif not isinstance(Z, CsrFile):
-        term = as_weights(given, title).term(Z, loss, title, threads)
+    if not isinstance(Z, CsrFile):
+        weights = as_weights(given, title, len(Z.shape) if tensor else 0)
+        term = weights.term(Z, loss, title, threads, tensor)
     elif given is None:
         term = on_disk(Z, loss, threads)
     else:
@@ -57,14 +56,12 @@ def build_term(
     return term
 
 
-def check_rows(
-    given: Any, name: str, dtype: npt.DTypeLike, n_rows: int, of: str, **checks: Any
-) -> Any:
+def check_rows(given: Any, name: str, dtype: npt.DTypeLike, n: int, of: str, **checks: Any) -> Any:
     """Return a checked matrix with a row for each sample, feature or index of a mode."""
     Y = check_matrix(given, name, dtype=dtype, **checks)
-    if Y.shape[0] != n_rows or Y.shape[1] == 0:
+    if Y.shape[0] != n or Y.shape[1] == 0:
         raise ValueError(
-            f"{name} has shape {Y.shape}; expected {n_rows} rows, one row for each {of}, and at "
+            f"{name} has shape {Y.shape}; expected {n} rows, one row for each {of}, and at "
             "least one column."
         )
     return Y
@@ -174,7 +171,7 @@ def pad_factors(
     return factors | {name: padded(F.T, S.dtype) for name, F in others.items() if F is not None}
 
 
-def view_factors(factors: Mapping[str, Array], rank: int) -> Current:
+def view_factors(factors: Factors, rank: int) -> Current:
     """Return what shows S by rows, and the others, which are stored by rows as well, by columns."""
 
     def current() -> Mapping[str, Array | None]:

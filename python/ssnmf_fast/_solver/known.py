@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from .._common.arrays import Array, bits_of, mask_of
+from .._common.arrays import Array, Factors, bits_of, mask_of
 from .._common.text import short
 from .._data.border import check_factor, check_support
 from .._data.entries import Target
@@ -24,7 +24,7 @@ from .terms import Term
 class Known:
     """Supports and fixed columns of factors by name, A as it is stored, and how many are fixed."""
 
-    support: Mapping[str, Array] = field(default_factory=dict)
+    support: Factors = field(default_factory=dict)
     fixed: Mapping[str, tuple[slice, Array]] = field(default_factory=dict)
     n_given: int = 0
 
@@ -85,7 +85,7 @@ class Known:
             F[:, columns] = values
         return F
 
-    def levels(self, means: Mapping[str, Array], mean: float) -> dict[str, Array]:
+    def levels(self, means: Factors, mean: float) -> dict[str, Array]:
         """Return factors by which all components share the mean of S A, from their `means`."""
         found = {name: np.ones(len(each)) for name, each in means.items()}
         here, there = means.values()
@@ -100,7 +100,7 @@ class Known:
         fixed = {name: (columns, np.sqrt(F)) for name, (columns, F) in self.fixed.items()}
         return Known(self.support, fixed)
 
-    def moves(self, factors: Mapping[str, Array]) -> dict[str, Array]:
+    def moves(self, factors: Factors) -> dict[str, Array]:
         """Return where stored factors move in the fit, as bits; they stay elsewhere."""
         found = {}
         for name in sorted({*self.support, *self.fixed}):
@@ -116,11 +116,7 @@ class Known:
 def check_penalties(
     given: object, rows: Mapping[str, int], shape: tuple[int, ...], rank: int
 ) -> dict[str, Penalties]:
-    """Return the penalties of factors, each times the number of entries that its rows meet.
-
-    The factors are S, A, B and C of a matrix, or of a tensor F0, .. and B0, .., of which a mapping
-    has the modes in place of F0, ...
-    """
+    """Return the penalties of S, A, B and C, or of F0, .. and B0, .., times what its rows meet."""
     meets: dict[str, float] = {}
     if "S" in rows:
         meets = dict(zip("SABC", (shape[1], shape[0], shape[0], shape[1]), strict=True))
@@ -146,7 +142,8 @@ def check_penalties(
 def penalties_of_rows(given: object, n_features: int) -> tuple[Penalty, ...]:
     """Return the penalties of S that each sample has by itself."""
     listed = given.get("S", ()) if isinstance(given, Mapping) else given or ()
-    return tuple(penalty for penalty in _active(listed, n_features) if penalty.by_rows)
+    active = penalties_of_factor(listed, "S", None, n_features)
+    return tuple(penalty for penalty in active if penalty.by_rows)
 
 
 def plain_penalties(given: object) -> dict[str, float]:
@@ -172,23 +169,19 @@ def penalties_named(coefficients: Mapping[str, float]) -> list[Penalty]:
 
 
 def penalties_of_factor(
-    given: object, name: str, n_rows: int, meets: float = 1.0
+    given: object, name: str, n_rows: int | None, meets: float = 1.0
 ) -> tuple[Penalty, ...]:
     """Return the penalties of a factor of so many rows, each of which meets so many entries."""
-    listed = _active(given, meets)
-    for penalty in listed:
-        penalty.check(n_rows, name)
-    return listed
-
-
-def _active(given: object, meets: float) -> tuple[Penalty, ...]:
     listed = (given,) if isinstance(given, Penalty) else given
     if not isinstance(listed, Sequence) or not all(isinstance(p, Penalty) for p in listed):
         raise TypeError(
             "penalties must be a penalty such as penalties.L1(0.1), a sequence of them, or a "
             f"mapping from factors to these; got {given!r:.100}."
         )
-    return tuple(penalty.times(meets) for penalty in listed if penalty.coefficient > 0)
+    active = tuple(penalty.times(meets) for penalty in listed if penalty.coefficient > 0)
+    for penalty in active if n_rows is not None else ():
+        penalty.check(n_rows, name)
+    return active
 
 
 _BETWEEN_CHECKS = 5
@@ -196,13 +189,7 @@ _FINEST = 1e-4
 
 
 def solve_known_rows(
-    term: Term,
-    F: Array,
-    G: Array,
-    support: Mapping[str, Array],
-    penalties: Penalties,
-    tol: float,
-    most: int,
+    term: Term, F: Array, G: Array, support: Factors, penalties: Penalties, tol: float, most: int
 ) -> int:
     """Minimize over the rows of F by steps of a fit; return the number of rows left unsolved."""
     factors, relations = {"S": F, "A": G}, [Relation(("S", "A"), term)]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
 from .._backend.dispatch import kernels
-from .._common.arrays import Array, Solver, bits_of
+from .._common.arrays import Array, Factors, Solver, bits_of
 from .._data.border import check_integer, check_observers, check_option, check_real, require_finite
 from .descent import added
 from .penalties import NONE, Bound
@@ -21,8 +21,6 @@ from .relations import SOLVERS, Statistics
 from .result import FitState
 
 _SECONDS_BETWEEN_LINES = 0.5
-
-Self = TypeVar("Self", bound="ProgressBar")
 
 
 class ProgressBar:
@@ -33,8 +31,9 @@ class ProgressBar:
         max_iter: int | None,
         label: str = "fit",
         value: str = "objective",
-        lines: bool = False,
         unit: str = "iteration",
+        *,
+        lines: bool = False,
     ) -> None:
         self._bar: Any = None
         with suppress(ImportError):
@@ -81,22 +80,14 @@ class ProgressBar:
             print(self._waiting, file=sys.stderr, flush=True)
             self._waiting = None
 
-    def __enter__(self: Self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
 
 def verbose_progress(
-    verbose: int,
-    max_iter: int | None,
-    label: str = "fit",
-    value: str = "objective",
-    unit: str = "iteration",
+    verbose: int, max_iter: int | None, *texts: str, **unit: str
 ) -> AbstractContextManager[ProgressBar | None]:
     """Return the callback of ``verbose=1``: a bar on a terminal with tqdm, lines elsewhere."""
-    return ProgressBar(max_iter, label, value, True, unit) if verbose else nullcontext()
+    if not verbose:
+        return nullcontext()
+    return closing(ProgressBar(max_iter, *texts, lines=True, **unit))
 
 
 @dataclass(frozen=True)
@@ -104,7 +95,7 @@ class Optimality:
     """Residuals of the factors; entries that do not move, and zeros that `stay`, do not count."""
 
     problem: Problem
-    moves: Mapping[str, Array] = field(default_factory=dict)
+    moves: Factors = field(default_factory=dict)
     stay: Collection[str] = ()
 
     def residuals(self, last: bool = False) -> dict[str, float]:
@@ -211,10 +202,9 @@ class Alternation:
 class Extrapolation:
     """Momentum for alternating minimization, with restart (Ang and Gillis 2019, Algorithm 2).
 
-    Every factor sets out from beyond its last update, further and further while the objective
-    falls.  An iteration that raises it is undone, and the next one goes without momentum.  With
-    "hals" instead of "auto", factors that fall do not set out from zeros: where a model vanishes,
-    the Kullback-Leibler loss is infinite.
+    Every factor sets out from beyond its last update.  An iteration that raises the objective is
+    undone, and the next one goes without momentum.  With "hals" factors do not set out from zeros:
+    where a model vanishes, the Kullback-Leibler loss is infinite.
     """
 
     def __init__(self, problem: Problem, rule: Solver = "auto") -> None:
@@ -304,10 +294,8 @@ class FitLoop:
     ) -> Run:
         """Iterate until the objective falls by less than `tol` per iteration (thesis, eq. 3.10).
 
-        The rule is not applied before the first check after a burn-in, and what of the objective
-        of a problem is unreached does not count in the first value.  With `optimality` the result
-        has the residuals of the last iterate.
-        Raises ValueError if a factor, or the objective, is not finite.
+        The rule waits for the first check after a burn-in; its first value is without what is
+        unreached.  With `optimality` the result has the residuals of the last iterate.
         """
         first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY
         run = Run(optimality=optimality)

@@ -15,7 +15,7 @@ from .._common.arrays import Array
 from .._data.entries import Entries, Target, block_slices, row_slices
 from .._data.tensors import full_columns, whole
 from .._data.threads import one_blas_thread
-from .terms import Loss, Term, register, registered
+from .terms import Loss, Term, register_loss, registered
 
 
 class Frobenius(Loss):
@@ -145,11 +145,7 @@ class KullbackLeibler(Loss):
 
 
 class BetaDivergence(Loss):
-    """The divergence for any beta from 0 to 2, but for the two above.
-
-    With zeros in the data it needs a beta above 0.  N is a pass over all entries, of sparse data
-    as well.
-    """
+    """The divergence for other betas from 0 to 2; N is a pass over all entries, also if sparse."""
 
     constant_of_weights = True
 
@@ -191,10 +187,9 @@ class BetaDivergence(Loss):
         return max(value, 0.0)
 
     def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
-        """By Newton's method; by multiplicative steps where a tensor has too large a far side.
+        """By Newton's method, until no |min(F_k N_k / <F, N>, 1 - P_k / N_k)| is above `tol`.
 
-        As for the Kullback-Leibler loss, a row is solved if no
-        |min(F_k N_k / <F, N>, 1 - P_k / N_k)| is above `tol`.  Rows without data become 0.
+        By multiplicative steps where a tensor has too large a far side.
         """
         if term.entries.by_factors and prod(G.shape) > _LARGEST_FAR_SIDE:
             return super().solve_rows(term, F, G, tol, most)
@@ -235,9 +230,9 @@ class BetaDivergence(Loss):
         return np.asarray(values**self.beta / (self.beta * (self.beta - 1)))
 
 
-FROBENIUS = register(Frobenius())
-KULLBACK_LEIBLER = register(KullbackLeibler())
-ITAKURA_SAITO = register(BetaDivergence(0.0, "itakura-saito"))
+FROBENIUS = register_loss(Frobenius())
+KULLBACK_LEIBLER = register_loss(KullbackLeibler())
+ITAKURA_SAITO = register_loss(BetaDivergence(0.0, "itakura-saito"))
 _BY_BETA: dict[float, Loss] = {2: FROBENIUS, 1: KULLBACK_LEIBLER, 0: ITAKURA_SAITO}
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.arrays import Array
+from .._common.arrays import Array, Factors
 from .._common.docstrings import complete
 from .._data.arrays import entry_rows
 from .._data.border import check_matrix, check_real
@@ -255,7 +255,7 @@ class Penalties:
 NONE = Penalties()
 
 
-def value_of(penalties: Mapping[str, Penalties], factors: Mapping[str, Array]) -> float:
+def value_of(penalties: Mapping[str, Penalties], factors: Factors) -> float:
     return sum(each.value(factors[name]) for name, each in penalties.items() if each)
 
 

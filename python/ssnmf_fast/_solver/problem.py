@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from .._backend.dispatch import aligned_zeros, kernels
-from .._common.arrays import Array, Solver, bits_of, mask_of
+from .._common.arrays import Array, Factors, Solver, bits_of, mask_of
 from .._data.entries import Target
 from .descent import Part, descend, multiply
 from .penalties import NONE, Bound, Penalties, value_of
 from .relations import Images, Relation, Statistics, TermView, unreached, value
 from .terms import Loss
 
+Views: TypeAlias = Sequence[TermView] | None
 Workspaces = dict[Loss, tuple[Array, Array]]
 
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
@@ -44,9 +46,9 @@ class Problem:
     """Factors by name, stored by rows and padded, and the relations between them.
 
     The first factor, `rows`, is that of the rows.  Entries of a factor stay where its `support`, as
-    bits, has none.  Where other rows are elsewhere, the problem is not `whole`: the curvature of
-    another factor is then known as one Gram matrix only.  `elsewhere` has a flag for each further
-    relation of the fit, without these rows: whether it has such a curvature.
+    bits, has none.  With other rows elsewhere the problem is not `whole`: the curvature of another
+    factor is one Gram matrix, or not known.  `elsewhere` are flags of further relations without
+    these rows: whether they have such a curvature.
     """
 
     bounds_of_rows: list[Bound] | None = None  # of a block: where penalties are those of all rows
@@ -55,7 +57,7 @@ class Problem:
         self,
         factors: dict[str, Array],
         relations: Sequence[Relation],
-        support: Mapping[str, Array] | None = None,
+        support: Factors | None = None,
         workspaces: Workspaces | None = None,
         whole: bool = True,
         penalties: Mapping[str, Penalties] | None = None,
@@ -170,9 +172,7 @@ class Problem:
         """Return what of the objective no update can change."""
         return unreached(self.relations, self.factors)
 
-    def statistics(
-        self, name: str, curvature: bool, views: Sequence[TermView] | None = None
-    ) -> Statistics:
+    def statistics(self, name: str, curvature: bool, views: Views = None) -> Statistics:
         """Return the statistics of the data for a factor, or of some; valid until the next call."""
         if curvature and self._by_entries(name):
             return Statistics({}, [])
@@ -268,7 +268,7 @@ class Problem:
         """Move a factor further in the direction of its last step; `before` is then old."""
         kernels.extrapolate(self.factors[name], before, step, positive, self.threads)
 
-    def restore(self, factors: Mapping[str, Array]) -> None:
+    def restore(self, factors: Factors) -> None:
         for name, factor in factors.items():
             np.copyto(self.factors[name], factor)
         self.forget()
@@ -287,7 +287,7 @@ class Problem:
         self._ready_P = False
         self._images.forget()
 
-    def balance(self, earlier: Mapping[str, Array] | None = None) -> None:
+    def balance(self, earlier: Factors | None = None) -> None:
         """Bring scales of components together by powers of two, unless they are penalized."""
         if any(self.penalties.values()):
             return
@@ -308,16 +308,14 @@ class Problem:
     def _still(self) -> list[Array]:
         """Return which components have entries that are given."""
         held = [name for name in self.support if self._holds(name)]
-        positive = {name: self.factors[name] > 0 for name in held}
-        moves = {name: mask_of(self.support[name], F.shape[1]) for name, F in positive.items()}
-        return [np.any(positive[name] & ~moves[name], axis=0) for name in held]
+        pairs = [(self.factors[name] > 0, self.support[name]) for name in held]
+        return [np.any(F & ~mask_of(T, F.shape[1]), axis=0) for F, T in pairs]
 
     def _largest_of(self, name: str) -> Array:
         """Return the largest entries of the components in a factor."""
-        largest: Array = self.factors[name].max(axis=0, initial=0.0)
-        return largest
+        return np.asarray(self.factors[name].max(axis=0, initial=0.0))
 
-    def _shift(self, exponents: Mapping[str, Array], earlier: Mapping[str, Array]) -> None:
+    def _shift(self, exponents: Factors, earlier: Factors) -> None:
         """Multiply factors, and what they were earlier, by powers of two, in place."""
         for factors in (self.factors, earlier):
             for name, factor in factors.items():
@@ -362,9 +360,7 @@ class BlockProblem(Problem):
         super().forget()
         self._ready = {}
 
-    def statistics(
-        self, name: str, curvature: bool, views: Sequence[TermView] | None = None
-    ) -> Statistics:
+    def statistics(self, name: str, curvature: bool, views: Views = None) -> Statistics:
         if name not in self._ready:
             return super().statistics(name, curvature, views)
         found = self._ready.pop(name)
@@ -378,10 +374,18 @@ class BlockProblem(Problem):
             rule = "mm"  # as for the other factor, though a block by itself could do otherwise
         ready: dict[str, Statistics] = {}
         self._ready = ready
-        far = self.relations[0].names[1]
-        product = 0.0
-        bounds = self._bounds(self.rows)
-        for rows, block in self._blocks():
+        far, bounds, product = self.relations[0].names[1], self._bounds(self.rows), 0.0
+        first, *others = (r for r in self.relations if self.rows in r.names)
+        elsewhere = [r.term.gram for r in self.relations if self.rows not in r.names]
+        for rows, entries in first.term.entries.blocks():
+            relations = [replace(first, term=first.term.part(rows, entries))]
+            relations += [replace(r, term=r.term.part(rows)) for r in others]
+            factors = {**self.factors, self.rows: self.factors[self.rows][rows]}
+            support = dict(self.support)
+            if self.rows in support:
+                support[self.rows] = support[self.rows][rows]
+            given = factors, relations, support, self._workspaces, True, self.penalties
+            block = Problem(*given, elsewhere)
             block.bounds_of_rows = [bound.part(rows) for bound in bounds]
             where = momentum and replace(momentum, before=momentum.before[rows])
             block.update_rows(rule)
@@ -393,20 +397,6 @@ class BlockProblem(Problem):
                 ready |= found
         self._images.forget(self.rows)
         self._kept = product if self._keeps_P else None
-
-    def _blocks(self) -> Iterator[tuple[slice, Problem]]:
-        """Read the data, and give the problem of each block of rows."""
-        first, *others = (r for r in self.relations if self.rows in r.names)
-        elsewhere = [r.term.gram for r in self.relations if self.rows not in r.names]
-        for rows, entries in first.term.entries.blocks():
-            relations = [replace(first, term=first.term.part(rows, entries))]
-            relations += [replace(r, term=r.term.part(rows)) for r in others]
-            factors = {**self.factors, self.rows: self.factors[self.rows][rows]}
-            support = {
-                name: T[rows] if name == self.rows else T for name, T in self.support.items()
-            }
-            given = factors, relations, support, self._workspaces, True, self.penalties
-            yield rows, Problem(*given, elsewhere)
 
 
 def problem_kind(relations: Sequence[Relation]) -> type[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._backend.dispatch import aligned_zeros
-from .._common.arrays import Array
+from .._common.arrays import Array, Factors
 from .._data.entries import SparseEntries, Target
 from .._data.tensors import RowProducts, whole
 from .descent import Part, added
@@ -59,7 +59,7 @@ class LinearMap:
 class Images:
     """Factors by name, and their images under maps, which are kept until they change."""
 
-    def __init__(self, factors: Mapping[str, Array]) -> None:
+    def __init__(self, factors: Factors) -> None:
         self.factors = factors
         self._made: dict[tuple[str, LinearMap], Array] = {}
 
@@ -82,9 +82,8 @@ class Images:
 class Relation:
     """``coefficient * term``: data approximated by the product of the factors of these names.
 
-    With two names, Z ~ F G^T.  With more, the far side is the products of the rows of all others,
-    and ``term.view(k)`` are the data unfolded by the rows of factor k.  With a map, the first
-    factor F stands for its image.
+    With more than two names, the far side is the products of the rows of all others, and
+    ``term.view(k)`` are the data unfolded by factor k.  With a map, the first factor is its image.
     """
 
     names: tuple[str, ...]
@@ -123,14 +122,12 @@ class TermView(NamedTuple):
         return products if self.term.entries.by_factors else whole(products)
 
 
-def value(
-    relations: Sequence[Relation], factors: Mapping[str, Array], images: Images | None = None
-) -> float:
+def value(relations: Sequence[Relation], factors: Factors, images: Images | None = None) -> float:
     images = images or Images(factors)
     return sum(r.coefficient * r.term.value(*r.pair(images)) for r in relations if r.coefficient)
 
 
-def unreached(relations: Sequence[Relation], factors: Mapping[str, Array]) -> float:
+def unreached(relations: Sequence[Relation], factors: Factors) -> float:
     """Return what of the value belongs to entries that no component can reach."""
     pairs = [(r, r.pair(Images(factors))) for r in relations if r.coefficient]
     return sum(r.coefficient * r.term.unreached(*pair) for r, pair in pairs)

@@ -49,23 +49,19 @@ class Receipt:
     Attributes
     ----------
     data : str
-        Fingerprint of X: its shape, and a hash of its entries that is the same for equal numbers in
-        any form: dense, sparse or on disk, float32 or float64.
+        Fingerprint of X: its shape, and a hash of its entries, the same for equal numbers in any
+        form: dense, sparse or on disk, float32 or float64.
     inputs : dict of str to str
         Fingerprints of what else the fit was given: labels, weights, supports, penalties.
     settings : dict
-        Losses, weights of losses, solver, start, `n_components`, `max_iter`, `tol` and the seed,
-        where that was a number.
+        Losses and their weights, solver, start, `n_components`, `max_iter`, `tol`, the seed if any.
     parts : dict of str to str
         Fingerprints of the factors and of the history of the objective.
     version, level, dtype : str
         Of the library, of its kernels (see :func:`show_config`), and of the arithmetic.
-    objective : float
-        The value that was minimized, after the last iteration.
-    n_iter : int
-        Number of iterations.
-    converged : bool
-        Whether the stopping rule was met.
+    objective, n_iter, converged : float, int, bool
+        The last value that was minimized, the number of iterations, and whether the stopping rule
+        was met.
     residuals : dict of str to float
         How far every factor is from the Karush-Kuhn-Tucker conditions: with the gradient split into
         what pulls entries down and up, N - P, it is ``sum |N - P| w / sum F N``, where w is F, or
@@ -144,9 +140,8 @@ class FitState:
         Read-only views of the factors: of a factorization S, A, B and C, of shapes (n, r), (r, m),
         (r, k) and (r, g).
     residual : float or None
-        The largest residual of the optimality conditions of a factor, see
-        :class:`ssnmf_fast.results.Receipt`; None for models that have none.  It is computed when
-        it is asked for, during the call, in about the time of an iteration, and changes no result.
+        The largest residual of a factor, see :class:`ssnmf_fast.results.Receipt`; None for models
+        that have none.  It is computed when it is asked for, in about the time of an iteration.
     """
 
     iteration: int
@@ -186,8 +181,7 @@ class Factorization:
     converged : bool
         Whether the stopping rule was met before `max_iter`.
     supervision_weight : float or None
-        Weight (lambda) of the loss of the labels, as a number also where it was "balanced"; None
-        without labels.
+        Weight (lambda) of the loss of the labels, a number also for "balanced"; None without them.
     C : ndarray, shape (r, g), or None
         The components over the labels of features: ``feature_labels ~ A.T @ C``.
     feature_weight : float or None
@@ -213,11 +207,7 @@ class Factorization:
     def __repr__(self) -> str:
         factors = {"S": self.S, "A": self.A, "B": self.B, "C": self.C}
         shapes = [f"{name}: {M.shape}" for name, M in factors.items() if M is not None]
-        last = f"objective={self.objective[-1][1]:.6g}, " if self.objective else ""
-        return (
-            f"Factorization({', '.join(shapes)}, {last}n_iter={self.n_iter}, "
-            f"converged={self.converged})"
-        )
+        return f"Factorization({', '.join(shapes)}, {_end_of(self)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,12 +244,8 @@ class TensorFactorization:
         return iter((self.weights, self.factors))
 
     def __repr__(self) -> str:
-        last = f"objective={self.objective[-1][1]:.6g}, " if self.objective else ""
-        shape = tuple(len(F) for F in self.factors)
-        return (
-            f"TensorFactorization(shape={shape}, n_components={len(self.weights)}, {last}"
-            f"n_iter={self.n_iter}, converged={self.converged})"
-        )
+        shape = f"shape={tuple(map(len, self.factors))}, n_components={len(self.weights)}"
+        return f"TensorFactorization({shape}, {_end_of(self)})"
 
     def predict(self, coords: npt.ArrayLike) -> Array:
         """Return the model at some places.
@@ -307,6 +293,11 @@ class TensorFactorization:
             If it would have more than 2^27 places (1 GB).
         """
         return dense_model(self.weights, self.factors, "ask for some of them with predict(coords)")
+
+
+def _end_of(result: Factorization | TensorFactorization) -> str:
+    last = f"objective={result.objective[-1][1]:.6g}, " if result.objective else ""
+    return f"{last}n_iter={result.n_iter}, converged={result.converged}"
 
 
 def dense_model(weights: Array, factors: Sequence[Array], instead: str) -> Array:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from numpy.random import Generator
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array, Matrix, bits_of
@@ -48,7 +49,7 @@ def start(
     data: Term,
     labels: Term | None,
     rank: int,
-    rng: np.random.Generator,
+    rng: Generator,
     known: Known = _NOTHING,
     X_weights: WeightsLike = None,
 ) -> tuple[Array, Array, Array | None]:
@@ -84,9 +85,7 @@ def choose_start(init: str, loss: Loss, on_disk: bool) -> str:
     return init
 
 
-def _drawn(
-    init: str, X: Matrix, data: Term, rank: int, rng: np.random.Generator
-) -> Sequence[Array]:
+def _drawn(init: str, X: Matrix, data: Term, rank: int, rng: Generator) -> Sequence[Array]:
     """Return S and A, by columns, of a start by name, float64; uniform where it cannot be had."""
     mean = data.mean()
     if init == "nndsvda":
@@ -100,9 +99,7 @@ def _drawn(
     return S * (mean / float(S.mean(axis=0) @ A.mean(axis=1))), A.T
 
 
-def uniform(
-    shape: tuple[int, ...], mean: float, rank: int, rng: np.random.Generator
-) -> list[Array]:
+def uniform(shape: tuple[int, ...], mean: float, rank: int, rng: Generator) -> list[Array]:
     level = mean / rank
     scale = 2 * (np.sqrt(level) if len(shape) == 2 else level ** (1 / len(shape)))
     first = scale * rng.random((shape[0], rank))
@@ -143,7 +140,7 @@ def roots(X: Matrix) -> Any:
     return with_values(X, np.sqrt(values_of(X)))
 
 
-def start_B(S: Array, labels: Term, rng: np.random.Generator) -> Array:
+def start_B(S: Array, labels: Term, rng: Generator) -> Array:
     """Uniform entries, scaled so that the mean of S B is the mean of Y."""
     B = rng.random((S.shape[1], labels.shape[1]))
     return B * ratio(labels.mean(), float(S.mean(axis=0) @ B.mean(axis=1)))
@@ -159,7 +156,7 @@ def _given(
     shape: tuple[int, ...],
     labels: Term | None,
     rank: int,
-    rng: np.random.Generator,
+    rng: Generator,
     dtype: npt.DTypeLike,
     known: Known,
 ) -> tuple[Array, Array, Array | None]:
@@ -189,9 +186,7 @@ def rows_of(X: Matrix, rows: Array) -> Any:
     return X[rows] if sp.issparse(X) else np.nan_to_num(X[rows], nan=0.0)
 
 
-def _nndsvda(
-    X: Matrix, rank: int, mean: float, rng: np.random.Generator, threads: int
-) -> tuple[Array, Array]:
+def _nndsvda(X: Matrix, rank: int, mean: float, rng: Generator, threads: int) -> Sequence[Array]:
     """Nonnegative double SVD with zeros set to the mean (Boutsidis and Gallopoulos 2008)."""
     kept = min(rank, *X.shape)
     operator = MatrixOperator(X, threads)
@@ -235,7 +230,7 @@ _FURTHEST = {np.dtype(np.float32): 45, np.dtype(np.float64): 300}
 
 
 def start_tensor(
-    init: object, X: Tensor, weights: WeightsLike, term: Term, rank: int, rng: np.random.Generator
+    init: object, X: Tensor, weights: WeightsLike, term: Term, rank: int, rng: Generator
 ) -> list[Array]:
     """Return a factor for each mode, (n_k x r), of the dtype of X, with a model of its mean."""
     given = given_factors(init)
@@ -259,9 +254,7 @@ def start_tensor(
     return best
 
 
-def start_of_labels(
-    init: Any, mode: int, F: Array, labels: Term, rng: np.random.Generator
-) -> Array:
+def start_of_labels(init: Any, mode: int, F: Array, labels: Term, rng: Generator) -> Array:
     """Return the start of B (r x k) of a mode, with factor F; that of a result goes on."""
     known = init.label_components if isinstance(init, TensorFactorization) else {}
     if mode not in known or known[mode].shape != (F.shape[1], labels.shape[1]):
@@ -272,7 +265,7 @@ def start_of_labels(
 
 
 def _named(
-    name: str, X: Tensor, weights: WeightsLike, term: Term, rank: int, rng: np.random.Generator
+    name: str, X: Tensor, weights: WeightsLike, term: Term, rank: int, rng: Generator
 ) -> list[Array]:
     """Return the start of a name, with a model of the mean of X."""
     if name == "svd":
@@ -352,7 +345,7 @@ def _given_factors(
     ]
 
 
-def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[Array]:
+def _svd(X: Tensor, rank: int, rng: Generator, threads: int) -> list[Array]:
     """Leading left singular vectors of every unfolding, of one sign, zeros filled."""
     factors, rounding = [], np.sqrt(np.finfo(X.dtype).eps)
     for mode, length in enumerate(X.shape):
@@ -375,7 +368,7 @@ def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[A
     return factors
 
 
-def _left_vectors(matrix: Any, rank: int, rng: np.random.Generator, threads: int) -> Array:
+def _left_vectors(matrix: Any, rank: int, rng: Generator, threads: int) -> Array:
     """Return the leading left singular vectors of a wide matrix; short columns are not sketched."""
     sparse = sp.issparse(matrix)
     columns = matrix.shape[1]

@@ -3,12 +3,12 @@
 A term of the objective is ``sum V .* d(Z, F G^T)``.  Its gradient in F is a multiple of N - P with
 two nonnegative matrices P and N (see the user guide): P is linear in the data, N knows the weights
 alone.  A loss gives them from the two things that a term holds: the entries V .* Z and the form of
-the weights V.  :func:`register` enters a loss; public functions find it by name.
+the weights V.  :func:`register_loss` enters a loss; public functions find it by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from numbers import Real
@@ -36,7 +36,6 @@ from .._data.tensors import SparseTensor, mean_sum, used_columns
 from .._data.weight_forms import Listed, MissingEntries, Separable, WeightForm
 from .descent import multiply
 
-_FEW_MISSING = 0.5
 _FINEST, _RELAXATION = 1e-4, 0.9  # of multiplicative steps by rows
 
 
@@ -50,17 +49,19 @@ class Loss:
     powers : (float, float), optional
         Those of the model in the passes that give P and N, which need no methods of their own then.
     exponents : (float, float)
-        (a, b) of the separable majorizer: for F .* t instead of F its derivative in t is a multiple
-        of ``N t^a - P t^b``, a from 0 to 1 and b from -2 to 0.  Its least value is at
-        ``t = (P / N)^(1 / (a - b))``.
+        (a, b) of the separable majorizer: for F .* t its derivative in t is a multiple of
+        ``N t^a - P t^b``, a from 0 to 1 and b from -2 to 0.
     slope : float
         The gradient is slope (N - P).
     degree : float, optional
         d(c x, c z) = c^degree d(x, z); None if there is no such number.
     quadratic : bool
-        Whether the majorizer may be replaced by the loss itself, with Gram matrices.
+        Whether updates may take the loss itself, with Gram matrices.
     descends : bool
-        Whether `descend` is there.
+        Whether there is ``descend(term, F, G, support, sweeps, with_value, linear)``: coordinate
+        descent on F, in place, for terms whose entries are a sparse matrix in memory.  It returns
+        the value where asked for.  Entries stay that are not in `support`, as bits; a multiple of
+        the sum of F is added.
     model_free : bool
         Whether N does not depend on the model.  One row is asked for if all rows of V are equal.
     constant_of_weights : bool
@@ -76,6 +77,7 @@ class Loss:
     degree: float | None = None
     quadratic = False
     descends = False
+    descend: Callable[..., float | None]
     model_free = False
     constant_of_weights = False
     start = "random"
@@ -118,28 +120,11 @@ class Loss:
     def check(self, term: Term, name: str) -> None:
         """Raise ValueError for data for which the loss is not defined."""
 
-    def descend(
-        self,
-        term: Term,
-        F: Array,
-        G: Array,
-        support: Array | None,
-        sweeps: int,
-        with_value: bool,
-        linear: float = 0.0,
-    ) -> float | None:
-        """Lower the value by coordinate descent on F, in place, and return it where asked for.
-
-        For terms whose entries are those of a sparse matrix in memory.  Entries of F stay that
-        are not in `support`, as bits.  A multiple of the sum of F is added.
-        """
-        raise NotImplementedError
-
     def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
         """Set every row of F to the minimizer, G fixed; return the number of rows left unsolved.
 
-        By multiplicative steps, until no ``|F_k (N_k - P_k)|`` is above `tol` times <F, N>; they
-        are too slow for less than 1e-4.
+        By multiplicative steps, until no ``|F_k (N_k - P_k)|`` is above `tol`, at least 1e-4, times
+        <F, N>.
         """
         size = mean_sum(G)
         F[F <= 0] = term.mean() / size if size > 0 else 1.0
@@ -158,11 +143,6 @@ class Loss:
 
 
 registry: dict[str, Loss] = {}
-
-
-def register(loss: Loss) -> Loss:
-    registry[loss.name] = loss
-    return loss
 
 
 def registered(name: object, argument: str) -> Loss:
@@ -205,7 +185,8 @@ def register_loss(loss: Loss) -> Loss:
     known = registry.get(name)
     if known is not None and type(known).__module__.startswith(f"{__package__}."):
         raise ValueError(f"{name!r} is a loss of ssnmf_fast; give the new loss another name.")
-    return register(loss)
+    registry[name] = loss
+    return loss
 
 
 @dataclass(frozen=True)
@@ -213,11 +194,9 @@ class Term:
     """One data matrix Z (p x q) with its loss and weights; `entries` holds V .* Z.
 
     Or a tensor, unfolded by one mode: its `shape` has a length for each, that of the rows first.
-    `row_lengths` are the numbers of entries that are not zero to a row, to a column, and so on, in
-    the mean over the data as a whole, however they are stored.
-
-    With `listed`, all entries that are not listed have weight 0; `data` is Z and a weight for
-    each of its values, or None for ones, for losses that read them so.
+    `row_lengths` are the mean numbers of nonzero entries to a row, to a column, and so on.  With
+    `listed`, all other entries have weight 0; `data` is Z and a weight for each of its values, or
+    None for ones, for losses that read them so.
     """
 
     loss: Loss
@@ -241,18 +220,21 @@ class Term:
 
     def view(self, position: int) -> Term:
         """Return the term by the rows of the factor at a position, made once."""
-        if position == 0:
-            return self
-        if position not in self._views:
+        if position and position not in self._views:
+
+            def first(numbers: tuple[int, ...]) -> tuple[int, ...]:
+                rest = numbers[:position] + numbers[position + 1 :]
+                return numbers[position : position + 1] + rest
+
             self._views[position] = replace(
                 self,
                 entries=self.entries.view(position),
                 form=self.form.view(position),
-                shape=_first(self.shape, position),
+                shape=first(self.shape),
                 data=None,
-                row_lengths=_first(self.row_lengths, position),
+                row_lengths=first(self.row_lengths),
             )
-        return self._views[position]
+        return self._views[position] if position else self
 
     def part(self, rows: slice, entries: Entries | None = None) -> Term:
         """Return the term of some rows, for updates; their entries may have been read already."""
@@ -287,10 +269,6 @@ class Term:
         weight = self.form.total(self.shape)
         mean = self.entries.total() / weight if weight > 0 else 0.0
         return mean if mean > 0 else 1.0
-
-
-def _first(numbers: tuple[int, ...], position: int) -> tuple[int, ...]:
-    return (*numbers[position : position + 1], *numbers[:position], *numbers[position + 1 :])
 
 
 # Z is clean data: a matrix of `check_matrix`, or a tensor of `check_tensor`; so are the weights.
@@ -346,17 +324,20 @@ def separable(
         sides = np.ix_(*(np.ones(n, dtype=Z.dtype) if v is None else v for v, n in pairs))
         w = reduce(np.multiply, sides)
         return weighted(Z, w, loss, threads, None if holes else whole, tensor=True)
-    if holes:
-        form = _without_nan(Z, whole)
+    if holes and 2 * np.count_nonzero(missing := np.isnan(Z)) > missing.size:
+        form = Listed(DenseEntries(Z, threads, True, *vectors))
+    elif holes:
+        pattern = sp.csr_array(missing.astype(Z.dtype))
+        pattern.data = whole.at(places_of(pattern), pattern.dtype)
+        form = MissingEntries(SparseEntries(pattern, threads), whole)
     if plain:
         return weighted(Z, None, loss, threads, form)
     raw = DenseEntries(Z, threads)
-    term = _term(raw, DenseEntries(Z, threads, False, *vectors), whole, form, loss, Z.shape, True)
-    constant = sum(
-        loss.constant(Z[rows], whole.present(rows, Z.shape, Z.dtype))
-        for rows in block_slices(Z.shape)
-    )
-    return replace(term, constant=constant)
+    data = (raw, whole) if loss.entrywise(False, True, True) else None
+    weights = ((rows, whole.present(rows, Z.shape, Z.dtype)) for rows in block_slices(Z.shape))
+    constant = sum(loss.constant(Z[rows], w) for rows, w in weights)
+    entries, lengths = DenseEntries(Z, threads, False, *vectors), _lengths(Z, Z.shape)
+    return Term(loss, entries, form, Z.shape, constant, True, data, lengths)
 
 
 def weighted(
@@ -377,7 +358,9 @@ def weighted(
     if w is not None:
         entries = entries_of(with_values(Z, w * values_of(Z)), threads, tensor)
     form = form or Listed(entries_of(w, threads, tensor))
-    return _term(raw, entries, w, form, loss, Z.shape, listed or dense)
+    data = (raw, w) if loss.entrywise(raw.sparse, listed or dense, w is not None) else None
+    constant, lengths = loss.constant(raw.values, w), _lengths(raw.values, Z.shape)
+    return Term(loss, entries, form, Z.shape, constant, listed or dense, data, lengths)
 
 
 def entrywise(Z: Matrix, W: Array, loss: Loss, threads: int, tensor: bool = False) -> Term:
@@ -392,19 +375,8 @@ def observed(Z: Matrix, pattern: MatrixLike, loss: Loss, threads: int) -> Term:
     return weighted(Z, values_of(pattern), loss, threads, form, listed=True)
 
 
-def _term(
-    raw: Entries,
-    entries: Entries,
-    w: Array | Separable | None,
-    form: WeightForm,
-    loss: Loss,
-    shape: tuple[int, ...],
-    listed: bool,
-) -> Term:
-    data = (raw, w) if loss.entrywise(raw.sparse, listed, w is not None) else None
-    constant = loss.constant(raw.values, w) if w is None or isinstance(w, np.ndarray) else 0.0
-    lengths = tuple(int(np.count_nonzero(raw.values)) // n for n in shape)
-    return Term(loss, entries, form, shape, constant, listed, data, lengths)
+def _lengths(values: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(np.count_nonzero(values)) // n for n in shape)
 
 
 def with_gaps(term: Term, dtype: npt.DTypeLike) -> Term:
@@ -413,16 +385,6 @@ def with_gaps(term: Term, dtype: npt.DTypeLike) -> Term:
         return term
     none = SparseEntries(sp.csr_array(term.shape, dtype=dtype), term.threads)
     return replace(term, form=MissingEntries(none, cast(Separable, term.form)))
-
-
-def _without_nan(Z: Array, whole: Separable) -> WeightForm:
-    """Separable weights, but 0 where a dense matrix has NaN."""
-    missing = np.isnan(Z)
-    if np.count_nonzero(missing) > _FEW_MISSING * missing.size:
-        return Listed(DenseEntries(Z, whole.threads, True, *whole.vectors))
-    pattern = sp.csr_array(missing.astype(Z.dtype))
-    pattern.data = whole.at(places_of(pattern), pattern.dtype)
-    return MissingEntries(SparseEntries(pattern, whole.threads), whole)
 
 
 def places_of(Z: Any) -> tuple[Array, ...]:
@@ -437,7 +399,5 @@ def energy_of(Z: Matrix, loss: Loss) -> Any:
 
 def lost_energy(loss: Loss, before: tuple[Array, Array], after: tuple[Array, Array]) -> float:
     """What of the loss means over groups do not have."""
-    parts = [
-        float(np.sum(weights * energy_of(values, loss))) for values, weights in (before, after)
-    ]
-    return max(parts[0] - parts[1], 0.0)
+    high, low = (float(np.sum(w * energy_of(values, loss))) for values, w in (before, after))
+    return max(high - low, 0.0)

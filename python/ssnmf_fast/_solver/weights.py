@@ -39,8 +39,7 @@ class Weights(ABC):
 
     def with_part(self: Self, part: object) -> Self:
         """Return the weights of some samples, from their part of `by_rows`."""
-        made: Self = replace(self, **{self._row_field: part})  # type: ignore[type-var]
-        return made
+        return replace(self, **{self._row_field: part})  # type: ignore[type-var]
 
     def hide(self, X: Any) -> Any:
         """Return X with 0 where an entry has no weight; products of vectors hide nothing."""
@@ -50,20 +49,14 @@ class Weights(ABC):
         return np.where(absent.toarray() if sp.issparse(absent) else absent, 0, X)
 
     @abstractmethod
-    def absent(self, shape: tuple[int, int]) -> Absent:
-        """Return what finds where the weights of rows are 0."""
-
+    def absent(self, shape: tuple[int, int]) -> Absent: ...
     @abstractmethod
-    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
-        """Check the weights of a clean matrix in memory, and return its term."""
+    def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
+        """Check the weights of clean data in memory, and return their term."""
 
     def of_tensor(self) -> Weights:
         """Return the same weights by modes."""
         return self
-
-    @abstractmethod
-    def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        """Check the weights of a tensor (of :func:`check_tensor`), and return its term."""
 
     @abstractmethod
     def with_rows(self, rows: Array, name: str) -> Weights:
@@ -82,8 +75,9 @@ class Weights(ABC):
         return None
 
     @abstractmethod
-    def values_at(self, X: Tensor, at: Coordinates) -> Array:
-        """Return the weights of entries."""
+    def values_at(self, X: Tensor, at: Coordinates) -> Array: ...
+    @abstractmethod
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Weights: ...  # 0 for some entries
 
     def without(self, X: Tensor, hidden: Coordinates) -> tuple[Tensor, Weights]:
         """Return data and weights for which some entries do not count."""
@@ -92,10 +86,6 @@ class Weights(ABC):
         known = X.copy()
         known[tuple(hidden.places)] = np.nan
         return known, self
-
-    @abstractmethod
-    def excluding(self, X: Tensor, hidden: Coordinates) -> Weights:
-        """Return the weights with 0 for some entries."""
 
     def seen(self, X: Tensor) -> Tensor:
         """Return X with 0 where an entry is missing, or has no weight."""
@@ -134,18 +124,16 @@ class Outer(Weights):
             return lambda rows: nowhere[rows]
         return lambda rows: a[rows, None] | b
 
-    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
-        return terms.separable(Z, self.checked(Z, name), loss, threads)
-
-    def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        n_modes, n_vectors = len(X.shape), len(self.by_modes)
+    def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
+        n_modes, n_vectors, sides = len(Z.shape), len(self.by_modes), [".rows", ".columns"]
         if n_vectors != n_modes:
             raise ValueError(
-                f"X_weights has {n_vectors} vectors, and X has {n_modes} modes; give one for each "
+                f"{name} has {n_vectors} vectors, and X has {n_modes} modes; give one for each "
                 "mode, or None for ones."
             )
-        vectors = self.checked(X, "X_weights", [f"[{mode}]" for mode in range(n_modes)])
-        return terms.separable(X, vectors, loss, threads, tensor=True)
+        if tensor:
+            sides = [f"[{mode}]" for mode in range(n_modes)]
+        return terms.separable(Z, self.checked(Z, name, sides), loss, threads, tensor)
 
     @property
     def by_modes(self) -> Sequence[Array | None]:
@@ -208,11 +196,11 @@ class Outer(Weights):
 class SampleWeights(Outer):
     """Weights of samples; a fit takes the steps that it takes where samples are repeated."""
 
-    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
         rows = np.asarray(self.checked(Z, name)[0], dtype=np.float64)
         nonzeros = float(rows @ np.asarray((Z != 0).sum(axis=1)))
         lengths = tuple(int(nonzeros / max(n, 1.0)) for n in (rows.sum(), Z.shape[1]))
-        return replace(super().term(Z, loss, name, threads), row_lengths=lengths)
+        return replace(super().term(Z, loss, name, threads, tensor), row_lengths=lengths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,17 +236,8 @@ class Entrywise(Weights):
         check_shape(array, shape, "X_weights", "the shape of X")
         return lambda rows: array[rows] == 0
 
-    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
-        return terms.entrywise(Z, self.checked(Z, name), loss, threads)
-
-    def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        W = check_tensor(self.array, "X_weights", X.dtype, ordinary=False)
-        if not isinstance(W, np.ndarray):
-            raise TypeError(TWO_WAYS.format("X_weights is a sparse tensor"))
-        check_entries(W, "X_weights")
-        if W.shape != X.shape:
-            raise ValueError(f"X_weights has shape {W.shape}; expected {X.shape}, the shape of X.")
-        return terms.entrywise(X, W, loss, threads, tensor=True)
+    def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
+        return terms.entrywise(Z, self.checked(Z, name, tensor), loss, threads, tensor)
 
     def values_at(self, X: Tensor, at: Coordinates) -> Array:
         return np.asarray(as_array(self.array, "X_weights")[tuple(at.places)])
@@ -271,12 +250,19 @@ class Entrywise(Weights):
     def clear(self, X: Array) -> Array:
         return np.asarray(X * (as_array(self.array, "X_weights") > 0))
 
-    def checked(self, Z: Matrix, name: str) -> Array:
-        if sp.issparse(self.array):  # a block of rows on a cluster
-            raise TypeError(TWO_WAYS.format(f"{name} is a sparse matrix"))
-        W: Array = check_matrix(self.array, name, dtype=Z.dtype, allow_nan=False)
+    def checked(self, Z: Any, name: str, tensor: bool = False) -> Array:
+        W: Any = self.array
+        if tensor:
+            W = check_tensor(W, name, Z.dtype, ordinary=False)
+        if not isinstance(W, np.ndarray) and (tensor or sp.issparse(W)):
+            kind = "tensor" if tensor else "matrix"  # that of a block of rows on a cluster
+            raise TypeError(TWO_WAYS.format(f"{name} is a sparse {kind}"))
+        if tensor:
+            check_entries(W, name)
+        else:
+            W = check_matrix(W, name, dtype=Z.dtype, allow_nan=False)
         check_shape(W, Z.shape, name, f"the shape of {name[0]}")
-        return W
+        return np.asarray(W)
 
     def with_rows(self, rows: Array, name: str) -> Entrywise:
         array = as_array(self.array, name)
@@ -335,8 +321,13 @@ class Observed(ByPattern):
         at = tensor_pattern(self.pattern, X).at
         return SparseTensor(at, entries_at(X, at))
 
-    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
         """The data on the pattern, explicit zeros included."""
+        if tensor:
+            at = tensor_pattern(self.pattern, Z)
+            known = SparseTensor(at.at, entries_at(Z, at.at))
+            check_entries(known.values[None], "the observed entries of X")
+            return terms.observed(known, at, loss, threads)
         pattern = self.pattern_of(Z, name)
         known = sample(Z, pattern)
         if np.isnan(known.data).any():
@@ -346,14 +337,6 @@ class Observed(ByPattern):
                 f"{name} marks entry [{row}, {pattern.indices[k]}] as observed, but it is NaN "
                 f"in {name[0]}. Take it out of the pattern, or give the entry a value."
             )
-        return terms.observed(known, pattern, loss, threads)
-
-    def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        pattern = tensor_pattern(self.pattern, X)
-        if isinstance(X, SparseTensor):
-            return terms.observed(X.sampled(pattern.at), pattern, loss, threads)
-        known = SparseTensor(pattern.at, X[tuple(pattern.at.places)])
-        check_entries(known.values[None], "the observed entries of X")
         return terms.observed(known, pattern, loss, threads)
 
     def with_rows(self, rows: Array, name: str) -> Observed:
@@ -402,8 +385,18 @@ class Missing(ByPattern):
         X[tuple(tensor_pattern(self.pattern, X).at.places)] = 0
         return self.others.clear(X)
 
-    def term(self, Z: Matrix, loss: Loss, name: str, threads: int) -> Term:
+    def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
         """All entries but those of the pattern, which are dropped from Z once."""
+        if tensor:
+            at = tensor_pattern(self.pattern, Z)
+            if isinstance(Z, SparseTensor):
+                ones = at.with_values(np.ones_like(at.values))
+                whole = Separable((None,) * len(Z.shape), threads)
+                places = MissingEntries(SparseTensorEntries(ones, threads), whole)
+                return terms.weighted(Z.without(at.at), None, loss, threads, places)
+            Z = Z.copy()
+            Z[tuple(at.at.places)] = np.nan
+            return terms.separable(Z, [None] * Z.ndim, loss, threads, tensor=True)
         pattern = self.pattern_of(Z, name).copy()
         pattern.data = (pattern.data != 0).astype(Z.dtype)
         pattern.eliminate_zeros()
@@ -420,17 +413,6 @@ class Missing(ByPattern):
             w = whole.at(terms.places_of(present), Z.dtype)
         form = MissingEntries(SparseEntries(pattern, threads), whole)
         return terms.weighted(present, w, loss, threads, form)
-
-    def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        pattern = tensor_pattern(self.pattern, X)
-        if isinstance(X, SparseTensor):
-            ones = pattern.with_values(np.ones_like(pattern.values))
-            whole = Separable((None,) * len(X.shape), threads)
-            form = MissingEntries(SparseTensorEntries(ones, threads), whole)
-            return terms.weighted(X.without(pattern.at), None, loss, threads, form)
-        known = X.copy()
-        known[tuple(pattern.at.places)] = np.nan
-        return terms.separable(known, [None] * X.ndim, loss, threads, tensor=True)
 
     def with_rows(self, rows: Array, name: str) -> Missing:
         """A row of weight 0 is missing as a whole."""

@@ -7,6 +7,7 @@ import re
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,10 +24,10 @@ from .._common.warn import UNINFORMED, quietly
 from .._data.arrays import drop_entries, entry_rows
 from .._labels import is_missing
 from .._solver.loop import ProgressBar
+from ..completion._complete import counts, empty_lines, is_long, only_value, read_observed
 from ..completion._matrix_irls import MAX_ITER
 from ..completion._methods import METHODS
 from ..completion._noisy import Biases, ranks
-from ..completion._read import counts, empty_lines, is_long, only_value, read_observed
 from ..completion._result import Completion
 from ..plotting import singular_values
 from ..report import png
@@ -51,6 +52,7 @@ _LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.
 _REPORT, _PREDICTIONS, _BEST = "report.json", "predictions.csv", "recommendations.csv"
 _USERS, _ITEMS, _PICTURE = "users.csv", "items.csv", "singular_values.png"
 _BLOCK_ENTRIES = 4_000_000  # predictions held at a time (32 MB of float64)
+_NAME_THEM = "--user, --item and --rating"
 _LONG = "A table of user, item and rating is read from a .csv, .tsv or .jsonl file"
 _NOT_KEPT: dict[str, Any] = {"observed": None, "iterate": None}  # of models in files
 
@@ -133,10 +135,8 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
     entries = read_observed(load_matrix(source), None, None, options.threads or 1)
     n, m = entries.shape
     if entries.nnz == n * m:
-        raise UsageError(
-            f"{path} has no missing entry; these are NaN in a dense matrix, and those that are not "
-            f"stored in a sparse one. {_LONG}"
-        )
+        missing = "NaN in a dense matrix, and what is not stored in a sparse one"
+        raise UsageError(f"{path} has no missing entry; these are {missing}. {_LONG}")
     if is_long(entries):
         warn(f"the first two columns of {path} look like ids. {_LONG}")
     large = n * m > _LARGEST_DENSE
@@ -220,10 +220,9 @@ class _Task:
             warn(f"{source} has no {one} for {lines}; predictions for them are {filled}")
         if value is not None:
             warn(
-                f"all {matrix.nnz} {self.things} are {value:g}, so that all predictions are, and "
-                "the errors mean nothing. If they stand for what users did, such as clicks "
-                "(implicit feedback), what they did not do is 0, not missing: fit NMF to the whole "
-                "matrix, as in docs/guide/completion.md"
+                f"all {matrix.nnz} {self.things} are {value:g}, and so are all predictions: the "
+                "errors mean nothing. If they stand for what users did, such as clicks (implicit "
+                "feedback), fit NMF to the whole matrix, as in docs/guide/completion.md"
             )
 
     def _fit(self, matrix: sp.csr_array, rank: int | None, gamma: float | None) -> Completion:
@@ -235,7 +234,7 @@ class _Task:
         else:
             default = MAX_ITER if options.method == "auto" else None
             observer = ProgressBar(options.max_iter or default, "fit", "change")
-        with observer:
+        with closing(observer):
             completion: Completion = quietly(
                 UNINFORMED,
                 ssnmf_fast.complete,
@@ -336,7 +335,7 @@ def _read_ratings(
     user_codes: dict[str, int] = {}
     item_codes: dict[str, int] = {}
     parts, names = [], tuple[str, ...]()
-    for names, part in _read_columns(source, columns):
+    for names, part in read_columns(source, columns):
         part["user"] = [user_codes.setdefault(name, len(user_codes)) for name in part["user"]]
         part["item"] = [item_codes.setdefault(name, len(item_codes)) for name in part["item"]]
         ratings = []
@@ -344,11 +343,9 @@ def _read_ratings(
             is_empty = is_missing(cell) or not str(cell).strip()  # to be predicted
             ratings.append(math.nan if is_empty else _parse(cell))
             if not is_empty and not math.isfinite(ratings[-1]):
-                raise UsageError(
-                    f"{source}, line {line}: the rating in column {names[2]!r} is {cell!r}, not a "
-                    "number; leave it empty if it is to be predicted, or name the columns with "
-                    "--user, --item and --rating"
-                )
+                wrong = f"the rating in column {names[2]!r} is {cell!r}, not a number"
+                mend = "leave it empty if it is to be predicted, or name the columns with"
+                raise UsageError(f"{source}, line {line}: {wrong}; {mend} {_NAME_THEM}")
         part["rating"] = ratings
         parts.append(part)
     table = pd.concat(parts)
@@ -361,11 +358,9 @@ def _read_ratings(
         user, item, rating = repeats.iloc[0]
         first = rated[(rated["user"] == user) & (rated["item"] == item)].iloc[0]["rating"]
         more = f" ({len(repeats)} such repeats in all)" if len(repeats) > 1 else ""
-        raise UsageError(
-            f"{source}: user {users[int(user)]!r} has more than one rating of item "
-            f"{items[int(item)]!r}: {first:g} and {rating:g}{more}; keep one for each pair, "
-            "or give --duplicates mean, first or last"
-        )
+        pair = f"user {users[int(user)]!r} has more than one rating of item {items[int(item)]!r}"
+        mend = "keep one for each pair, or give --duplicates mean, first or last"
+        raise UsageError(f"{source}: {pair}: {first:g} and {rating:g}{more}; {mend}")
     if len(repeats):
         kept = rated.groupby(["user", "item"], sort=False)["rating"].agg(duplicates).reset_index()
     places = kept["user"].to_numpy(), kept["item"].to_numpy()
@@ -375,14 +370,7 @@ def _read_ratings(
     return dict(zip(ROLES, names, strict=True)), users, items, matrix, empty, len(rated) - len(kept)
 
 
-def read_pairs(source: Source, columns: Sequence[str | None]) -> tuple[list[str], list[str]]:
-    """Read the user and the item on every line; None among the columns takes the usual one."""
-    parts = [part for _, part in _read_columns(source, columns)]
-    users, items = ([name for part in parts for name in part[role]] for role in ROLES[:2])
-    return users, items
-
-
-def _read_columns(
+def read_columns(
     source: Source, columns: Sequence[str | None]
 ) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
     """Yield the names of the columns, and some rows of them, called by their roles."""
@@ -415,7 +403,7 @@ def choose_columns(
     roles = ROLES[: len(chosen)]
     needed, options = "users and items", "--user and --item"
     if len(roles) == len(ROLES):
-        needed, options = "users, items and ratings", "--user, --item and --rating"
+        needed, options = "users, items and ratings", _NAME_THEM
     if len(columns) < len(roles):
         raise UsageError(f"{source} has the columns {listed}; expected those of {needed}{hint}")
     # Names such as user, userId and user_id.
@@ -435,10 +423,8 @@ def choose_columns(
     if len({*names} - {""}) < len(roles):
         raise UsageError(f"{source}: cannot tell {needed} apart; {name_them}; {MATRIX_HINT}")
     if len(roles) == len(ROLES) and math.isfinite(_parse(names[-1])):
-        raise UsageError(
-            f"{source}: the first line, {source.delimiter.join(columns)}, looks like a rating; it "
-            f"must hold the names of the columns; {MATRIX_HINT}"
-        )
+        wrong = f"the first line, {source.delimiter.join(columns)}, looks like a rating"
+        raise UsageError(f"{source}: {wrong}; it must name the columns; {MATRIX_HINT}")
     if len(missing) > 1:
         read = ", ".join(f"{role} {name!r}" for role, name in zip(roles, names, strict=True))
         warn(f"{source}: columns are taken by their place: {read}; if that is wrong, {name_them}")

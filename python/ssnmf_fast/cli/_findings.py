@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ import scipy.sparse as sp
 
 from .. import save
 from .._common.text import sort_naturally
-from .._persist.texts import VECTORIZER_NAME
+from .._persist.texts import VECTORIZER_NAME, write_vectorizer
 from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
 from ..plotting import image_grid, topics_over_time
@@ -24,7 +22,7 @@ from ..report import Example, Picture, Report, png, render
 from ..report.evaluation import REGRESSION, SVC, Evaluation, explain_no_estimate, format_score
 from ._models import Fitted, measure
 from ._outputs import METRICS_NAME, MODEL_NAME, SEPARATOR, Results, make_predictions
-from ._read import UsageError, warn
+from ._read import warn
 
 _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
@@ -62,8 +60,9 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report,
     """Write every file; return what is reported, and the sizes and measures for JSON."""
     report, model, terms = make_report(fitted, options), fitted.model, fitted.terms
     save(model, out.path(MODEL_NAME))
-    if fitted.vectorizer is not None:
-        fitted.vectorizer.save(out.path(VECTORIZER_NAME))
+    if (vectorizer := fitted.vectorizer) is not None:
+        path = out.path(VECTORIZER_NAME)
+        write_vectorizer(path, vectorizer.column, vectorizer.tfidf, vectorizer.keep_markup)
     _write_topics(out, fitted, report)
     predictions = make_predictions(fitted, options.label_separator or SEPARATOR)
     out.write_csv(_PREDICTIONS, *predictions)
@@ -279,20 +278,6 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
     if fitted.labels is not None and fitted.labels.several:
         content["label_separator"] = options.label_separator or SEPARATOR
     return content
-
-
-def read_separator(folder: Path) -> str:
-    """Return what stands between the labels of a sample in the results of a fit."""
-    try:
-        content = json.loads((folder / METRICS_NAME).read_text(encoding="utf-8"))
-        return str(content["label_separator"])
-    except RecursionError as error:
-        raise UsageError(
-            f"{folder / METRICS_NAME} was not written by `ssnmf-fast fit`: lists or objects too "
-            "deep; fit again, or remove it"
-        ) from error
-    except (OSError, ValueError, KeyError, TypeError):  # a model of another origin
-        return SEPARATOR
 
 
 def print_report(fitted: Fitted, report: Report) -> None:

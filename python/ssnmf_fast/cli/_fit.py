@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from argparse import Namespace
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
     begin = time.perf_counter()
     # The bar moves in the last fit only.
     label = "validation, then fit" if model.validates else "fit"
-    with ProgressBar(options.max_iter, label) as bar, warnings.catch_warnings():
+    with closing(ProgressBar(options.max_iter, label)) as bar, warnings.catch_warnings():
         for known in ("The cross-validated accuracy", "The number of unique classes is greater"):
             warnings.filterwarnings("ignore", message=known)  # reported in other words
         estimator = model.build(options, visible, bar, data.terms)

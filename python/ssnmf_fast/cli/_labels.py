@@ -176,10 +176,9 @@ def warn_of_labels(labels: SampleLabels, option: str, separator: str | None) -> 
             )
             break
     for name in missing_words(names):
-        warn(
-            f"{occurs[name]} samples are of the class {name!r}, which looks like a missing label; "
-            f"if it is one, give --unlabeled {shlex.quote(name)}"
-        )
+        wrong = f"of the class {name!r}, which looks like a missing label"
+        mend = f"if it is one, give --unlabeled {shlex.quote(name)}"
+        warn(f"{occurs[name]} samples are {wrong}; {mend}")
 
 
 def column_to_fill(labels: str) -> str:
@@ -195,7 +194,17 @@ def _add_more_labels(
     passed_over: set[int] = set()
     places: dict[int, str] = {}
     for name in options.more_labels:
-        table = _read_filled(name, column, options.encoding)
+        given = {"data": name, "format": None, "encoding": options.encoding, "delimiter": None}
+        source = find_source(Namespace(**given))
+        if not source.is_table or source.path is None:
+            raise UsageError(f"--more-labels {name}: expected a table of `ssnmf-fast suggest`")
+        if source.kind == ".csv":
+            with reporting(name), open_text(source.path, options.encoding) as file:
+                head = file.readline()
+            for mark in ("\t", ";", ","):  # which spreadsheet programs choose by the country
+                if column in next(csv.reader([head], delimiter=mark), []):
+                    source = replace(source, delimiter=mark)
+        table = read_table(source)
         samples = _match_samples(table, data, options, len(merged))
         cells = zip(table.frame.index, table.column(column, lists=True), samples, strict=True)
         is_empty = True
@@ -219,20 +228,6 @@ def _add_more_labels(
         if is_empty:
             raise UsageError(f"{name}: no cell of column {column!r} is filled in")
     return merged, passed_over - places.keys()
-
-
-def _read_filled(name: str, column: str, encoding: str) -> Table:
-    options = Namespace(data=name, format=None, encoding=encoding, delimiter=None)
-    source = find_source(options)
-    if not source.is_table or source.path is None:
-        raise UsageError(f"--more-labels {name}: expected a table of `ssnmf-fast suggest`")
-    if source.kind == ".csv":
-        with reporting(name), open_text(source.path, encoding) as file:
-            head = file.readline()
-        for mark in ("\t", ";", ","):  # which spreadsheet programs choose by the country
-            if column in next(csv.reader([head], delimiter=mark), []):
-                source = replace(source, delimiter=mark)
-    return read_table(source)
 
 
 def _match_samples(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from argparse import Namespace
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -138,77 +139,50 @@ class Fitted(Data):
 
 
 _COHERENT_TERMS, _DIVERSE_TERMS = 10, 25
-_MEASURES = {  # by key: name, format of the value, and meaning
-    "largest_topic_right": (
-        "largest topic among the labels of {n} held-out samples",
-        "{:.1%}",
-        "Share of the held-out samples whose largest named topic, the one that explains most of "
-        "the sample, is one of their labels.",
-    ),
-    "similarity": (
-        "similarity of topics and labels",
-        "{:.3f}",
-        "Weighted Jaccard similarity of the named topics' shares in the held-out samples and of "
-        "their labels, matched one to one, on average: 1 if they agree, 0 if they never meet.",
-    ),
-    "resolved_topics": (
-        "resolved topics",
-        "{} of {k}",
-        "Topics whose similarity with the label they are matched with lies above 0.1; the held-out "
-        "samples show {shown} of the {k} labels.",
-    ),
-    "lower_bound": (
-        "lower bound",
-        "{:.6g}",
-        "Lower bound of the log evidence that the fit maximizes, hyperparameters included: of two "
-        "fits to the same data, as with other ranks or seeds, the higher is the better model.",
-    ),
-    "sparsity": (
-        "sparsity",
-        "{:.3f}",
-        "Hoyer sparsity of the topics' weights in the samples: near 1 if few weights carry "
-        "everything, 0 if all are equal.",
-    ),
-    "inter_label_sparsity": (
-        "inter-label sparsity",
-        "{:.3f}",
-        "Hoyer sparsity of the topics' weights summed over each class of the labeled samples: near "
-        "1 if each class has few topics of its own, 0 if all classes use all alike; --rate-shape "
-        "controls it.",
-    ),
-    "coherence": (
-        "topic coherence (NPMI)",
-        "{:.3f}",
-        f"How often the first {_COHERENT_TERMS} terms of a topic occur in the same texts (NPMI), "
-        "averaged over the topics: 1 if always together, 0 if as often as by chance, -1 if never.",
-    ),
-    "diversity": (
-        "topic diversity",
-        "{:.3f}",
-        f"Share of different terms among the first {_DIVERSE_TERMS} of all topics: 1 if no two "
-        "topics have one in common.",
-    ),
-    "exclusivity": (
-        "topic exclusivity (FREX)",
-        "{:.3f}",
-        f"How much the first {_COHERENT_TERMS} terms of a topic are its own and frequent in it "
-        "(FREX), averaged over the topics: near 1 if no other topic has them.",
-    ),
-}
+# By key: name, format of the value, and meaning.
+_MEASURES = """
+largest_topic_right | largest topic among the labels of {n} held-out samples | {:.1%}
+    Share of the held-out samples whose largest named topic, the one that explains most of the
+    sample, is one of their labels.
+similarity | similarity of topics and labels | {:.3f}
+    Weighted Jaccard similarity of the named topics' shares in the held-out samples and of their
+    labels, matched one to one, on average: 1 if they agree, 0 if they never meet.
+resolved_topics | resolved topics | {} of {k}
+    Topics whose similarity with the label they are matched with lies above 0.1; the held-out
+    samples show {shown} of the {k} labels.
+lower_bound | lower bound | {:.6g}
+    Lower bound of the log evidence that the fit maximizes, hyperparameters included: of two fits to
+    the same data, as with other ranks or seeds, the higher is the better model.
+sparsity | sparsity | {:.3f}
+    Hoyer sparsity of the topics' weights in the samples: near 1 if few weights carry everything, 0
+    if all are equal.
+inter_label_sparsity | inter-label sparsity | {:.3f}
+    Hoyer sparsity of the topics' weights summed over each class of the labeled samples: near 1 if
+    each class has few topics of its own, 0 if all classes use all alike; --rate-shape controls it.
+coherence | topic coherence (NPMI) | {:.3f}
+    How often the first {coherent} terms of a topic occur in the same texts (NPMI), averaged over
+    the topics: 1 if always together, 0 if as often as by chance, -1 if never.
+diversity | topic diversity | {:.3f}
+    Share of different terms among the first {diverse} of all topics: 1 if no two topics have one in
+    common.
+exclusivity | topic exclusivity (FREX) | {:.3f}
+    How much the first {coherent} terms of a topic are its own and frequent in it (FREX), averaged
+    over the topics: near 1 if no other topic has them.
+"""
 
 
 def measure(fitted: Fitted) -> list[Measure]:
     """Return how good the topics are: named ones, those of Bayesian models, and those of texts."""
     model, labels, A = fitted.model, fitted.labels, fitted.model.components_
     values: dict[str, float] = {}
-    counts: dict[str, int] = {}
+    counts = {"coherent": _COHERENT_TERMS, "diverse": _DIVERSE_TERMS}
     if hasattr(model, "topic_names_") and labels is not None and fitted.held_out.any():
         names = [str(name) for name in model.topic_names_]
         S = fitted.amounts[fitted.held_out, : len(names)]
         truth = labels.indicators(names)[fitted.held_out]
         right = truth[np.arange(len(S)), S.argmax(axis=1)] * S.any(axis=1)
         values["largest_topic_right"] = float(np.mean(right))
-        counts = {"n": len(S), "k": len(names), "shown": int(truth.any(axis=0).sum())}
+        counts |= {"n": len(S), "k": len(names), "shown": int(truth.any(axis=0).sum())}
         if len(names) > 1:
             matching = metrics.match_topics(S, truth)
             values |= {"similarity": matching.score, "resolved_topics": matching.n_resolved}
@@ -230,13 +204,12 @@ def measure(fitted: Fitted) -> list[Measure]:
             exclusivity = metrics.topic_exclusivity(usable, n_terms=_COHERENT_TERMS)
             values["diversity"] = metrics.topic_diversity(usable, n_terms=_DIVERSE_TERMS).score
             values["exclusivity"] = exclusivity.score
-    return [
-        Measure(
-            key, name.format(**counts), value, form.format(value, **counts), why.format(**counts)
-        )
-        for key, value in values.items()
-        for name, form, why in [_MEASURES[key]]
-    ]
+    measures = {}
+    for key, name, form, why in re.findall(r"(?m)^(\S+) \| (.+) \| (.+)((?:\n    .+)+)", _MEASURES):
+        if key in values:
+            text, why = form.format(values[key], **counts), " ".join(why.split()).format(**counts)
+            measures[key] = Measure(key, name.format(**counts), values[key], text, why)
+    return [measures[key] for key in values]
 
 
 # Options that some models take but their estimators do not, and parameters of other names.
@@ -245,10 +218,33 @@ _NEEDED = {"time": ", the column of the dates", "seeds": ", a file with words of
 _RENAMED = {"svm_c": "C", "s_shape": "S_shape"}
 _REFUSED = {"ssnmf": "auto", "nmf-alpha": math.inf}  # weights of labels that others take
 _TEST_SIZE = 0.2
+# By name: the class, the options that only some models take of which it is one, and what it is.
+_MODELS = """
+few-labels FewLabelsClassifier: loss self_training label_separator test_size
+    classifier for few labels and many: several methods, weighted by cross-validation
+ssnmf SSNMFClassifier: loss supervision_loss supervision_weight readout label_separator test_size
+    the classifier of the papers, whose rank and weight of the labels are given
+nmf NMF: loss
+    topics without the help of labels
+ts-nmf TopicSupervisedNMF: loss labeled_weight free_topics label_separator test_size
+    one topic for each label, which labeled texts may have only if they name it
+seeded SeededTopics: loss seeds free_topics test_size
+    topics, and classes, from a few words each; labels are not needed
+nmf-alpha MarginNMF: loss supervision_weight svm_c label_separator test_size
+    topics that keep what separates the classes for a support vector machine
+cnmf ConstrainedNMF: loss test_size
+    labeled samples of a class share their topics exactly
+dynamic DynamicTopics: time freq method documents_per_slice loss
+    topics of dated texts and how prevalent each is over time
+vbnmf BayesianNMF: s_shape
+    Bayesian topics without the help of labels
+supervised-vbnmf SupervisedBayesianNMF: rate_shape test_size
+    Bayesian topics, of which each class uses few
+"""
 
 
 class Model:
-    """One model; `options` names those that only some models take, of which it is one."""
+    """What the options of a model say of it, and how it is built."""
 
     def __init__(self, name: str, estimator: str, about: str, options: str) -> None:
         self.name, self.about, self.options = name, about, options.split()
@@ -258,48 +254,13 @@ class Model:
         # Does the fit estimate the accuracy, and has each class its topics?
         self.validates = "self_training" in self.options
         own = [option for option in self.options if option not in _OF_COMMAND]
-        self._parameters = {option: _RENAMED.get(option, option) for option in own}
-        self._parameters |= {"max_iter": "max_iter", "tol": "tol"}
+        self.parameters = {option: _RENAMED.get(option, option) for option in own}
+        self.parameters |= {"max_iter": "max_iter", "tol": "tol"}
 
     def targets(self, labels: SampleLabels) -> Array:
         """Return what fit takes as y."""
         several = "label_separator" in self.options
         return labels.single_or_indicators() if several else labels.single()
-
-    def complete_options(self, options: Namespace) -> None:
-        """Check the options, and set those that are not given to the estimator's defaults."""
-        needs = {"labels": self.guided and "seeds" not in self.options}
-        needs |= {name: name in self.options for name in _NEEDED}
-        for name, needed in needs.items():
-            if needed and not getattr(options, name):
-                hint = _NEEDED.get(name, "; without labels use --model nmf")
-                raise UsageError(f"--model {self.name} needs --{name}{hint}")
-        for name in dict.fromkeys(name for model in MODELS.values() for name in model.options):
-            if name not in self.options and getattr(options, name) is not None:
-                option, users = f"--{name.replace('_', '-')}", users_of(name)
-                raise UsageError(f"{option} is not used by --model {self.name} (only by {users})")
-        limited = options.documents_per_slice is not None
-        if limited and options.method not in (None, "tied", "tensor"):
-            raise UsageError("--documents-per-slice is only used with --method tied and tensor")
-        options.model = self.name
-        defaults = self.estimator().get_params()
-        for name, parameter in self._parameters.items():
-            if getattr(options, name) is None:
-                setattr(options, name, defaults[parameter])
-        if options.test_size is None and self.guided:
-            # Validation within the fit estimates the accuracy, and no label is lost for it.
-            options.test_size = 0.0 if self.validates else _TEST_SIZE
-        rank, weight, wrong = options.rank, options.supervision_weight, None
-        if rank is None and not (self.names_topics or self.validates):
-            wrong = "needs --rank, the number of topics; few-labels has topics for each class"
-        elif rank is not None and self.validates:
-            wrong = "takes no --rank: it has one topic or three for each class; ssnmf takes one"
-        elif weight is not None and weight == _REFUSED.get(self.name):
-            wrong = f"takes no --supervision-weight {weight}"
-        if wrong is not None:
-            raise UsageError(f"--model {self.name} {wrong}")
-        if rank is not None and options.free_topics is not None:
-            raise UsageError("--rank and --free-topics both set the number of topics; give one")
 
     def build(
         self,
@@ -309,7 +270,7 @@ class Model:
         terms: list[str] | None = None,
     ) -> Any:
         """Return the estimator, not fitted; `labels` are those that it will see."""
-        params = {new: getattr(options, name) for name, new in self._parameters.items()}
+        params = {new: getattr(options, name) for name, new in self.parameters.items()}
         rank, by = options.rank, "labels"
         names: Collection[str] | None = None if labels is None else labels.names
         if self.guided:
@@ -320,10 +281,8 @@ class Model:
         if self.names_topics and names is not None:
             free, n = options.free_topics or 0, len(names)
             if rank is not None and rank < n:
-                raise UsageError(
-                    f"--rank {rank} is too small: the {by} name {n} topics, and each needs one; "
-                    "leave --rank out, or add --free-topics instead"
-                )
+                wrong = f"--rank {rank} is too small: the {by} name {n} topics, and each needs one"
+                raise UsageError(f"{wrong}; leave --rank out, or add --free-topics instead")
             params["n_free_topics"] = free if rank is None else rank - n
         elif rank is not None:
             params["n_components"] = rank
@@ -333,58 +292,7 @@ class Model:
 
 MODELS = {
     name: Model(name, estimator, about, options)
-    for name, estimator, about, options in (
-        (
-            "few-labels",
-            "FewLabelsClassifier",
-            "classifier for few labels and many: several methods, weighted by cross-validation",
-            "loss self_training label_separator test_size",
-        ),
-        (
-            "ssnmf",
-            "SSNMFClassifier",
-            "the classifier of the papers, whose rank and weight of the labels are given",
-            "loss supervision_loss supervision_weight readout label_separator test_size",
-        ),
-        ("nmf", "NMF", "topics without the help of labels", "loss"),
-        (
-            "ts-nmf",
-            "TopicSupervisedNMF",
-            "one topic for each label, which labeled texts may have only if they name it",
-            "loss labeled_weight free_topics label_separator test_size",
-        ),
-        (
-            "seeded",
-            "SeededTopics",
-            "topics, and classes, from a few words each; labels are not needed",
-            "loss seeds free_topics test_size",
-        ),
-        (
-            "nmf-alpha",
-            "MarginNMF",
-            "topics that keep what separates the classes for a support vector machine",
-            "loss supervision_weight svm_c label_separator test_size",
-        ),
-        (
-            "cnmf",
-            "ConstrainedNMF",
-            "labeled samples of a class share their topics exactly",
-            "loss test_size",
-        ),
-        (
-            "dynamic",
-            "DynamicTopics",
-            "topics of dated texts and how prevalent each is over time",
-            "time freq method documents_per_slice loss",
-        ),
-        ("vbnmf", "BayesianNMF", "Bayesian topics without the help of labels", "s_shape"),
-        (
-            "supervised-vbnmf",
-            "SupervisedBayesianNMF",
-            "Bayesian topics, of which each class uses few",
-            "rate_shape test_size",
-        ),
-    )
+    for name, estimator, options, about in re.findall(r"(\S+) (\S+): (.+)\n    (.+)", _MODELS)
 }
 
 
@@ -393,11 +301,45 @@ def users_of(option: str) -> str:
 
 
 def choose_model(options: Namespace) -> Model:
-    """Return the model that the options name, or the default one; complete its options."""
+    """Return the model that the options name, or the default one.
+
+    Its options are checked, and those that are not given set to the estimator's defaults.
+    """
     seeded = options.model is None and options.seeds is not None
     default = "seeded" if seeded else "few-labels" if options.labels else "nmf"
     model = MODELS[options.model or default]
-    model.complete_options(options)
+    needs = {"labels": model.guided and "seeds" not in model.options}
+    needs |= {name: name in model.options for name in _NEEDED}
+    for name, needed in needs.items():
+        if needed and not getattr(options, name):
+            hint = _NEEDED.get(name, "; without labels use --model nmf")
+            raise UsageError(f"--model {model.name} needs --{name}{hint}")
+    for name in dict.fromkeys(name for other in MODELS.values() for name in other.options):
+        if name not in model.options and getattr(options, name) is not None:
+            option, users = f"--{name.replace('_', '-')}", users_of(name)
+            raise UsageError(f"{option} is not used by --model {model.name} (only by {users})")
+    limited = options.documents_per_slice is not None
+    if limited and options.method not in (None, "tied", "tensor"):
+        raise UsageError("--documents-per-slice is only used with --method tied and tensor")
+    options.model = model.name
+    defaults = model.estimator().get_params()
+    for name, parameter in model.parameters.items():
+        if getattr(options, name) is None:
+            setattr(options, name, defaults[parameter])
+    if options.test_size is None and model.guided:
+        # Validation within the fit estimates the accuracy, and no label is lost for it.
+        options.test_size = 0.0 if model.validates else _TEST_SIZE
+    rank, weight, wrong = options.rank, options.supervision_weight, None
+    if rank is None and not (model.names_topics or model.validates):
+        wrong = "needs --rank, the number of topics; few-labels has topics for each class"
+    elif rank is not None and model.validates:
+        wrong = "takes no --rank: it has one topic or three for each class; ssnmf takes one"
+    elif weight is not None and weight == _REFUSED.get(model.name):
+        wrong = f"takes no --supervision-weight {weight}"
+    if wrong is not None:
+        raise UsageError(f"--model {model.name} {wrong}")
+    if rank is not None and options.free_topics is not None:
+        raise UsageError("--rank and --free-topics both set the number of topics; give one")
     return model
 
 
@@ -411,12 +353,9 @@ def check_labels(model: Model, labels: SampleLabels | None, options: Namespace) 
     if labels.several and "label_separator" not in model.options:
         first = next(i for i, names in enumerate(labels.each) if len(names) > 1)
         names = ", ".join(labels.each[first])
-        raise UsageError(
-            f"sample {first} has several labels ({names}); --model {model.name} takes one a "
-            f"sample, {users_of('label_separator')} take several"
-        )
-    if options.rank is not None and options.rank < len(labels.names) and not model.names_topics:
-        warn(
-            f"--rank {options.rank} is below the number of classes, {len(labels.names)}: so few "
-            "topics cannot stand for all of them"
-        )
+        wrong = f"sample {first} has several labels ({names}); --model {model.name} takes one"
+        raise UsageError(f"{wrong}, {users_of('label_separator')} take several")
+    rank, count = options.rank, len(labels.names)
+    if rank is not None and rank < count and not model.names_topics:
+        few = "so few topics cannot stand for all of them"
+        warn(f"--rank {rank} is below the number of classes, {count}: {few}")

@@ -230,10 +230,8 @@ def make_predictions(
             explanation = replace(explanation, feature_names=fitted.terms)
         leading = explanation.leading_terms()
         if not any(leading):
-            warn(
-                "no term supports a prediction: the model predicts from topics alone, or the "
-                "samples have none of its terms"
-            )
+            why = "the model predicts from topics alone, or the samples have none of its terms"
+            warn(f"no term supports a prediction: {why}")
         columns.append(("terms", [", ".join(terms) for terms in leading]))
     if hasattr(fitted.model, "topic_names_"):
         # Free topics may explain what no label is about, and do not show which label fits.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,15 @@ import scipy.sparse as sp
 from .. import load, verify
 from .._common.warn import UNINFORMED, quietly
 from .._persist.texts import VECTORIZER_NAME
-from ..completion._read import counts
+from ..completion._complete import counts
 from ..completion._result import Completion
-from ._complete import read_pairs
-from ._findings import read_separator
+from ._complete import read_columns
 from ._labels import read_labels_of
-from ._models import MODELS, Data, Fitted
+from ._models import MODELS, Fitted
 from ._outputs import (
     METRICS_NAME,
     MODEL_NAME,
+    SEPARATOR,
     Output,
     make_predictions,
     make_table,
@@ -44,10 +45,29 @@ def run(options: Namespace) -> dict[str, Any]:
     if not hasattr(model, "topics"):  # as all have that represent samples by components
         raise UsageError(f"{path} holds a {type(model).__name__}; expected a model with topics")
     model.set_params(n_threads=options.threads)
-    fitted = Fitted(model=model, **vars(_read(data, stored, options)))
+    if data.is_table:
+        vectorizer, table, X = read_for_model(data, stored, options.text)
+        warn_of_empty(X, "they all get the same prediction, which does not depend on them")
+        ids = find_ids(table, options.id, options.text or vectorizer.column)
+        fitted = Fitted(model=model, X=X, ids=ids, terms=vectorizer.terms)
+    else:
+        _refuse(options, ("id", "text"), f"names a column of a table; {data} is a matrix")
+        X = read_matrix(data)
+        fitted = Fitted(model=model, X=X)
+        empty = np.flatnonzero(False if sp.issparse(X) else (X != X).all(axis=1))  # all NaN
+        if len(empty):
+            what = f"have no value but NaN (the first is sample {empty[0]})"
+            same = "their predictions do not depend on them"
+            warn(f"{len(empty)} of {len(X)} samples {what}: {same}")
     if not fitted.predicts:
         _refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
-    separator = read_separator(path.parent)
+    separator, metrics = SEPARATOR, path.parent / METRICS_NAME
+    with suppress(OSError, ValueError, KeyError, TypeError):  # a model of another origin
+        try:
+            separator = str(json.loads(metrics.read_text(encoding="utf-8"))["label_separator"])
+        except RecursionError as error:
+            wrong = "was not written by `ssnmf-fast fit`: lists or objects too deep"
+            raise UsageError(f"{metrics} {wrong}; fit again, or remove it") from error
     out.write(*make_predictions(fitted, separator, new=True, explain=options.explain))
     count = int(fitted.X.shape[0])
     if out.path is not None:
@@ -70,24 +90,6 @@ def _refuse(options: Namespace, names: tuple[str, ...], reason: str) -> None:
             raise UsageError(f"--{name} {reason}")
 
 
-def _read(data: Source, stored: Path, options: Namespace) -> Data:
-    if data.is_table:
-        vectorizer, table, X = read_for_model(data, stored, options.text)
-        warn_of_empty(X, "they all get the same prediction, which does not depend on them")
-        ids = find_ids(table, options.id, options.text or vectorizer.column)
-        return Data(X=X, ids=ids, terms=vectorizer.terms)
-    _refuse(options, ("id", "text"), f"names a column of a table; {data} is a matrix")
-    matrix = read_matrix(data)
-    if not sp.issparse(matrix) and matrix.dtype.kind == "f":
-        unknown = np.flatnonzero(np.isnan(matrix).all(axis=1))
-        if len(unknown):
-            warn(
-                f"{len(unknown)} of {len(matrix)} samples have no value but NaN (the first is "
-                f"sample {unknown[0]}): their predictions do not depend on them"
-            )
-    return Data(X=matrix)
-
-
 def _predict_ratings(
     out: Output, model: Completion, path: Path, data: Source, options: Namespace
 ) -> dict[str, Any]:
@@ -97,18 +99,17 @@ def _predict_ratings(
         raise UsageError(f"{path} holds a completion without ids of users and items; {hint}")
     if not data.is_table:
         raise UsageError(f"{data} is a matrix; expected a table of users and items, as {path} has")
-    wrong = f"is for a model of `ssnmf-fast fit`; not {path}"
-    _refuse(options, ("text", "id", "explain"), wrong)
+    _refuse(options, ("text", "id", "explain"), f"is for a model of `ssnmf-fast fit`; not {path}")
     # As tables have them, also where the model was saved in Python.
     row_ids, column_ids = row_ids.astype(str), column_ids.astype(str)
     model = replace(model, row_ids=row_ids, column_ids=column_ids)
-    users, items = read_pairs(data, [options.user, options.item])
+    parts = [part for _, part in read_columns(data, [options.user, options.item])]
+    users, items = ([name for part in parts for name in part[role]] for role in ("user", "item"))
     unknown = len(set(users) - set(row_ids)), len(set(items) - set(column_ids))
     if unknown == (len(set(users)), len(set(items))):
-        raise UsageError(
-            f"no user and no item of {data} is in {path} (the first are {users[0]!r} and "
-            f"{items[0]!r}); name their columns with --user and --item"
-        )
+        wrong = f"no user and no item of {data} is in {path}"
+        first = f"the first are {users[0]!r} and {items[0]!r}"
+        raise UsageError(f"{wrong} ({first}); name their columns with --user and --item")
     if any(unknown):
         how = "the mean of all users or items"
         if model.has_biases:
@@ -131,7 +132,18 @@ def run_verify(options: Namespace) -> dict[str, Any]:
         _, data, X = read_for_model(source, path.parent / VECTORIZER_NAME, options.text)
     else:
         X = read_matrix(source)
-    y = _read_targets(data, X.shape[0], path.parent, options)
+    y = None
+    if options.labels is not None:  # those that the fit saw
+        try:
+            content = json.loads((path.parent / METRICS_NAME).read_text(encoding="utf-8"))
+            model, settings = MODELS[content["model"]], content["settings"]
+            share, seed = float(settings.get("test size", 0.0)), int(settings.get("seed", 0))
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as why:
+            where = f"{METRICS_NAME} is missing there, or of another command"
+            raise UsageError(f"--labels needs the folder of `ssnmf-fast fit`; {where}") from why
+        labels = read_labels_of(options, data, X.shape[0]) if model.guided else None
+        if labels is not None:
+            y = model.targets(labels.without(labels.hold_out(share, seed)))
     verification = verify(load(path), X, y, n_threads=options.threads)
     print(verification)
     return {
@@ -139,21 +151,3 @@ def run_verify(options: Namespace) -> dict[str, Any]:
         "differences": verification.differences,
         "values": [list(row) for row in verification.table],
     }
-
-
-def _read_targets(data: Table | Source, n_samples: int, folder: Path, options: Namespace) -> Any:
-    """Return the labels that the fit saw, as its model takes them."""
-    if options.labels is None:
-        return None
-    try:
-        content = json.loads((folder / METRICS_NAME).read_text(encoding="utf-8"))
-        model, settings = MODELS[content["model"]], content["settings"]
-        share, seed = float(settings.get("test size", 0.0)), int(settings.get("seed", 0))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        where = f"{METRICS_NAME} is missing there, or of another command"
-        raise UsageError(f"--labels needs the folder of `ssnmf-fast fit`; {where}") from error
-    if not model.guided:
-        return None
-    labels = read_labels_of(options, data, n_samples)
-    assert labels is not None
-    return model.targets(labels.without(labels.hold_out(share, seed)))

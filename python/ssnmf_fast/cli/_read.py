@@ -16,6 +16,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
@@ -37,10 +38,7 @@ class UsageError(Exception):
     """Something the user gave cannot be used; the message explains what and how to fix it."""
 
 
-def warn(message: str) -> None:
-    """Warn; the command shows no place in the code."""
-    warnings.warn(message, stacklevel=2)
-
+warn = partial(warnings.warn, stacklevel=1)  # the command shows no place in the code
 
 TABLES = (".csv", ".tsv", ".jsonl")
 MATRICES = (".npz", ".npy", ".mtx")
@@ -55,7 +53,6 @@ _HEAD = 8  # bytes of a file by which binary ones are known
 _LARGEST_FIELD = 2**31 - 1
 _CHUNK = 100_000  # rows
 _EXCERPT = 60  # characters of a value in a message
-_SHOWN = 5  # columns
 _ARRAY_NAME = "X"
 _DAMAGED = (
     *(ValueError, EOFError, KeyError, csv.Error),
@@ -94,16 +91,13 @@ def find_source(options: Namespace) -> Source:
         if kind is not None and ending in MATRICES:
             raise UsageError(f"--format is for tables; {path} is a matrix")
         if kind is None and ending not in known:
-            raise UsageError(
-                f"{path}: unknown kind of file {ending!r}; known are {', '.join(known)} (and .gz); "
-                "or name that of a table with --format"
-            )
+            wrong = f"unknown kind of file {ending!r}; known are {', '.join(known)} (and .gz)"
+            raise UsageError(f"{path}: {wrong}; or name that of a table with --format")
         kind = kind or ending
     kind = kind or ".csv"
     if options.delimiter is not None and kind not in _DELIMITERS:
-        raise UsageError(
-            f"--delimiter is only used for .csv and .tsv; {options.data} is read as {kind[1:]}"
-        )
+        read = f"{options.data} is read as {kind[1:]}"
+        raise UsageError(f"--delimiter is only used for .csv and .tsv; {read}")
     return Source(path, kind, options.encoding, options.delimiter or _DELIMITERS.get(kind, ","))
 
 
@@ -127,10 +121,8 @@ def open_text(path: Path | None, encoding: str) -> TextIO:
         name = "standard input" if path is None else path
         if not (any(head[::2]) and any(head[1::2])):
             raise UsageError(f"{name} is text in UTF-16; give --encoding utf-16-le or utf-16-be")
-        raise UsageError(
-            f"{name} is a binary file; expected text: one value on each line, as numpy.savetxt "
-            f"writes them, or a table ({', '.join(TABLES)})"
-        )
+        wanted = f"text: one value on a line, as of numpy.savetxt, or a table ({', '.join(TABLES)})"
+        raise UsageError(f"{name} is a binary file; expected {wanted}")
     return io.TextIOWrapper(binary, "utf-8-sig" if known == "utf-8" else encoding, newline="")
 
 
@@ -143,14 +135,11 @@ def reporting(name: object) -> Iterator[None]:
         marked = bytes(error.object[:2]) in _UTF16_MARKS
         guess = "utf-16" if marked else "cp1252 or latin-1"
         encoding = "UTF-8" if error.encoding.startswith("utf-8") else error.encoding
-        raise UsageError(
-            f"{name} is not {encoding} text ({error}); name its encoding with --encoding, "
-            f"perhaps {guess}"
-        ) from error
+        wrong = f"{name} is not {encoding} text ({error})"
+        raise UsageError(f"{wrong}; name its encoding with --encoding, perhaps {guess}") from error
     except UnicodeError as error:  # such as UTF-16 without a byte order mark
-        raise UsageError(
-            f"{name} cannot be decoded ({error}); name its encoding with --encoding"
-        ) from error
+        wrong = f"{name} cannot be decoded ({error})"
+        raise UsageError(f"{wrong}; name its encoding with --encoding") from error
     except _DAMAGED as error:
         raise UsageError(f"{name} cannot be read: {error}") from error
 
@@ -176,30 +165,23 @@ def load_matrix(source: Source) -> Any:
     """The same as stored, where an entry may stand twice: csr, csc, bsr or coo."""
     path = source.path
     assert path is not None  # standard input is a table
-    with reporting(source):
-        X = scipy.io.mmread(path) if source.kind == ".mtx" else _load_array(path)
+    with reporting(source), _open_binary(path) as file:
+        X = scipy.io.mmread(path) if source.kind == ".mtx" else np.load(file, allow_pickle=False)
+        if isinstance(X, np.lib.npyio.NpzFile):
+            names = list(X.files)
+            if "format" in names:
+                file.seek(0)
+                X = sp.load_npz(file)
+            elif _ARRAY_NAME in names or len(names) == 1:
+                X = X[_ARRAY_NAME if _ARRAY_NAME in names else names[0]]
+            else:
+                wanted = f"one, one named {_ARRAY_NAME}, or a file of scipy.sparse.save_npz"
+                held = f"{path} holds several arrays ({', '.join(names)})"
+                raise UsageError(f"{held}; expected {wanted}")
         X = inspect_sparse(X, "the matrix")[0] if sp.issparse(X) and X.ndim == 2 else X
     if X.ndim != 2 or 0 in X.shape:
         raise UsageError(f"{path} has shape {X.shape}; expected samples x features, not empty")
     return X
-
-
-def _load_array(path: Path) -> Any:
-    """Read a .npy or .npz file, which may be zipped once more."""
-    with _open_binary(path) as file:
-        loaded = np.load(file, allow_pickle=False)
-        if not isinstance(loaded, np.lib.npyio.NpzFile):
-            return loaded
-        names = list(loaded.files)
-        if "format" in names:
-            file.seek(0)
-            return sp.load_npz(file)
-        if _ARRAY_NAME not in names and len(names) != 1:
-            raise UsageError(
-                f"{path} holds several arrays ({', '.join(names)}); expected a single one, one "
-                f"named {_ARRAY_NAME}, or a file of scipy.sparse.save_npz"
-            )
-        return loaded[_ARRAY_NAME if _ARRAY_NAME in names else names[0]]
 
 
 @dataclass(frozen=True)
@@ -216,19 +198,17 @@ class Table:
         """Return the values of a column, None where one is missing; `lists` allows lists."""
         if name not in self.frame.columns:
             hint = delimiter_hint(self.source, [*self.frame])
-            raise UsageError(
-                f"{self} has no column {name!r}; its columns are: {', '.join(self.frame)}{hint}"
-            )
+            known = f"its columns are: {', '.join(self.frame)}"
+            raise UsageError(f"{self} has no column {name!r}; {known}{hint}")
         for line, value in self.frame[name].items():
             for part in value if lists and isinstance(value, list) else [value]:
                 if isinstance(part, (dict, list)):
                     kind = "an object" if isinstance(part, dict) else "a list"
                     excerpt = json.dumps(part, ensure_ascii=False)
                     excerpt = excerpt if len(excerpt) <= _EXCERPT else excerpt[:_EXCERPT] + "..."
-                    raise UsageError(
-                        f"{self}, line {line}: column {name!r} holds {kind}, {excerpt}; expected "
-                        f"a text or a number{', or a list of them' if lists else ''}"
-                    )
+                    wrong = f"column {name!r} holds {kind}, {excerpt}; expected a text or a number"
+                    more = ", or a list of them" if lists else ""
+                    raise UsageError(f"{self}, line {line}: {wrong}{more}")
         return [None if is_missing(value) else value for value in self.frame[name]]
 
     def refuse_numbers(self, names: list[str]) -> None:
@@ -241,19 +221,18 @@ class Table:
         except (TypeError, ValueError):
             return
         if count:
-            raise UsageError(
-                f"{self} holds numbers, not texts, in {', '.join(names[:_SHOWN])}"
-                f"{', ...' * (len(names) > _SHOWN)}; {MATRIX_HINT}, as numpy.save, "
-                "scipy.sparse.save_npz or scipy.io.mmwrite write it"
-            )
+            where = ", ".join([*names[:5], *["..."] * (len(names) > 5)])
+            writers = "numpy.save, scipy.sparse.save_npz or scipy.io.mmwrite write it"
+            wrong = f"{self} holds numbers, not texts, in {where}"
+            raise UsageError(f"{wrong}; {MATRIX_HINT}, as {writers}")
 
 
 def read_table(source: Source) -> Table:
-    with require_package("pandas", TABLES_HINT):
-        import pandas as pd
     parts = [table.frame for table in read_parts(source)]
     if not parts:
         raise UsageError(f"{source} has no rows")
+    import pandas as pd
+
     return Table(source, pd.concat(parts))
 
 
@@ -293,10 +272,8 @@ def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[int, dict[st
     names = [name.strip() for name in next((row for row in reader if not _is_blank(row)), [])]
     twice = [name for k, name in enumerate(names) if name and name in names[:k]]
     if twice:
-        raise UsageError(
-            f"{source}, line {reader.line_num}: two columns are called {twice[0]!r}; give each a "
-            f"name of its own in the first line ({MATRIX_HINT})"
-        )
+        wrong = f"{source}, line {reader.line_num}: two columns are called {twice[0]!r}"
+        raise UsageError(f"{wrong}; give each a name of its own ({MATRIX_HINT})")
     first = reader.line_num + 1
     for row in reader:
         if len(names) == 1 or not _is_blank(row):
@@ -306,10 +283,9 @@ def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[int, dict[st
                 if not hint and last > first:
                     hint = f". The row goes on to line {last}: is a quotation mark left open?"
                 hint = hint or ". A cell that holds the delimiter needs quotation marks"
-                raise UsageError(
-                    f"{source}, line {first}: {len(row)} cell{'s' * (len(row) != 1)} between "
-                    f"delimiters {source.delimiter!r}; the first line names {len(names)}{hint}"
-                )
+                cells = f"{len(row)} cell{'s' * (len(row) != 1)}"
+                wrong = f"line {first}: {cells} between delimiters {source.delimiter!r}"
+                raise UsageError(f"{source}, {wrong}; the first line names {len(names)}{hint}")
             yield first, dict(zip(names, row, strict=True))
         first = reader.line_num + 1
 
@@ -339,7 +315,6 @@ def read_values(
         data = data.source
     lines = read_lines(Path(name), data.encoding)
     if len(lines) != n:
-        raise UsageError(
-            f"{name} has {len(lines)} lines; expected one for each of the {n} {things}"
-        )
+        wanted = f"one for each of the {n} {things}"
+        raise UsageError(f"{name} has {len(lines)} lines; expected {wanted}")
     return lines

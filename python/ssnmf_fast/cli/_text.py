@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.text import nfc
-from .._persist.texts import read_vectorizer, strip_markup, word_pattern, write_vectorizer
+from .._persist.texts import read_vectorizer, strip_markup, word_pattern
 from ._read import (
     MATRIX_HINT,
     Source,
@@ -26,15 +26,11 @@ from ._read import (
     warn,
 )
 
-_DEFAULT_COLUMN = "text"
-_ID_COLUMN = "id"
-_ENGLISH, _NONE = "english", "none"
 # What the pattern of a word leaves of "don't" and "we'll"; the list of scikit-learn lacks it.
 _CONTRACTED = {
     *("ain", "aren", "couldn", "didn", "doesn", "don", "hadn", "hasn", "haven", "isn", "ll"),
     *("mustn", "needn", "shan", "shouldn", "ve", "wasn", "weren", "wouldn"),
 }
-_SHOWN = 5
 # Scripts without spaces between words, and from which length on, in letters, what stands between
 # spaces is no word: Chinese with Japanese; Thai, Lao, Burmese, Khmer and their neighbors.
 _UNSPACED = {
@@ -56,17 +52,6 @@ class Vectorizer:
     @property
     def terms(self) -> list[str]:
         return [str(term) for term in self.tfidf.get_feature_names_out()]
-
-    def transform(self, table: Table, column: str | None = None) -> sp.csr_matrix:
-        """Return the TF-IDF matrix of the texts in a column; by default that of the fit."""
-        texts = read_texts(table, column or self.column, keep_markup=self.keep_markup)
-        _warn_of_unspaced(texts, self.tfidf.build_tokenizer())
-        with warnings.catch_warnings():  # the fit has issued this one
-            warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
-            return self.tfidf.transform(texts)
-
-    def save(self, path: Path) -> None:
-        write_vectorizer(path, self.column, self.tfidf, self.keep_markup)
 
 
 def fit_vectorizer(
@@ -118,34 +103,35 @@ def _warn_of_unspaced(texts: list[str], tokenize: Callable[[str], list[str]]) ->
         warn(
             f"{n_unspaced} of {len(texts)} texts are in a script without spaces between words, and "
             "whole phrases are taken for words. Separate the words by spaces first, with a program "
-            "that segments (tokenizes) the language, such as jieba, MeCab or PyThaiNLP"
+            "such as jieba, MeCab or PyThaiNLP"
         )
 
 
 def warn_of_empty(X: sp.csr_matrix, consequence: str) -> None:
     empty = np.flatnonzero(np.diff(X.indptr) == 0)
     if len(empty):
-        first = ", ".join(map(str, empty[:_SHOWN])) + (", ..." if len(empty) > _SHOWN else "")
-        warn(
-            f"{len(empty)} of {X.shape[0]} texts have no known word (sample {first}): {consequence}"
-        )
+        first = ", ".join([*map(str, empty[:5]), *["..."] * (len(empty) > 5)])
+        wrong = f"{len(empty)} of {X.shape[0]} texts have no known word (sample {first})"
+        warn(f"{wrong}: {consequence}")
 
 
 def read_for_model(
     data: Source, stored: Path, column: str | None
 ) -> tuple[Vectorizer, Table, sp.csr_matrix]:
-    """Read a table for a fitted model: its vectorizer in `stored`, the table, and TF-IDF."""
+    """Return the vectorizer in `stored`, a table for its model, and TF-IDF of the texts in it."""
     if not stored.is_file():
-        raise UsageError(
-            f"{stored} is missing, so the model was fitted to a matrix; {data} is a table. "
-            f"Give a matrix: {MATRIX_HINT}"
-        )
+        wrong = f"{stored} is missing, so the model was fitted to a matrix; {data} is a table"
+        raise UsageError(f"{wrong}. Give a matrix: {MATRIX_HINT}")
     try:
         vectorizer = Vectorizer(*read_vectorizer(stored))
     except ValueError as error:
         raise UsageError(str(error)) from error
     table = read_table(data)
-    return vectorizer, table, vectorizer.transform(table, column)
+    texts = read_texts(table, column or vectorizer.column, keep_markup=vectorizer.keep_markup)
+    _warn_of_unspaced(texts, vectorizer.tfidf.build_tokenizer())
+    with warnings.catch_warnings():  # the fit has issued this one
+        warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
+        return vectorizer, table, vectorizer.tfidf.transform(texts)
 
 
 def find_text_column(table: Table, name: str | None, *taken: str | None) -> str:
@@ -153,21 +139,17 @@ def find_text_column(table: Table, name: str | None, *taken: str | None) -> str:
     if name is not None:
         return name
     others = [name for name in table.frame if name not in taken]
-    if _DEFAULT_COLUMN in others:
-        return _DEFAULT_COLUMN
-    if len(others) == 2 and _ID_COLUMN in others:
-        others.remove(_ID_COLUMN)
+    if "text" in others:
+        return "text"
+    if len(others) == 2 and "id" in others:
+        others.remove("id")
     if len(others) != 1:
-        raise UsageError(
-            f"{table} has no column 'text'; name the one to read with --text, one of: "
-            + ", ".join(others)
-        )
+        mend = f"name the one to read with --text, one of: {', '.join(others)}"
+        raise UsageError(f"{table} has no column 'text'; {mend}")
     mark = likely_delimiter(table.source, [*table.frame])
     if mark is not None:
-        warn(
-            f"{table} has one column, called {others[0]!r}; if {mark!r} stands between columns, "
-            "name it with --delimiter"
-        )
+        mend = f"if {mark!r} stands between columns, name it with --delimiter"
+        warn(f"{table} has one column, called {others[0]!r}; {mend}")
     return str(others[0])
 
 
@@ -179,9 +161,9 @@ def read_texts(table: Table, column: str, *, keep_markup: bool) -> list[str]:
 
 def find_ids(table: Table, name: str | None, *others: str | None) -> tuple[str, list[Any]] | None:
     """Return name and values of the column that names the samples, if there is one."""
-    if name is None and (_ID_COLUMN not in table.frame or _ID_COLUMN in others):
+    if name is None and ("id" not in table.frame or "id" in others):
         return None
-    name = name or _ID_COLUMN
+    name = name or "id"
     return name, ["" if value is None else value for value in table.column(name)]
 
 
@@ -191,13 +173,13 @@ def _read_stop_words(option: str, encoding: str) -> list[str] | None:
 
     # A file may have a comma in its name.
     parts = [option] if Path(option).is_file() else [part.strip() for part in option.split(",")]
-    if _NONE in parts:
+    if "none" in parts:
         if len(parts) > 1:
             raise UsageError(f"--stop-words {option}: none excludes other lists")
         return None
     words: set[str] = set()
     for part in parts:
-        if part == _ENGLISH:
+        if part == "english":
             words |= ENGLISH_STOP_WORDS | _CONTRACTED
         else:
             words |= {nfc(word).lower() for word in read_lines(Path(part), encoding) if word}

@@ -1,4 +1,4 @@
-"""Function :func:`complete`."""
+"""Function :func:`complete`, and what it reads: an array with NaN, a sparse matrix, or triplets."""
 
 from __future__ import annotations
 
@@ -8,26 +8,18 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from .._common.arrays import Array, MatrixLike, Seed
 from .._common.text import short
-from .._data.arrays import as_array
-from .._data.border import (
-    LARGEST,
-    check_integer,
-    check_matrix,
-    check_observers,
-    check_random_state,
-    check_real,
-    require_finite,
-)
+from .._common.warn import UNINFORMED, is_quiet, warn_user
+from .._data import arrays, border
 from .._data.threads import resolve_threads
 from .._solver.loop import verbose_progress
+from ._irls import Fit, Method, Problem
 from ._matrix_irls import MatrixIRLS
 from ._methods import MethodName, check_method
 from ._noisy import BIAS_WEIGHTS
-from ._problem import Fit, Method, Problem
-from ._read import read_observed, warn_of_uninformed
 from ._result import Completion, CompletionState
 
 _HINT = "Divide M by a constant that brings its entries, and fill_value, nearer to 1."
@@ -69,9 +61,8 @@ def complete(
     method : str or object of ssnmf_fast.completion
         An object holds the parameters of its method; a name stands for one with the defaults:
 
-        - "auto": :class:`MatrixIRLS <completion.MatrixIRLS>`, which draws missing entries to zero
-          and keeps them from being negative, the most accurate method on hard problems; with
-          `gamma_min` ``IRLS(p=0)``.
+        - "auto": :class:`MatrixIRLS <completion.MatrixIRLS>`, the most accurate on hard problems;
+          with `gamma_min` ``IRLS(p=0)``.
         - "sirls", "structured-sirls": :class:`SIRLS <completion.SIRLS>` and
           :class:`StructuredSIRLS <completion.StructuredSIRLS>`, gradient steps on the smoothed
           Schatten-p function [1]_ (2.2.3, Algorithm 2).
@@ -82,16 +73,16 @@ def complete(
           :class:`StructuredNNM <completion.StructuredNNM>`, nuclear norm minimization [1]_ ((2.2),
           (2.7)), for small matrices.
     n_components : int, optional
-        Rank r; the nuclear norm methods determine it themselves and do not take it.  None estimates
-        it: by the number of singular values above a hundredth of the largest while the regularizer
-        falls (for "structured-sirls" in a run of "sirls" before), or, where `gamma_min` is
-        "validate", by the error at held-out entries.
+        Rank r; the nuclear norm methods do not take it.  None estimates it: by the number of
+        singular values above a hundredth of the largest while the regularizer falls (for
+        "structured-sirls" in a run of "sirls" before), or, where `gamma_min` is "validate", by the
+        error at held-out entries.
     gamma_min : float or "validate", optional
         Smallest regularizer, relative to the squared spectral norm of the observed entries.  None
         lets it vanish, for exact data.  For noisy data, a larger value prevents the model from
         fitting the noise; "validate" chooses it by the error at a tenth of the observed entries.
-        The methods "auto", "sirls" and "irls" then go through levels of the regularizer with
-        solutions of (2.6) ("sirls": gradient steps), without `init`.
+        "auto", "sirls" and "irls" then go through levels of the regularizer with solutions of (2.6)
+        ("sirls": gradient steps), without `init`.
     biases : bool
         Whether to fit means of rows and columns together with the low-rank part (ratings, tables),
         drawn to the overall mean by at most the weight of five entries, hardly where they are far
@@ -107,13 +98,11 @@ def complete(
         Largest number of outer iterations, at least 1; by default that of the method.
     tol : float, optional
         Stop when an iteration changes the matrix by less than this, relatively; by default 1e-9 for
-        "auto" and 1e-5 for the others.  With `gamma_min`: go on to the next level of the
-        regularizer; 1e-3.
+        "auto" and 1e-5 for the others.  With `gamma_min`: go on to the next level; 1e-3.
     random_state : None, int, Generator or RandomState
         Seed of the randomized SVD and of the sampled missing entries.
     n_threads : int, optional
-        Number of threads; it does not change the result.  None uses all cores that are available to
-        the process.
+        Number of threads; it does not change the result.  None uses the cores that are available.
     callback : callable, optional
         Called with a :class:`ssnmf_fast.results.CompletionState` after every check, those of the
         search of ``gamma_min="validate"`` included.  Returning True stops everything; the result is
@@ -163,115 +152,104 @@ def complete(
     True
     """
     chosen = check_method(method, noisy=gamma_min is not None)
-    rank = None if n_components is None else check_integer(n_components, "n_components", 1)
+    kind = type(chosen).__name__
+    rank = None if n_components is None else border.check_integer(n_components, "n_components", 1)
     gamma_min = check_gamma_min(gamma_min)
-    biases = _check_flag(biases, "biases")
-    nonnegative = None if nonnegative is None else _check_flag(nonnegative, "nonnegative")
-    fill_value = check_real(fill_value, "fill_value", allow_negative=True)
-    max_iter = None if max_iter is None else check_integer(max_iter, "max_iter", 1)
-    tol = None if tol is None else check_real(tol, "tol")
-    rng, threads = check_random_state(random_state), resolve_threads(n_threads)
+    for name, flag in (("biases", biases), ("nonnegative", nonnegative)):
+        if not isinstance(flag, (bool, np.bool_)) and not (flag is None and name != "biases"):
+            raise TypeError(f"{name} must be True or False; got {short(flag)}.")
+    fill_value = border.check_real(fill_value, "fill_value", allow_negative=True)
+    max_iter = None if max_iter is None else border.check_integer(max_iter, "max_iter", 1)
+    tol = None if tol is None else border.check_real(tol, "tol")
+    rng, threads = border.check_random_state(random_state), resolve_threads(n_threads)
     noisy = gamma_min is not None and chosen.by_levels
-    _check_together(chosen, noisy, {"n_components": rank, "gamma_min": gamma_min, "init": init})
-    if biases and not noisy:
+    options = {"n_components": rank, "gamma_min": gamma_min, "init": init}
+    unused = [name for name, value in options.items() if value is not None]
+    if unused and not chosen.takes_rank:
+        raise ValueError(f"method {kind} determines the rank itself and does not use {unused[0]}.")
+    if gamma_min is not None and isinstance(chosen, MatrixIRLS):
+        raise ValueError(
+            "method MatrixIRLS is for exact data and does not use gamma_min; 'auto' and IRLS do."
+        )
+    if not noisy and gamma_min == "validate":
+        raise ValueError(
+            f"gamma_min='validate' needs method 'auto', 'sirls' or 'irls'; got {kind}."
+        )
+    if not noisy and biases:
         raise ValueError(
             "biases=True needs gamma_min (a number or 'validate') and method 'auto', 'sirls' or "
-            f"'irls'; got gamma_min={short(gamma_min)} and {type(chosen).__name__}."
+            f"'irls'; got gamma_min={short(gamma_min)} and {kind}."
         )
+    if noisy and init is not None:
+        raise ValueError("init has no part in a fit with gamma_min; leave one of them out.")
     if biases and fill_value != 0:
         raise ValueError("fill_value belongs to a fit without biases; leave it at 0.")
-    check_observers(callback, verbose)
+    border.check_observers(callback, verbose)
     entries = read_observed(M, observed, shape, threads, dtype)
-    if abs(fill_value) > LARGEST[entries.dtype]:
+    limit = border.LARGEST[entries.dtype]
+    if abs(fill_value) > limit:
         raise ValueError(
-            f"fill_value must be at most {LARGEST[entries.dtype]:g} in size for M of dtype "
-            f"{entries.dtype}; got {short(fill_value)}."
+            f"fill_value must be at most {limit:g} in size for M of dtype {entries.dtype}; got "
+            f"{short(fill_value)}."
         )
     if rank is not None and rank > min(entries.shape):
         raise ValueError(f"n_components must be at most min{entries.shape}, of M; got {rank}.")
     if nonnegative is None:
         nonnegative = chosen.nonnegative and not noisy and bool(entries.data.min() >= 0)
     problem = Problem(
-        entries=entries,
-        rank=rank,
-        gamma_min=gamma_min,
-        biases=BIAS_WEIGHTS if biases else None,
-        fill_value=fill_value,
+        entries,
+        rank,
+        gamma_min,
+        BIAS_WEIGHTS if biases else None,
+        max_iter,
+        tol,
+        rng,
+        threads,
+        fill_value,
         lower=0.0 if nonnegative else -np.inf,
         init=None if init is None else _start(init, entries.shape, fill_value, entries.dtype),
-        max_iter=max_iter,
-        tol=tol,
-        rng=rng,
-        n_threads=threads,
     )
-    warn_of_uninformed(entries, fill_value, biases=biases, listed=isinstance(M, tuple))
+    warn_of_uninformed(entries, fill_value, biases=bool(biases), listed=isinstance(M, tuple))
     return solve(chosen, problem, callback, verbose)
 
 
 def solve(
     method: Method, problem: Problem, callback: Callable[..., Any] | None, verbose: int
 ) -> Completion:
-    with verbose_progress(verbose, problem.max_iter, "complete", "change") as progress:
-        observers = [one for one in (callback, progress) if one is not None]
-        found = _solved(method, problem, observers).completion(problem)
-    names = ("left", "right", "singular_values", "iterate")
-    require_finite({name: getattr(found, name) for name in names}, _HINT)
-    return found
-
-
-def _solved(method: Method, problem: Problem, observers: list[Any]) -> Fit:
-    """The last fit of a method, or the first at which an observer returns True."""
+    """Return the last fit of a method, or the first at which an observer returns True."""
     noisy, observations = problem.gamma_min is not None and method.by_levels, problem.observations
-    if not noisy and observations.norm == 0:  # all entries are equal to `fill_value`
-        (n, m), dtype = observations.shape, observations.dtype
-        F, G = np.zeros((n, 1), dtype), np.zeros((m, 1), dtype)
-        iterate = np.zeros((n, m), dtype) if method.dense else None
-        return Fit(observations, F, G, np.zeros(1), [], True, iterate=iterate)
-    for fit in method._fits(problem):
-        if not observers:
-            continue
-        state, scale = fit.history[-1], fit.F.dtype.type(fit.observations.scale)
-        left, right = fit.F[:, : state.n_components] * scale, fit.G[:, : state.n_components].T
-        left.flags.writeable = right.flags.writeable = False
-        state = replace(state, left=left, right=right)
-        answers = [observer(state) for observer in observers]  # all of them, before any stops
-        if any(answers):
-            return fit._replace(converged=fit.converged and not noisy)
-    return fit
-
-
-def _check_together(method: Method, noisy: bool, given: dict[str, Any]) -> None:
-    """Raise ValueError for n_components, gamma_min or init where the method does not use them."""
-    kind = type(method).__name__
-    unused = [name for name, value in given.items() if value is not None]
-    if unused and not method.takes_rank:
-        raise ValueError(f"method {kind} determines the rank itself and does not use {unused[0]}.")
-    if given["gamma_min"] is not None and isinstance(method, MatrixIRLS):
-        raise ValueError(
-            "method MatrixIRLS is for exact data and does not use gamma_min; 'auto' and IRLS do."
-        )
-    if given["gamma_min"] == "validate" and not noisy:
-        raise ValueError(
-            f"gamma_min='validate' needs method 'auto', 'sirls' or 'irls'; got {kind}."
-        )
-    if noisy and given["init"] is not None:
-        raise ValueError("init has no part in a fit with gamma_min; leave one of them out.")
-
-
-def _check_flag(value: object, name: str) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be True or False; got {short(value)}.")
-    return bool(value)
+    with verbose_progress(verbose, problem.max_iter, "complete", "change") as progress:
+        observers: list[Any] = [each for each in (callback, progress) if each is not None]
+        if not noisy and observations.norm == 0:  # all entries are equal to `fill_value`
+            (n, m), dtype = observations.shape, observations.dtype
+            F, G = np.zeros((n, 1), dtype), np.zeros((m, 1), dtype)
+            iterate = np.zeros((n, m), dtype) if method.dense else None
+            fits = iter([Fit(observations, F, G, np.zeros(1), [], True, iterate=iterate)])
+        else:
+            fits = method._fits(problem)
+        for fit in fits:
+            if not observers or not fit.history:
+                continue
+            state, scale = fit.history[-1], fit.F.dtype.type(fit.observations.scale)
+            left, right = fit.F[:, : state.n_components] * scale, fit.G[:, : state.n_components].T
+            left.flags.writeable = right.flags.writeable = False
+            state = replace(state, left=left, right=right)
+            answers = [observer(state) for observer in observers]  # all, before any stops
+            if any(answers):
+                fit = fit._replace(converged=fit.converged and not noisy)
+                break
+        result = fit.completion(problem)
+    names = ("left", "right", "singular_values", "iterate")
+    border.require_finite({name: getattr(result, name) for name in names}, _HINT)
+    return result
 
 
 def check_gamma_min(value: object) -> float | Literal["validate"] | None:
-    if value is None:
-        return None
-    if isinstance(value, str):
-        if value == "validate":
-            return "validate"
+    if isinstance(value, str) and value != "validate":
         raise ValueError(f"gamma_min must be a number, 'validate' or None; got {short(value)}.")
-    number = check_real(value, "gamma_min")
+    if value is None or isinstance(value, str):
+        return None if value is None else "validate"
+    number = border.check_real(value, "gamma_min")
     if number == 0:
         raise ValueError("gamma_min must be above 0; None lets the regularizer vanish.")
     return number
@@ -287,17 +265,18 @@ def _start(
             raise ValueError(f"init was completed with {what}; they must agree.")
         left, right = (factor.astype(dtype, copy=False) for factor in (init.left, init.right))
     elif isinstance(init, (tuple, list)) and len(init) == 2:
+        signs: dict[str, Any] = {"allow_negative": True, "limited": False}
         left, right = (
-            check_matrix(as_array(one, name), name, dtype=dtype, allow_negative=True, limited=False)
-            for one, name in zip(init, ("init[0]", "init[1]"), strict=True)
+            border.check_matrix(arrays.as_array(factor, name), name, dtype=dtype, **signs)
+            for factor, name in zip(init, ("init[0]", "init[1]"), strict=True)
         )
     else:
         raise TypeError("init must be a Completion or a pair (left, right) of arrays.")
-    n, m = shape
     if left.shape[1] != right.shape[0]:
         raise ValueError(f"init has factors of shapes {left.shape} and {right.shape}.")
-    if (len(left), right.shape[1]) != shape:
-        raise ValueError(f"init is a {len(left)} x {right.shape[1]} matrix, and M {n} x {m}.")
+    n, m = len(left), right.shape[1]
+    if (n, m) != shape:
+        raise ValueError(f"init is a {n} x {m} matrix, and M {shape[0]} x {shape[1]}.")
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         raise ValueError("init contains NaN or infinity.")
     Q, R = np.linalg.qr(right.T)
@@ -306,3 +285,189 @@ def _start(
     if not np.isfinite(F).all():
         raise ValueError("init has factors whose product is too large to work with.")
     return F, Q
+
+
+_LONG = (
+    "A table with one entry on a line, such as user, item and rating, is given as "
+    "(rows, columns, values)."
+)
+_IDS = "Ids become positions by numpy.unique: users, rows = numpy.unique(ids, return_inverse=True)."
+
+
+def read_observed(
+    M: MatrixLike | tuple[npt.ArrayLike, ...],
+    observed: MatrixLike | None,
+    shape: tuple[int, int] | None,
+    n_threads: int,
+    dtype: npt.DTypeLike | None = None,
+) -> sp.csr_array:
+    """Return the observed entries as a CSR array with sorted rows; explicit zeros are kept."""
+    if isinstance(M, tuple):
+        if observed is not None:
+            raise ValueError("observed must be None where M is (rows, columns, values).")
+        matrix = _without_repeats(_triplets(M, shape))
+    elif shape is not None:
+        raise ValueError("shape belongs to M = (rows, columns, values); leave it out.")
+    elif sp.issparse(M):
+        sparse: Any = M
+        state = arrays.DUPLICATES
+        if sparse.format in ("csr", "csc"):
+            matrix, state = arrays.inspect_csr(M, "M", n_threads)
+        if state == arrays.DUPLICATES:
+            matrix = _without_repeats(arrays.inspect_sparse(M, "M")[0].tocoo())
+        elif not matrix.has_sorted_indices:
+            matrix = matrix.sorted_indices()
+        if observed is not None:
+            matrix = arrays.sample(matrix, _pattern(observed, matrix.shape))
+    else:
+        try:
+            M = arrays.as_array(M, "M", allow_nan=True)
+            M = arrays.as_array(M.astype(object), "M") if M.dtype.kind in "SU" else M
+            arrays.require_real(M.dtype, "M")
+        except TypeError as error:
+            raise TypeError(f"{error} {_LONG} {_IDS}") from error
+        array = border.check_matrix(M, "M", allow_negative=True)
+        pattern = ~np.isnan(array)
+        if observed is not None:
+            wanted = _pattern(observed, array.shape).toarray()
+            if (wanted & ~pattern).any():
+                row, column = np.argwhere(wanted & ~pattern)[0]
+                raise ValueError(f"M[{row}, {column}] is NaN, but `observed` is True there.")
+            pattern = wanted
+        matrix = arrays.list_entries(array, pattern)
+    signs: dict[str, Any] = {"allow_nan": False, "allow_negative": True}
+    matrix = border.check_matrix(
+        matrix, "M", dtype=arrays.check_dtype(dtype), **signs, n_threads=n_threads
+    )
+    if matrix.nnz == 0:
+        raise ValueError("M has no observed entry; at least one is needed.")
+    return matrix
+
+
+def _triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp.coo_array:
+    if len(M) != 3:
+        raise ValueError(f"M must be (rows, columns, values); got a tuple of {len(M)}.")
+    values = arrays.as_array(M[2], "values of M")
+    try:
+        rows, columns = arrays.as_array(M[0], "rows of M"), arrays.as_array(M[1], "columns of M")
+    except TypeError as error:
+        raise TypeError(f"{error} {_IDS}") from error
+    if not rows.shape == columns.shape == values.shape or rows.ndim != 1:
+        raise ValueError(
+            "rows, columns and values of M must be vectors of one length; got shapes "
+            f"{rows.shape}, {columns.shape} and {values.shape}."
+        )
+    for name, index in (("rows", rows), ("columns", columns)):
+        if index.size and index.dtype.kind not in "iu":
+            raise TypeError(
+                f"{name} of M must be integers, positions from 0; got dtype {index.dtype}. {_IDS}"
+            )
+        if index.size and index.min() < 0:
+            raise ValueError(f"{name} of M must be at least 0; got {index.min()}.")
+        if index.size and index.max() >= np.iinfo(np.int32).max:
+            raise ValueError(f"{name} of M must be below 2147483647; got {index.max()}.")
+    n, m = (int(index.max()) + 1 if index.size else 0 for index in (rows, columns))
+    if shape is None:
+        shape = n, m
+    elif isinstance(shape, (tuple, list)) and len(shape) == 2:
+        shape = (
+            border.check_integer(shape[0], "shape[0]", 1),
+            border.check_integer(shape[1], "shape[1]", 1),
+        )
+    else:
+        raise ValueError(f"shape must be (rows, columns); got {short(shape)}.")
+    if n > shape[0] or m > shape[1]:
+        raise ValueError(f"M has entries beyond shape {shape}; expected at least {n, m}.")
+    if values.dtype.kind not in "biuf":
+        raise TypeError(f"values of M must be real numbers; got dtype {values.dtype}.")
+    return sp.coo_array((values, (rows, columns)), shape=shape)
+
+
+def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
+    matrix = arrays.inspect_sparse(matrix, "M")[0]
+    if matrix.data.dtype.kind != "f":
+        matrix = matrix.astype(np.float64)
+    result = matrix.tocsr()
+    if result.nnz != len(matrix.data):
+        places = np.sort(matrix.row.astype(np.int64) * matrix.shape[1] + matrix.col)
+        repeated = int(places[1:][places[1:] == places[:-1]][0])
+        raise ValueError(
+            f"M holds the entry {list(divmod(repeated, matrix.shape[1]))} more than once; merge "
+            "repeated entries first, for example by their mean."
+        )
+    return result
+
+
+def _pattern(observed: MatrixLike, shape: tuple[int, int]) -> sp.csr_array:
+    mask = border.read_pattern(observed, "observed")
+    if not sp.issparse(observed) and np.any((mask.data != 0) & (mask.data != 1)):
+        raise TypeError("observed must be a mask: True (1) where an entry is observed.")
+    if mask.shape != shape:
+        raise ValueError(f"observed has shape {mask.shape}; expected {shape}, that of M.")
+    mask = mask.astype(bool)
+    mask.sum_duplicates()
+    mask.eliminate_zeros()
+    return mask
+
+
+def empty_lines(matrix: sp.csr_array) -> tuple[int, int]:
+    n, m = matrix.shape
+    rows = int(np.count_nonzero(np.diff(matrix.indptr)))
+    return n - rows, m - len(np.unique(matrix.indices))
+
+
+def only_value(matrix: sp.csr_array) -> float | None:
+    """The value of all entries, if there are several and it is the same one other than 0."""
+    values = matrix.data
+    first = float(values[0])
+    return first if len(values) > 1 and first != 0 and bool(np.all(values == first)) else None
+
+
+def counts(rows: int, columns: int, names: tuple[str, str] = ("row", "column")) -> str:
+    """Return a text with the numbers of rows and columns, or of what else they are."""
+    pairs = zip((rows, columns), names, strict=True)
+    return " and ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in pairs if count)
+
+
+def is_long(matrix: sp.csr_array) -> bool:
+    """Return whether a matrix looks like a table of row, column and value, one entry on a line."""
+    n, m = matrix.shape
+    if m != 3 or n <= m or np.bincount(matrix.indices)[:2].min() < n:
+        return False
+    ids = matrix[:, :2].toarray()
+    pairs = len(np.unique(ids, axis=0))
+    repeated = max(len(np.unique(side)) for side in ids.T) < n
+    return pairs == n and repeated and bool(np.all(ids == ids.round()))
+
+
+def warn_of_uninformed(
+    matrix: sp.csr_array, fill_value: float, *, biases: bool, listed: bool
+) -> None:
+    """Warn of empty rows and columns, of equal entries, or of none missing; listed: triplets."""
+    if is_quiet(UNINFORMED):
+        return
+    hint, full = "" if listed else f" {_LONG}", matrix.nnz == matrix.shape[0] * matrix.shape[1]
+    if full:
+        warn_user(
+            "M has no missing entry, so there is nothing to complete: missing is NaN in a dense "
+            f"M, and what is not stored in a sparse one.{hint}",
+            UserWarning,
+        )
+    elif not listed and is_long(matrix):
+        warn_user(f"The first two of the three columns of M look like ids.{hint}", UserWarning)
+    empty, value = empty_lines(matrix), only_value(matrix)
+    if any(empty):
+        filled = f"fill_value = {fill_value:g}"
+        if biases:
+            filled = "the mean of M plus the bias of the other side (of the column for a row)"
+        warn_user(
+            f"M has no observed entry in {counts(*empty)}; these are completed by {filled}.",
+            UserWarning,
+        )
+    if value is not None and not full:
+        warn_user(
+            f"All {len(matrix.data)} observed entries of M are {value:g}: the completion is "
+            "meaningless. If they stand for what users did (implicit feedback), what they did "
+            "not do is 0, not missing: use NMF on the whole matrix instead.",
+            UserWarning,
+        )

@@ -1,30 +1,219 @@
-"""Iteratively reweighted least squares, on iterates that are sparse plus low rank."""
+"""Problems of completion, and iteratively reweighted least squares on sparse plus low rank."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
 from .._data.arrays import entry_rows
-from .._linalg.operators import (
-    MatrixOperator,
-    Operator,
-    add_times,
-    cross,
-    inner,
-    square,
-    svd,
-    times,
-)
-from .._linalg.randomized_svd import leading_triplets, sketch
-from ._problem import IDENTITY, Fit, Observations, Problem, Shrink
-from ._result import CompletionState
+from .._data.border import LARGEST, check_integer, check_option, check_real
+from .._linalg import operators as ops
+from .._linalg.randomized_svd import leading_triplets, sketch, truncated_svd
+from ._result import Completion, CompletionState
+
+# Arguments of the kernels: c, eps and q of the step towards sparsity, that it is proximal, and the
+# smallest value.
+Shrink = tuple[float, float, float, bool, float]
+Pair = tuple[Array, Array]
+
+IDENTITY: Shrink = (0.0, 1.0, 1.0, True, -np.inf)
+_NORM_SKETCH, _NORM_STEPS = 5, 8
+
+
+@dataclass(frozen=True)
+class Observations:
+    """P_O(M - offset) / scale, of spectral norm 1: values on a pattern, zero elsewhere."""
+
+    pattern: ops.Pattern
+    values: Array
+    scale: float
+    offset: float
+    n_threads: int
+
+    @classmethod
+    def of(cls, matrix: sp.csr_array, offset: float, n_threads: int) -> Observations:
+        pattern = ops.Pattern.of(matrix, n_threads)
+        values = matrix.data - matrix.dtype.type(offset)
+        largest = float(np.abs(values).max())
+        scale = 1.0
+        if largest > 0:
+            shifted = ops.SparseOperator(pattern, values / values.dtype.type(largest), n_threads)
+            rng = np.random.default_rng(0)
+            _, singular, _ = truncated_svd(shifted, 1, _NORM_SKETCH, _NORM_STEPS, rng)
+            scale = largest * float(singular[0])
+        return cls(pattern, values / values.dtype.type(scale), scale, offset, n_threads)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.pattern.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+    @property
+    def csr(self) -> tuple[Array, Array, Array]:
+        return self.pattern.indptr, self.pattern.indices, self.values
+
+    @cached_property
+    def norm(self) -> float:
+        return float(ops.square(self.values) ** 0.5)
+
+    def relative(self, residuals: Array) -> float:
+        return float(ops.square(residuals) ** 0.5 / self.norm) if self.norm > 0 else 0.0
+
+    @property
+    def root_mean_square(self) -> float:
+        return float(self.norm / len(self.values) ** 0.5)
+
+    def freedom(self, rank: int) -> float:
+        """Degrees of freedom of a matrix of this rank for every observed entry (FR)."""
+        n, m = self.shape
+        return rank * (n + m - rank) / len(self.values)
+
+    def largest_rank(self) -> int:
+        """Largest rank that the observed entries can fix (thesis 2.3.3)."""
+        n, m = self.shape
+        share = len(self.values) / (n * m)
+        return max(1, int(np.ceil(min(n, m) * (1 - np.sqrt(max(0.0, 1 - share))))))
+
+    def residuals(self, F: Array, G: Array, scale: float = 1.0, shrink: Shrink = IDENTITY) -> Array:
+        """P_O(M - phi(scale F G^T)), a value for every observed entry."""
+        out, threads = np.empty_like(self.values), self.n_threads
+        step, eps, q, proximal, floor = shrink
+        kernels.mapped_residuals(
+            *self.csr, F, G, scale, step, eps, q, proximal, floor, out, threads
+        )
+        return out
+
+    def exact_rows(self, G: Array, ridge: Array) -> Array:
+        """Rows of F that minimize the weighted norm of the iterate (thesis (2.6))."""
+        F = np.zeros((self.shape[0], G.shape[1]), dtype=self.dtype)
+        kernels.ridge_rows(*self.csr, G, ridge, F, self.n_threads)
+        return F
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Checked arguments of :func:`ssnmf_fast.complete`, in the units of the data."""
+
+    entries: sp.csr_array
+    rank: int | None
+    gamma_min: float | str | None
+    biases: tuple[float, float] | None  # the weight of zero in means of rows and of columns
+    max_iter: int | None
+    tol: float | None
+    rng: np.random.Generator
+    n_threads: int
+    fill_value: float = 0.0
+    lower: float = -np.inf  # smallest value of a missing entry
+    init: Pair | None = None  # F and G to start from, with orthonormal columns of G
+    tenths: int = 0  # to hide, one after the other, for the choice of gamma at a given rank
+
+    @cached_property
+    def observations(self) -> Observations:
+        return Observations.of(self.entries, self.fill_value, self.n_threads)
+
+    @property
+    def floor(self) -> float:
+        """Smallest value of a missing entry, in scaled units."""
+        return (self.lower - self.fill_value) / self.observations.scale
+
+    @cached_property
+    def start(self) -> Pair | None:
+        """The factors of a warm start, in scaled units."""
+        if self.init is None:
+            return None
+        F, G = self.init
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            F = F / F.dtype.type(self.observations.scale)
+        limit = LARGEST[F.dtype]
+        if not np.abs(F).max(initial=0.0) <= limit:
+            raise ValueError(
+                f"init is more than {limit:.0e} times as large as M - fill_value, too large to "
+                "start from. Leave it out, or divide it by a constant."
+            )
+        return F, G
+
+
+class Fit(NamedTuple):
+    """What a method has come to: F G^T in scaled units, with orthonormal columns of G."""
+
+    observations: Observations
+    F: Array
+    G: Array
+    singular: Array
+    history: list[CompletionState]
+    converged: bool
+    biases: Pair | None = None  # of rows and of columns, in the units of the data
+    iterate: Array | None = None  # where a method stores it, n x m
+
+    def completion(self, problem: Problem) -> Completion:
+        observations, rank = self.observations, len(self.singular)
+        dtype, scale = observations.dtype, observations.dtype.type(observations.scale)
+        left, right = self.F[:, :rank] * scale, np.ascontiguousarray(self.G[:, :rank].T)
+        if self.biases is not None:
+            rows, columns = self.biases
+            left = np.column_stack([left, rows, np.ones(len(rows))]).astype(dtype)
+            right = np.vstack([right, np.ones(len(columns)), columns]).astype(dtype)
+        X, entries = self.iterate, problem.entries
+        if X is not None:
+            X = X * scale + dtype.type(observations.offset)
+            np.maximum(X, dtype.type(problem.lower), out=X)
+            X[entry_rows(entries.indptr), entries.indices] = entries.data  # not rounded by scaling
+        return Completion(
+            left,
+            right,
+            observations.offset,
+            self.singular * observations.scale,
+            n_components=rank,
+            scale=observations.scale,
+            gamma=self.history[-1].gamma if self.history else 0.0,
+            history=self.history,
+            n_iter=self.history[-1].iteration if self.history else 0,
+            converged=self.converged,
+            lower=problem.lower,
+            observed=entries,
+            iterate=X,
+        )
+
+
+class Method(ABC):
+    """A method of :func:`ssnmf_fast.complete`."""
+
+    by_levels: ClassVar[bool] = False  # whether it fits noisy data, through levels of gamma
+    takes_rank: ClassVar[bool] = True  # and a smallest gamma and a start
+    nonnegative: ClassVar[bool] = False  # the default, where no observed entry is negative
+    dense: ClassVar[bool] = False  # whether its iterate is an n x m array, not of low rank
+    options: ClassVar[dict[str, Sequence[str]]] = {}  # values of the parameters that are names
+
+    def __post_init__(self) -> None:
+        for parameter in fields(self):  # type: ignore[arg-type]
+            name, value = parameter.name, getattr(self, parameter.name)
+            if name in self.options:
+                check_option(value, name, self.options[name])
+                continue
+            if name in ("gamma", "eps") and callable(value):
+                continue
+            whole = name in ("k_s", "k_l")
+            number = check_integer(value, name, 1) if whole else check_real(value, name)
+            if number > 1 and not whole and name != "sparsity":
+                raise ValueError(f"{name} must be from 0 to 1; got {value!r}.")
+            object.__setattr__(self, name, number)
+
+    @abstractmethod
+    def _fits(self, problem: Problem) -> Iterator[Fit]:
+        """Yield what every look at the iterations has found; the last one is the result."""
+
 
 _OVERSAMPLING = 5
 _FIRST_POWER_STEPS, _POWER_STEPS = 3, 1
@@ -36,7 +225,6 @@ _CHECK_EVERY = 20
 _TINY = 1e-300
 
 Rule = Callable[[int], float]
-Rules = Mapping[str, Rule]
 
 
 @dataclass(frozen=True)
@@ -60,7 +248,7 @@ class Schedule:
     explicit: bool = False  # the sparsity step is one of its gradient, on an n x m array
     max_iter: int = 1000
     check_every: int = _CHECK_EVERY
-    rules: Rules = field(default_factory=dict)  # "gamma" and "eps" as functions of the iteration
+    rules: Mapping[str, Rule] = field(default_factory=dict)  # of "gamma" and "eps"
 
     def gamma_at(self, iteration: int) -> float:
         if "gamma" in self.rules:
@@ -97,8 +285,7 @@ def sirls(
 ) -> Schedule:
     """sIRLS (Mohan and Fazel) with the parameters of the authors' code."""
     eta = 1.03 if observations.freedom(rank) > 0.4 else 1.1
-    floor = 1e-10 if gamma_min is None else gamma_min
-    return Schedule(1e-2 / eta, 1 / eta, floor, max_iter=5000, **others)
+    return Schedule(1e-2 / eta, 1 / eta, gamma_min or 1e-10, max_iter=5000, **others)
 
 
 def structured(
@@ -114,12 +301,11 @@ def structured(
     named = {"gamma": gamma, "eps": eps}
     rules = {name: rule for name, rule in named.items() if callable(rule)}
     ratio, eps_ratio = (1.0 if callable(value) else value for value in named.values())
-    floor = 1e-17 if gamma_min is None else gamma_min
     others |= {"sparse_steps": k_s, "inner_steps": k_l, "eps_decay": eps_ratio, "rules": rules}
     if step == "proximal":
-        return Schedule(1.0, ratio, floor, **others)
+        return Schedule(1.0, ratio, gamma_min or 1e-17, **others)
     others |= {"explicit": True, "inner_tol": 0.0, "check_every": 1, "eps_floor": _TINY}
-    return Schedule(ratio, ratio, _TINY if gamma_min is None else gamma_min, **others)
+    return Schedule(ratio, ratio, gamma_min or _TINY, **others)
 
 
 def damping(singular: np.ndarray, gamma: float, p: float) -> np.ndarray:
@@ -137,19 +323,24 @@ def ridge(singular: np.ndarray, gamma: float, p: float) -> np.ndarray:
 
 
 class Iteration:
-    """State of the loop: factors F (n x R) and G (m x R), and the row space for the next SVD."""
+    """State of the loop: factors F (n x R) and G (m x R), and the row space for the next SVD.
+
+    A `dense` one is Algorithm 1 of the thesis, where missing entries of X (n x m) are weighted too.
+    """
 
     def __init__(
         self,
         observations: Observations,
         rank: int | None,
-        start: tuple[Array, Array] | None,
+        start: Pair | None,
         rng: np.random.Generator,
+        *,
+        dense: bool = False,
         oversampling: int = _OVERSAMPLING,
     ) -> None:
         n, m = observations.shape
         self.observations = observations
-        self._estimated = rank is None
+        self._estimated, self._dense = rank is None, dense
         self.rank = min(observations.largest_rank() if rank is None else rank, n, m)
         self._columns = min(self.rank + oversampling, n, m)
         self._space = sketch(m, self._columns, observations.dtype, rng)
@@ -157,24 +348,41 @@ class Iteration:
         F, G = start if start is not None else (np.zeros((n, 1)), np.zeros((m, 1)))
         self.F, self.G = padded(F, observations.dtype), padded(G, observations.dtype)
         self._largest = 0.0  # bound of the missing entries
-        self.singular = np.zeros(0)
+        self.gamma, self.singular = np.inf, np.zeros(0)
         self.X: Array | None = None  # the iterate, where it is stored
 
     def reweight(self, schedule: Schedule, iteration: int) -> None:
-        observations = self.observations
-        gamma = schedule.gamma_at(iteration)
+        observations, n_threads = self.observations, self.observations.n_threads
+        gamma = self.gamma = schedule.gamma_at(iteration)
+        if self._dense:
+            if self.X is None:
+                self.X = np.ascontiguousarray(self.F @ self.G.T)
+                indptr, indices, values = observations.csr
+                self.X[entry_rows(indptr), indices] = values
+            _, self.G = self._leading(ops.MatrixOperator(self.X, n_threads))
+            self.F = np.zeros((len(self.X), self.G.shape[1]), dtype=observations.dtype)
+            weights = ridge(self.singular, gamma, schedule.p)
+            sparsity = schedule.sparsity * gamma ** (1 - schedule.p / 2)
+            eps, q = max(schedule.eps_at(iteration), _LEAST_EPS), schedule.q
+            kernels.structured_rows(
+                *observations.csr, self.G, weights, sparsity, eps, q, self.X, self.F, n_threads
+            )
+            return
         if schedule.explicit:
             product, G = self._leading(self._explicit(schedule, iteration))
         else:
             scale, shrink = schedule.map_at(iteration, self._largest)
-            product, G = self._leading(observations.iterate(self.F, self.G, scale, shrink))
+            residuals = observations.residuals(self.F, self.G, scale, shrink)
+            sparse = ops.SparseOperator(observations.pattern, residuals, n_threads)
+            mapped = None if shrink == IDENTITY else shrink
+            product, G = self._leading(ops.SparsePlusLowRank(sparse, self.F, self.G, scale, mapped))
         if schedule.exact:
             F = observations.exact_rows(G, ridge(self.singular, gamma, schedule.p))
         else:
-            F = self._steps(product, G, schedule, gamma)
+            F = self._steps(product, G, schedule)
         self.F, self.G = F, G
         # Of the entries of F G^T, by Cauchy and Schwarz.
-        rows, columns = (np.einsum("ik,ik->i", one, one).max() for one in (F, G))
+        rows, columns = (np.einsum("ik,ik->i", factor, factor).max() for factor in (F, G))
         self._largest = float(np.sqrt(rows * columns))
 
     def _explicit(self, schedule: Schedule, iteration: int) -> Array:
@@ -189,92 +397,58 @@ class Iteration:
         z[entry_rows(indptr), indices] = values
         return z.astype(self.observations.dtype, copy=False)
 
-    def _leading(self, X: Operator | Array) -> tuple[Array, Array]:
+    def _leading(self, X: ops.Operator | Array) -> Pair:
         """X G and the leading right singular vectors G of an iterate; sets the singular values."""
         if isinstance(X, np.ndarray):
-            U, singular, rows = svd(X)
+            U, singular, rows = ops.svd(X)
             V = rows.T
         else:
             # The space of the last iterate is a good start; the first one has to be found.
             U, singular, V = leading_triplets(X, self._space, self._columns, self._power_steps)
             self._space, self._power_steps = V, _POWER_STEPS
-        above = int(np.count_nonzero(singular > _NEGLIGIBLE * singular[0]))
-        kept = max(1, min(self.rank, above))
+        kept = max(1, min(self.rank, int((singular > _NEGLIGIBLE * singular[0]).sum())))
         if self._estimated:
-            found = int(np.count_nonzero(singular[: self.rank] > 1e-2 * singular[0]))
-            self.rank = max(1, min(self.rank, found))
+            above = int((singular[: self.rank] > 1e-2 * singular[0]).sum())
+            self.rank = max(1, min(self.rank, above))
         self.singular = singular[:kept].astype(np.float64)
         return padded(U[:, :kept] * singular[:kept], U.dtype), padded(V[:, :kept], V.dtype)
 
-    def _steps(self, product: Array, G: Array, schedule: Schedule, gamma: float) -> Array:
+    def _steps(self, product: Array, G: Array, schedule: Schedule) -> Array:
         """Gradient steps F <- (X G) diag(d) with fixed weights; `product` is the first X G."""
-        d = np.zeros(G.shape[1])
-        d[: len(self.singular)] = damping(self.singular, gamma, schedule.p)
-        d = d.astype(G.dtype)
+        csr, n_threads = self.observations.csr, self.observations.n_threads
+        d = np.zeros(G.shape[1], G.dtype)
+        d[: len(self.singular)] = damping(self.singular, self.gamma, schedule.p)
         F = product * d
-        before: tuple[Array, Array] | None = None
+        before: Pair | None = None
         for _ in range(1, schedule.inner_steps):
-            product, residuals = self.observations.step(F, G)
+            # F + P_O(M - F G^T) G is X G, for orthonormal columns of G.
+            product, residuals = np.empty_like(F), np.empty_like(csr[2])
+            kernels.residual_step(*csr, F, G, residuals, product, n_threads)
             if before is not None:  # how far the missing entries moved, for one G
-                moved = square(F - before[0]) - square(residuals - before[1])
-                if self._relative(moved, F, residuals) < schedule.inner_tol:
+                moved = ops.square(F - before[0]) - ops.square(residuals - before[1])
+                if self.relative(moved, F, residuals) < schedule.inner_tol:
                     break
             before = F, residuals
             F = product * d
         return F
 
-    def _relative(self, moved: float, F: Array, residuals: Array) -> float:
+    def relative(self, moved: float, F: Array, residuals: Array) -> float:
         """A squared length as a length, relative to the iterate that leaves these residuals."""
-        fitted = square(self.observations.values - residuals)
-        whole = self.observations.norm**2 + max(square(F) - fitted, 0.0)
+        fitted = ops.square(self.observations.values - residuals)
+        whole = self.observations.norm**2 + max(ops.square(F) - fitted, 0.0)
         return float((max(moved, 0.0) / (whole if whole > 0 else 1.0)) ** 0.5)
-
-    def state(self, before: tuple[Array, Array], iteration: int, gamma: float) -> CompletionState:
-        """Compare with the iterate before; both have low rank outside the observed entries."""
-        observations = self.observations
-        residuals = observations.residuals(self.F, self.G)
-        moved = distance_squared(self.F, self.G, *before, observations.n_threads)
-        moved -= square(residuals - observations.residuals(*before))
-        change = self._relative(moved, self.F, residuals)
-        residual = observations.relative(residuals)
-        return CompletionState(iteration, change, residual, gamma, len(self.singular))
-
-
-class StructuredIteration(Iteration):
-    """Algorithm 1 of the thesis; X (n x m) is dense, since missing entries are weighted too."""
-
-    def reweight(self, schedule: Schedule, iteration: int) -> None:
-        observations = self.observations
-        gamma = schedule.gamma_at(iteration)
-        if self.X is None:
-            self.X = np.ascontiguousarray(self.F @ self.G.T)
-            indptr, indices, values = observations.csr
-            self.X[entry_rows(indptr), indices] = values
-        _, self.G = self._leading(MatrixOperator(self.X, observations.n_threads))
-        self.F = np.zeros((observations.shape[0], self.G.shape[1]), dtype=observations.dtype)
-        kernels.structured_rows(
-            *observations.csr,
-            self.G,
-            ridge(self.singular, gamma, schedule.p),
-            schedule.sparsity * gamma ** (1 - schedule.p / 2),
-            max(schedule.eps_at(iteration), _LEAST_EPS),
-            schedule.q,
-            self.X,
-            self.F,
-            observations.n_threads,
-        )
 
 
 def distance_squared(
     F: Array, G: Array, F_before: Array, G_before: Array, n_threads: int = 1
 ) -> float:
     """||F G^T - F' G'^T||^2 for orthonormal columns of G and of G', without cancellation."""
-    overlap = cross(G, G_before, n_threads)
+    overlap = ops.cross(G, G_before, n_threads)
     outside, along = G_before.copy(), F.copy()
-    add_times(outside, G, overlap, n_threads, -1.0)
-    add_times(along, F_before, overlap.T, n_threads, -1.0)
-    across = times(F_before, cross(outside, outside, n_threads), n_threads)
-    return square(along) + inner(across, F_before)
+    ops.add_times(outside, G, overlap, n_threads, -1.0)
+    ops.add_times(along, F_before, overlap.T, n_threads, -1.0)
+    across = ops.times(F_before, ops.cross(outside, outside, n_threads), n_threads)
+    return ops.square(along) + ops.inner(across, F_before)
 
 
 def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Fit]:
@@ -285,11 +459,16 @@ def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Fit
         state.reweight(schedule, iteration)
         if iteration % schedule.check_every and iteration != schedule.max_iter:
             continue
-        history.append(state.state(before, iteration, schedule.gamma_at(iteration)))
-        converged = history[-1].change < tol
-        observations, singular = state.observations, state.singular
-        yield Fit(observations, state.F, state.G, singular, history, converged, iterate=state.X)
-        if converged:
+        # Both iterates have low rank outside the observed entries.
+        observations, F, G = state.observations, state.F, state.G
+        residuals = observations.residuals(F, G)
+        moved = distance_squared(F, G, *before, observations.n_threads)
+        moved -= ops.square(residuals - observations.residuals(*before))
+        change, residual = state.relative(moved, F, residuals), observations.relative(residuals)
+        singular, gamma = state.singular, state.gamma
+        history.append(CompletionState(iteration, change, residual, gamma, len(singular)))
+        yield Fit(observations, F, G, singular, history, change < tol, iterate=state.X)
+        if change < tol:
             return
 
 

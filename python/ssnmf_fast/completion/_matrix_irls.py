@@ -17,21 +17,9 @@ import scipy.sparse as sp
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array
 from .._data.arrays import column_ranges, entry_rows, kernel_parts, transpose
-from .._linalg.operators import (
-    Operator,
-    Pattern,
-    SparseOperator,
-    SparsePlusLowRank,
-    add_times,
-    cross,
-    inner,
-    square,
-    svd,
-    times,
-)
+from .._linalg import operators as ops
 from .._linalg.randomized_svd import leading_triplets, orthonormal, sketch
-from ._irls import distance_squared, estimated_rank, structured
-from ._problem import Fit, Method, Observations, Problem
+from ._irls import Fit, Method, Observations, Problem, distance_squared, estimated_rank, structured
 from ._result import CompletionState
 
 _MAX_STEPS = 300  # of conjugate gradients
@@ -48,7 +36,7 @@ class Tangent(NamedTuple):
         return Tangent(*(x + step * y for x, y in zip(self, other, strict=True)))
 
     def dot(self, other: Tangent) -> float:
-        return float(sum(inner(x, y) for x, y in zip(self, other, strict=True)))
+        return float(sum(ops.inner(x, y) for x, y in zip(self, other, strict=True)))
 
     def divided(self, diagonal: Tangent, shift: float) -> Tangent:
         return Tangent(*(x / (d + shift) for x, d in zip(self, diagonal, strict=True)))
@@ -58,7 +46,7 @@ class Weighted:
     """Entries of a pattern with their weights (None stands for ones), by rows and by columns."""
 
     def __init__(
-        self, pattern: Pattern, weights: Array | None, dtype: npt.DTypeLike, n_threads: int
+        self, pattern: ops.Pattern, weights: Array | None, dtype: npt.DTypeLike, n_threads: int
     ) -> None:
         self.pattern = pattern
         self.mean = 1.0 if weights is None else float(weights.mean())
@@ -83,7 +71,7 @@ class TangentSpace:
         """Two padded factors of rank 2 r whose product is x; they are overwritten by the next."""
         r = self.rank
         self._left[:, :r], self._left[:, r : 2 * r] = self.U, x.left
-        self._right[:, :r] = times(self.V, x.core.T, self._n_threads)
+        self._right[:, :r] = ops.times(self.V, x.core.T, self._n_threads)
         self._right[:, :r] += x.right
         self._right[:, r : 2 * r] = self.V
         return self._left, self._right
@@ -92,12 +80,12 @@ class TangentSpace:
         """The tangent part of a matrix known by its products with V and, transposed, with U."""
         threads = self._n_threads
         left, right = np.ascontiguousarray(times_V), np.ascontiguousarray(transposed_times_U)
-        core = cross(self.U, left, threads)
-        add_times(left, self.U, core, threads, -1.0)
-        add_times(right, self.V, core.T, threads, -1.0)
+        core = ops.cross(self.U, left, threads)
+        ops.add_times(left, self.U, core, threads, -1.0)
+        ops.add_times(right, self.V, core.T, threads, -1.0)
         return Tangent(core, right, left)
 
-    def project(self, X: Operator) -> Tangent:
+    def project(self, X: ops.Operator) -> Tangent:
         U, V = (padded(factor, factor.dtype) for factor in (self.U, self.V))
         return self._part(X.times(V)[:, : self.rank], X.transposed_times(U)[:, : self.rank])
 
@@ -189,146 +177,117 @@ class MatrixIRLS(Method):
 
     def _fits(self, problem: Problem) -> Iterator[Fit]:
         """Iterate until the low-rank part moves by less than `tol`, relative to its length."""
-        observations = problem.observations
-        rank = problem.rank
+        observations, rank, n_threads = problem.observations, problem.rank, problem.n_threads
+        (n, m), dtype, pattern = observations.shape, observations.dtype, observations.pattern
         if rank is None:
             rank = estimated_rank(problem, replace(structured(), max_iter=_FAST_ITERATIONS))
-        least = _SINGLE if observations.dtype == np.float32 else 0.0
+        least = _SINGLE if dtype == np.float32 else 0.0
         tol = max(1e-9 if problem.tol is None else problem.tol, least)
-        state = _Iteration(problem, rank, self.sparsity, least)
+        freedom = observations.freedom(rank)
+        # Eps falls no faster than by this; a solution need not be more exact than a part of the
+        # last change.
+        eps_decay, cg_share = (0.0, 1e-2) if freedom < _EASY else (0.9, 0.0)
+        columns = min(rank + 1 + _OVERSAMPLING, n, m)
+        row_space = sketch(m, columns, dtype, problem.rng)
+        F, G = (np.zeros((n, 1)), np.zeros((m, 1))) if problem.start is None else problem.start
+        F, G = padded(F, dtype), padded(G, dtype)
+        residuals = observations.residuals(F, G)
+        missing = _MissingEntries(problem, 2.0 if freedom > _HARD else 1.0, self.sparsity)
+        everywhere = Weighted(pattern, None, dtype, n_threads)
+        data = ops.SparseOperator(pattern, observations.values, n_threads)
+        share = len(observations.values) / (n * m)
         history: list[CompletionState] = []
-        change = 1.0
+        eps, change = np.inf, 1.0
         for iteration in range(1, (problem.max_iter or MAX_ITER) + 1):
-            change = state.reweight(change)
-            residual = observations.relative(state.residuals)
-            history.append(CompletionState(iteration, change, residual, state.eps**2, rank))
-            singular = state.singular[:rank].astype(np.float64)
-            yield Fit(observations, state.F, state.G, singular, history, change < tol)
+            X = ops.SparsePlusLowRank(ops.SparseOperator(pattern, residuals, n_threads), F, G)
+            steps = 2 if history else 4
+            U, singular, row_space = leading_triplets(X, row_space, columns, steps)
+            largest = max(float(singular[0]), 1e-300)
+            following = float(singular[rank]) if len(singular) > rank else 0.0
+            decayed = eps_decay * eps if history else 0.0
+            eps = min(eps, max(following, max(1e-12, least) * largest, decayed))
+            space = TangentSpace(U[:, :rank].copy(), row_space[:, :rank].copy(), n_threads)
+            target, weighted, mean = space.project(data), [everywhere], share
+            is_zero = not history and problem.start is None
+            pulled, pull = (None, None) if is_zero else missing.weigh(F, G, eps / largest)
+            if pulled is not None:
+                weighted.append(pulled)
+                mean += pulled.mean * (1 - share)
+                if pull is not None:
+                    pulling = ops.SparseOperator(pulled.pattern, pull, n_threads)
+                    target = target.plus(1.0, space.project(pulling))
+            bend = curvature(singular[:rank], eps, dtype)
+            cg_tol = max(1e-8, least, min(cg_share * change, 1e-2))
+            x = solve(space, bend, weighted, mean, target, space.project(X), cg_tol)
+            before = F, G
+            F, G, values = _orthonormal(*space.factors(x), n_threads)
+            length = moved = ops.square(F) ** 0.5
+            if not is_zero:
+                moved = distance_squared(F, G, *before, n_threads) ** 0.5
+            change = moved / length if length > 0 else 0.0
+            residuals = observations.residuals(F, G)
+            residual = observations.relative(residuals)
+            history.append(CompletionState(iteration, change, residual, eps**2, rank))
+            values = values[:rank].astype(np.float64)
+            yield Fit(observations, F, G, values, history, change < tol)
             if change < tol:
                 return
 
 
-class MissingEntries:
-    """Draws patterns of missing entries, `share` for every observed one, or all of them."""
+class _MissingEntries:
+    """Weights on sampled missing entries, `share` for every observed one, or on all of them."""
 
-    def __init__(self, observed: Pattern, share: float, n_threads: int) -> None:
-        n, m = self._shape = observed.shape
-        self._n_threads = n_threads
-        self._taken = entry_rows(observed.indptr) * m + observed.indices
-        self.count = n * m - len(self._taken)
-        self._wanted = int(share * len(self._taken))
-        self._whole: Pattern | None = None
-        if self.count <= self._wanted:
-            missing = np.ones(n * m, dtype=bool)
-            missing[self._taken] = False
-            self._whole = self._pattern(np.flatnonzero(missing))
+    def __init__(self, problem: Problem, share: float, sparsity: float) -> None:
+        self._problem, self._sparsity = problem, sparsity
+        pattern = problem.observations.pattern
+        n, m = pattern.shape
+        self._taken = entry_rows(pattern.indptr) * m + pattern.indices
+        self._count, self._wanted = n * m - len(self._taken), int(share * len(self._taken))
+        self._whole: ops.Pattern | None = None
 
-    def draw(self, rng: np.random.Generator) -> Pattern:
+    def _draw(self) -> ops.Pattern:
         """Return distinct missing entries, uniformly at random, about as many as wanted."""
         if self._whole is not None:
             return self._whole
-        n, m = self._shape
-        # Some of the places are observed or drawn twice; more are drawn to make up for it.
-        hits = self._wanted * (1 + len(self._taken) / self.count)
-        places = np.sort(rng.integers(n * m, size=int(hits)))
-        places = places[np.diff(places, prepend=-1) > 0]
-        found = np.searchsorted(self._taken, places)
-        found[found == len(self._taken)] = 0
-        return self._pattern(places[self._taken[found] != places])
-
-    def _pattern(self, places: Array) -> Pattern:
-        n, m = self._shape
+        n, m = shape = self._problem.observations.shape
+        if self._count <= self._wanted:
+            missing = np.ones(n * m, dtype=bool)
+            missing[self._taken] = False
+            places = np.flatnonzero(missing)
+        else:
+            # Some of the places are observed or drawn twice; more are drawn to make up for it.
+            hits = self._wanted * (1 + len(self._taken) / self._count)
+            places = np.sort(self._problem.rng.integers(n * m, size=int(hits)))
+            places = places[np.diff(places, prepend=-1) > 0]
+            near = np.searchsorted(self._taken, places)
+            near[near == len(self._taken)] = 0
+            places = places[self._taken[near] != places]
         rows, columns = np.divmod(places, m)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-        ranges = column_ranges(np.bincount(columns, minlength=m), self._n_threads)
-        return Pattern(self._shape, indptr.astype(np.int64), columns.astype(np.int32), ranges)
+        ranges = column_ranges(np.bincount(columns, minlength=m), self._problem.n_threads)
+        pattern = ops.Pattern(shape, indptr.astype(np.int64), columns.astype(np.int32), ranges)
+        if self._count <= self._wanted:
+            self._whole = pattern
+        return pattern
 
-
-class _Iteration:
-    """Factors of the low-rank part (rank 2 r, padded) and the row space for the next SVD."""
-
-    def __init__(self, problem: Problem, rank: int, sparsity: float, least: float) -> None:
-        observations = self.observations = problem.observations
-        (n, m), dtype, n_threads = observations.shape, observations.dtype, problem.n_threads
-        freedom = observations.freedom(rank)
-        easy = freedom < _EASY
-        self.rank, self._sparsity, self._floor = rank, sparsity, problem.floor
-        self._eps_decay = 0.0 if easy else 0.9  # eps falls no faster
-        self._least_eps = max(1e-12, least)
-        # A solution need not be more exact than this part of the last change.
-        self._cg_tol, self._cg_share = max(1e-8, least), 1e-2 if easy else 0.0
-        self._rng = problem.rng
-        self._columns = min(rank + 1 + _OVERSAMPLING, n, m)
-        self._space = sketch(m, self._columns, dtype, problem.rng)
-        start = problem.start
-        F, G = start if start is not None else (np.zeros((n, 1)), np.zeros((m, 1)))
-        self.F, self.G = padded(F, dtype), padded(G, dtype)
-        self._is_zero = start is None
-        self.singular = np.zeros(0)
-        self.residuals = observations.residuals(self.F, self.G)
-        self.eps = np.inf
-        sampled = 2.0 if freedom > _HARD else 1.0
-        self._missing = MissingEntries(observations.pattern, sampled, n_threads)
-        self._everywhere = Weighted(observations.pattern, None, dtype, n_threads)
-
-    def reweight(self, before: float) -> float:
-        """New weights and the least squares with them; return the relative change."""
-        observations, rank, n_threads = self.observations, self.rank, self.observations.n_threads
-        sparse = SparseOperator(observations.pattern, self.residuals, n_threads)
-        X = SparsePlusLowRank(sparse, self.F, self.G)
-        first = self.eps == np.inf
-        U, found, V = leading_triplets(X, self._space, self._columns, 4 if first else 2)
-        self._space = V
-        U, singular, V = U[:, :rank].copy(), found[:rank].astype(np.float64), V[:, :rank].copy()
-        following = float(found[rank]) if len(found) > rank else 0.0
-        largest = max(float(singular[0]), 1e-300)
-        decayed = 0.0 if first else self._eps_decay * self.eps
-        self.eps = min(self.eps, max(following, self._least_eps * largest, decayed))
-        space = TangentSpace(U, V, n_threads)
-        data = SparseOperator(observations.pattern, observations.values, n_threads)
-        target = space.project(data)
-        weighted = [self._everywhere]
-        mean = share = observations.count / (observations.shape[0] * observations.shape[1])
-        pulled, pull = (None, None) if self._is_zero else self._missing_weights(largest)
-        if pulled is not None:
-            weighted.append(pulled)
-            mean += pulled.mean * (1 - share)
-            if pull is not None:
-                pulling = SparseOperator(pulled.pattern, pull, n_threads)
-                target = target.plus(1.0, space.project(pulling))
-        begin = space.project(X)
-        tol = max(self._cg_tol, min(self._cg_share * before, 1e-2))
-        bend = curvature(singular, self.eps, observations.dtype)
-        x = solve(space, bend, weighted, mean, target, begin, tol)
-        F, G, self.singular = _orthonormal(*space.factors(x), n_threads)
-        length = moved = square(F) ** 0.5
-        if not self._is_zero:
-            moved = distance_squared(F, G, self.F, self.G, n_threads) ** 0.5
-        self.F, self.G, self._is_zero = F, G, False
-        self.residuals = observations.residuals(F, G)
-        return moved / length if length > 0 else 0.0
-
-    def _missing_weights(self, largest: float) -> tuple[Weighted | None, Array | None]:
-        """Weights of sampled missing entries, rescaled to stand for all, and their targets."""
-        observations = self.observations
-        bounded = self._floor > -np.inf
-        if self._missing.count == 0 or (self._sparsity == 0 and not bounded):
+    def weigh(self, F: Array, G: Array, eps: float) -> tuple[Weighted | None, Array | None]:
+        """Return weights, rescaled to stand for all missing entries, and their targets."""
+        observations, floor = self._problem.observations, self._problem.floor
+        if self._count == 0 or (self._sparsity == 0 and floor == -np.inf):
             return None, None
-        pattern = self._missing.draw(self._rng)
+        pattern = self._draw()
         count, dtype, n_threads = len(pattern.indices), observations.dtype, observations.n_threads
         if count == 0:  # a draw may meet observed entries only
             return None, None
         nothing = np.zeros(count, dtype)
-        z = -Observations(pattern, nothing, 1.0, 0.0, n_threads).residuals(self.F, self.G)
-        strength = min(self._sparsity * (self.eps / largest) ** 2, _SPARSITY_CAP)
+        z = -Observations(pattern, nothing, 1.0, 0.0, n_threads).residuals(F, G)
+        strength = min(self._sparsity * eps**2, _SPARSITY_CAP)
         weights = strength / np.sqrt((z / observations.root_mean_square) ** 2 + _ROUNDING**2)
-        scale = self._missing.count / count
+        below, scale = z < floor, self._count / count
+        weights[below] = _NEGATIVITY
         pull: Array | None = None
-        if bounded:
-            below = z < self._floor
-            weights[below] = _NEGATIVITY
-            if self._floor != 0.0:
-                pull = (scale * np.where(below, _NEGATIVITY * self._floor, 0.0)).astype(dtype)
+        if np.isfinite(floor) and floor != 0.0:
+            pull = (scale * np.where(below, _NEGATIVITY * floor, 0.0)).astype(dtype)
         return Weighted(pattern, (scale * weights).astype(dtype), dtype, n_threads), pull
 
 
@@ -337,9 +296,9 @@ def _orthonormal(F: Array, G: Array, n_threads: int) -> tuple[Array, Array, Arra
     columns = F.shape[1]
     if columns > min(len(F), len(G)):  # of more than full rank
         Q, R = np.linalg.qr(G)
-        left, singular, right = svd(F @ R.T)
+        left, singular, right = ops.svd(F @ R.T)
         return padded(left * singular, F.dtype), padded(Q @ right.T, F.dtype), singular
     P, Q = F.copy(), G.copy()
     core = orthonormal(P, columns, n_threads) @ orthonormal(Q, columns, n_threads).T
-    left, singular, right = svd(core)
-    return times(P, left * singular, n_threads), times(Q, right.T, n_threads), singular
+    left, singular, right = ops.svd(core)
+    return ops.times(P, left * singular, n_threads), ops.times(Q, right.T, n_threads), singular

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -17,18 +17,9 @@ from .._common.arrays import Array
 from .._data.arrays import entry_rows
 from .._data.border import check_option
 from .._linalg.operators import square, svd
-from ._irls import (
-    Iteration,
-    Schedule,
-    StructuredIteration,
-    estimated_rank,
-    iterations,
-    sirls,
-    structured,
-)
+from ._irls import Fit, Iteration, Method, Problem, estimated_rank, iterations, sirls, structured
 from ._matrix_irls import MatrixIRLS
 from ._noisy import noisy_fits
-from ._problem import Fit, Method, Problem
 from ._result import CompletionState
 
 _CHECK_EVERY = 20
@@ -102,8 +93,6 @@ class StructuredNNM(NNM):
 
     def _drawn(self, z: Array, penalty: float) -> Array:
         step = self.sparsity / penalty
-        if step == 0:
-            return z
         if self.missing_norm == "l1":
             return np.asarray(np.sign(z) * np.maximum(np.abs(z) - step, 0.0))
         length = float(np.linalg.norm(z))
@@ -120,37 +109,32 @@ class _Reweighted(Method):
     p: float = 1.0
 
     exact: ClassVar[bool] = False  # whether rows are solved exactly
+    fast: ClassVar[bool] = False  # whether the schedule is that of Algorithm 2
 
     def _fits(self, problem: Problem) -> Iterator[Fit]:
         if problem.gamma_min is not None and self.by_levels:
             return noisy_fits(problem, self.p, self.exact)
-        rank, schedule = self._rank(problem), self._schedule(problem)
+        observations, rank = problem.observations, problem.rank
+        parameters = asdict(self) | {"gamma_min": problem.gamma_min, "floor": problem.floor}
+        parameters["eps_floor"] = max((1e-3 * observations.root_mean_square) ** 2, 1e-30)
+        largest = observations.largest_rank()
+        if self.fast:
+            schedule = structured(**parameters)
+        else:
+            schedule = sirls(observations, rank or largest, **parameters, exact=self.exact)
+        if self.fast and not schedule.explicit and rank is None:
+            # Its own schedule falls so fast that nearly every rank the entries allow is kept.
+            slow = replace(sirls(observations, largest), max_iter=_SLOW_ITERATIONS)
+            rank = estimated_rank(problem, slow)
         if problem.max_iter is not None:
             schedule = replace(schedule, max_iter=problem.max_iter)
         if problem.start is not None:  # begin where what it leaves would be the next singular value
-            F, G = (padded(factor, problem.observations.dtype) for factor in problem.start)
-            left = square(problem.observations.residuals(F, G))
-            schedule = replace(
-                schedule, gamma=float(np.clip(left, schedule.gamma_floor, schedule.gamma))
-            )
-        kind = StructuredIteration if self.dense else Iteration
-        state = kind(problem.observations, rank, problem.start, problem.rng)
+            F, G = (padded(factor, observations.dtype) for factor in problem.start)
+            left = square(observations.residuals(F, G))
+            gamma = float(np.clip(left, schedule.gamma_floor, schedule.gamma))
+            schedule = replace(schedule, gamma=gamma)
+        state = Iteration(observations, rank, problem.start, problem.rng, dense=self.dense)
         return iterations(state, schedule, 1e-5 if problem.tol is None else problem.tol)
-
-    def _rank(self, problem: Problem) -> int | None:
-        return problem.rank
-
-    def _schedule(self, problem: Problem) -> Schedule:
-        rank = problem.rank or problem.observations.largest_rank()
-        return sirls(problem.observations, rank, **self._options(problem), exact=self.exact)
-
-    def _options(self, problem: Problem) -> dict[str, Any]:
-        return {
-            "gamma_min": problem.gamma_min,
-            "eps_floor": max((1e-3 * problem.observations.root_mean_square) ** 2, 1e-30),
-            "floor": problem.floor,
-            **asdict(self),
-        }
 
 
 @dataclass(frozen=True)
@@ -223,17 +207,8 @@ class StructuredSIRLS(_Reweighted):
     gamma: float | Callable[[int], float] = 0.5
     eps: float | Callable[[int], float] = 0.9
 
+    fast: ClassVar[bool] = True
     options: ClassVar = {"step": ("proximal", "explicit")}
-
-    def _rank(self, problem: Problem) -> int | None:
-        if problem.rank is not None or self.step == "explicit":
-            return problem.rank
-        # Its own schedule falls so fast that nearly every rank the entries allow is kept.
-        slow = sirls(problem.observations, problem.observations.largest_rank())
-        return estimated_rank(problem, replace(slow, max_iter=_SLOW_ITERATIONS))
-
-    def _schedule(self, problem: Problem) -> Schedule:
-        return structured(**self._options(problem))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ at `gamma_min`; by "validate" that is the level with the least error at held-out
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,8 +16,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.arrays import drop_entries, entry_rows, with_values
 from .._linalg.operators import square
-from ._irls import Iteration, Schedule, distance_squared
-from ._problem import Fit, Observations, Problem
+from ._irls import Fit, Iteration, Observations, Pair, Problem, Schedule, distance_squared
 from ._result import CompletionState
 
 FIRST_GAMMA = 4.0
@@ -37,65 +37,61 @@ _GAIN = 1e-3  # of the error, relative, that counts
 _RANKS_WITHOUT_GAIN = 2
 
 
-class _Means:
-    """Means of what is left of every row, or column, drawn to zero, less where they are far."""
-
-    def __init__(self, places: Array, length: int, most: float) -> None:
-        self._places, self._counts = places, np.bincount(places, minlength=length)
-        self._most = most
-        self.values = np.zeros(length)
-        self.draw(1.0)
-
-    def draw(self, variance: float) -> None:
-        """Set how much each is drawn, by the variance of the entries around the means."""
-        squares = self.values**2
-        distance = np.maximum(squares, np.median(squares[self._counts > 0])) / max(variance, _LEAST)
-        self._weights = np.maximum(self._counts + self._most / np.maximum(distance, 1.0), _LEAST)
-        self.freedom = float((self._counts / self._weights).sum())  # number that are not drawn
-
-    def refit(self, left: Array) -> Array:
-        """Fit them to what is left of the entries with them; return what is left without them."""
-        left = left + self.values[self._places]
-        self.values = np.bincount(self._places, left, len(self.values)) / self._weights
-        return np.asarray(left - self.values[self._places])
-
-
 class Biases:
-    """Means of rows and columns of what the low-rank part leaves, drawn by at most `most` zeros."""
+    """Means of rows and columns of what the low-rank part leaves, less drawn where they are far.
+
+    They are drawn to zero, by at most `most` entries that are zero.
+    """
 
     def __init__(self, matrix: sp.csr_array, most: tuple[float, float] = BIAS_WEIGHTS) -> None:
-        self._raw = matrix.data.astype(np.float64)
-        places = entry_rows(matrix.indptr), matrix.indices
-        self._rows, self._columns = map(_Means, places, matrix.shape, most)
-        self._places = places
+        self._raw, self._most = matrix.data.astype(np.float64), most
+        self._places = entry_rows(matrix.indptr), matrix.indices
+        self._counts = [
+            np.bincount(places, minlength=length)
+            for places, length in zip(self._places, matrix.shape, strict=True)
+        ]
         self.mean = float(self._raw.mean())
         self._unit = float(np.abs(self._raw - self.mean).max()) or 1.0  # no square is lost
+        self._values = [np.zeros(length) for length in matrix.shape]
+        self._set_weights(1.0)
         self.refit(0.0)
+
+    def _set_weights(self, variance: float) -> None:
+        """Set how much each is drawn, by the variance of the entries around the means."""
+        self._weights = []
+        for values, counts, most in zip(self._values, self._counts, self._most, strict=True):
+            squares = values**2
+            distance = np.maximum(squares, np.median(squares[counts > 0])) / max(variance, _LEAST)
+            weights = counts + most / np.maximum(distance, 1.0)
+            self._weights.append(np.maximum(weights, _LEAST))
 
     def refit(self, low_rank: Array | float) -> Array:
         """Fit both to the data minus `low_rank`; return the data minus the biases."""
         left = (self._raw - self.at(*self._places) - low_rank) / self._unit
         for _ in range(_BIAS_SWEEPS):
             before = left
-            left = self._rows.refit(self._columns.refit(left))
-            free = len(left) - self._rows.freedom - self._columns.freedom
-            for means in (self._rows, self._columns):
-                means.draw(square(left) / max(free, 1.0))
+            for side, places in reversed(list(enumerate(self._places))):  # columns first
+                left = left + self._values[side][places]
+                sums = np.bincount(places, left, len(self._values[side]))
+                self._values[side] = sums / self._weights[side]
+                left = left - self._values[side][places]
+            pairs = zip(self._counts, self._weights, strict=True)
+            not_drawn = [float((counts / weights).sum()) for counts, weights in pairs]
+            free = len(left) - not_drawn[0] - not_drawn[1]
+            self._set_weights(square(left) / max(free, 1.0))
             if square(left - before) <= _SETTLED * square(left):
                 break
         return np.asarray(left * self._unit + low_rank)
 
     @property
-    def rows(self) -> Array:
-        return self._rows.values * self._unit
-
-    @property
-    def columns(self) -> Array:
-        return self._columns.values * self._unit
+    def sides(self) -> Pair:
+        """Biases of the rows and of the columns."""
+        rows, columns = self._values
+        return rows * self._unit, columns * self._unit
 
     def at(self, rows: Array, columns: Array) -> Array:
-        values: Array = self.mean + self.rows[rows] + self.columns[columns]
-        return values
+        of_rows, of_columns = self.sides
+        return np.asarray(self.mean + of_rows[rows] + of_columns[columns])
 
 
 class _NoisyFit:
@@ -108,7 +104,7 @@ class _NoisyFit:
         entries: sp.csr_array,
         rank: int,
         rng: np.random.Generator,
-        start: tuple[Array, Array] | None = None,
+        start: Pair | None = None,
     ) -> None:
         self._problem, self._schedule = problem, schedule
         self._biases = None if problem.biases is None else Biases(entries, problem.biases)
@@ -118,49 +114,38 @@ class _NoisyFit:
         self.state = Iteration(observations, rank, start, rng)
         if start is not None:
             self._refit_biases()
-        self._n_iter = 0
 
     def levels(self, last: float, first: float = FIRST_GAMMA) -> Iterator[Fit]:
         """Yield what was reached at every gamma from `first` down to `last`."""
-        gamma = max(first, last)
+        problem, state = self._problem, self.state
+        most = problem.max_iter or np.inf
+        tol = _TOL if problem.tol is None else problem.tol
+        gamma, n_iter = max(first, last), 0
         history: list[CompletionState] = []
         while True:
-            change = self._iterate(gamma)
-            state, observations = self.state, self.state.observations
+            schedule, change = replace(self._schedule, gamma=gamma), 0.0
+            for _ in range(_ITERATIONS_PER_LEVEL):
+                before = state.F, state.G
+                state.reweight(schedule, 1)
+                self._refit_biases()
+                n_iter += 1
+                moved = distance_squared(state.F, state.G, *before, problem.n_threads)
+                length = square(state.F)
+                change = (moved / length) ** 0.5 if length > 0 else 0.0
+                if change < tol or n_iter >= most:
+                    break
+            observations, rank = state.observations, len(state.singular)
             residual = observations.relative(observations.residuals(state.F, state.G))
-            rank = len(state.singular)
-            history.append(CompletionState(self._n_iter, change, residual, gamma, rank))
+            history.append(CompletionState(n_iter, change, residual, gamma, rank))
             biases = None
             if self._biases is not None:
-                biases = self._biases.rows, self._biases.columns
+                biases = self._biases.sides
                 observations = replace(observations, offset=self._biases.mean)
-            converged = gamma <= last and not self._exhausted
+            converged = gamma <= last and n_iter < most
             yield Fit(observations, state.F, state.G, state.singular, history, converged, biases)
-            if gamma <= last or self._exhausted:
+            if gamma <= last or n_iter >= most:
                 return
             gamma = max(min(gamma * _LEVEL, FIRST_GAMMA), last)
-
-    @property
-    def _exhausted(self) -> bool:
-        most = self._problem.max_iter
-        return most is not None and self._n_iter >= most
-
-    def _iterate(self, gamma: float) -> float:
-        """Iterate with one gamma; return the last change of the low-rank part."""
-        state, schedule = self.state, replace(self._schedule, gamma=gamma)
-        tol = _TOL if self._problem.tol is None else self._problem.tol
-        change = 0.0
-        for _ in range(_ITERATIONS_PER_LEVEL):
-            before = state.F, state.G
-            state.reweight(schedule, 1)
-            self._refit_biases()
-            self._n_iter += 1
-            moved = distance_squared(state.F, state.G, *before, self._problem.n_threads)
-            length = square(state.F)
-            change = (moved / length) ** 0.5 if length > 0 else 0.0
-            if change < tol or self._exhausted:
-                break
-        return change
 
     def _refit_biases(self) -> None:
         if self._biases is None:
@@ -171,7 +156,7 @@ class _NoisyFit:
         scaled = (values / observations.scale).astype(observations.dtype)
         self.state.observations = replace(observations, values=scaled)
 
-    def errors(self, places: tuple[Array, Array], truth: Array) -> Array:
+    def errors(self, places: Pair, truth: Array) -> Array:
         """Errors at some places, in scaled units."""
         (rows, columns), observations = places, self.state.observations
         model = np.einsum("er,er->e", self.state.F[rows], self.state.G[columns])
@@ -180,24 +165,21 @@ class _NoisyFit:
         return np.asarray((model - truth) / observations.scale)
 
 
-def ranks(given: int | None, shape: tuple[int, ...]) -> list[int]:
-    return [given] if given is not None else [rank for rank in _RANKS if rank <= min(shape)]
+def ranks(rank: int | None, shape: tuple[int, ...]) -> list[int]:
+    return [rank] if rank is not None else [number for number in _RANKS if number <= min(shape)]
 
 
-@dataclass(frozen=True)
-class _Best:
+class _Best(NamedTuple):
     """The best level of one rank: its error, its gamma, and the factors reached there."""
 
     error: float
     gamma: float
     near: float = FIRST_GAMMA  # the largest gamma that is hardly worse
-    factors: tuple[Array, Array] | None = None
+    factors: Pair | None = None
     is_first: bool = False  # of those tried, so that one above it may be better
 
 
-def _divisions(
-    problem: Problem, count: int
-) -> Iterator[tuple[sp.csr_array, tuple[Array, Array], Array]]:
+def _divisions(problem: Problem, count: int) -> Iterator[tuple[sp.csr_array, Pair, Array]]:
     """Hide one tenth of the entries after the other: the others, the places, and the values."""
     entries = problem.entries
     order, size = problem.rng.permutation(entries.nnz), max(1, int(_HELD_OUT * entries.nnz))
@@ -241,7 +223,7 @@ def _best_level(
     fit: _NoisyFit,
     gamma_min: float | None,
     truth: Array,
-    places: tuple[Array, Array],
+    places: Pair,
     before: _Best | None,
 ) -> Generator[Fit, None, _Best]:
     """Go through the levels, from near the best one of the rank before, until none gains."""
@@ -250,10 +232,8 @@ def _best_level(
     patience = _LEVELS_WITHOUT_GAIN if before is None else 1
     errors: dict[float, float] = {}
     for reached in fit.levels(gamma_min or _LAST_GAMMA, first):
-        gamma = reached.history[-1].gamma
-        error = float(np.sqrt(np.mean(fit.errors(places, truth) ** 2)))
-        errors[gamma] = error
-        worse += 1
+        gamma, worse = reached.history[-1].gamma, worse + 1
+        errors[gamma] = error = float(np.sqrt(np.mean(fit.errors(places, truth) ** 2)))
         if error < best.error:
             best, worse = _Best(error, gamma, factors=(reached.F, reached.G)), 0
         yield reached._replace(converged=False)
@@ -262,7 +242,7 @@ def _best_level(
     enough = best.error * (1 + _GAIN)
     near = max((g for g, error in errors.items() if error <= enough), default=FIRST_GAMMA)
     is_first = first < FIRST_GAMMA and best.gamma == max(errors)
-    return replace(best, gamma=gamma_min or best.gamma, near=near, is_first=is_first)
+    return best._replace(gamma=gamma_min or best.gamma, near=near, is_first=is_first)
 
 
 def _validated(problem: Problem, schedule: Schedule, rank: int) -> Generator[Fit, None, float]:
@@ -272,21 +252,18 @@ def _validated(problem: Problem, schedule: Schedule, rank: int) -> Generator[Fit
     sums: dict[float, Array] = {}
     for part, places, truth in _divisions(problem, problem.tenths):
         fit = _NoisyFit(problem, schedule, part, rank, problem.rng)
-        found: dict[float, Array] = {}
+        losses: dict[float, Array] = {}
         for reached in fit.levels(_LAST_GAMMA, MEANS_ONLY):
             errors = np.abs(fit.errors(places, truth)) * reached.observations.scale
-            if not found:
+            if not losses:
                 limit = _FAR * float(np.mean(errors**2)) ** 0.5
-            losses = np.where(errors < limit, errors**2, limit * (2 * errors - limit))
-            found[reached.history[-1].gamma] = losses
+            huber = np.where(errors < limit, errors**2, limit * (2 * errors - limit))
+            losses[reached.history[-1].gamma] = huber
             yield reached._replace(converged=False)
-            if len(found) - np.argmin([one.sum() for one in found.values()]) > _PATIENCE:
+            if len(losses) - np.argmin([loss.sum() for loss in losses.values()]) > _PATIENCE:
                 break
-        sums = {
-            gamma: np.append(sums.get(gamma, []), more)
-            for gamma, more in found.items()
-            if not sums or gamma in sums
-        }
+        kept = [gamma for gamma in losses if not sums or gamma in sums]
+        sums = {gamma: np.append(sums.get(gamma, []), losses[gamma]) for gamma in kept}
     best = min(sums, key=lambda gamma: float(sums[gamma].sum()))
     gain = sums[MEANS_ONLY] - sums[best]
     return best if gain.sum() > _SURE * square(gain) ** 0.5 else MEANS_ONLY
@@ -298,8 +275,8 @@ def noisy_fits(problem: Problem, p: float, exact: bool) -> Iterator[Fit]:
     if problem.tenths and rank is not None and isinstance(gamma, str):
         gamma = yield from _validated(problem, schedule, rank)
     if rank is None or isinstance(gamma, str):
-        given = None if isinstance(gamma, str) else gamma
-        rank, gamma = yield from _search(problem, schedule, given)
+        least = None if isinstance(gamma, str) else gamma
+        rank, gamma = yield from _search(problem, schedule, least)
     assert gamma is not None
     fit = _NoisyFit(problem, schedule, problem.entries, rank, problem.rng)
     yield from fit.levels(gamma, MEANS_ONLY if problem.tenths else FIRST_GAMMA)

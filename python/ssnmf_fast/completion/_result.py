@@ -67,8 +67,7 @@ class Completion:
     n_components : int
         Rank of the low-rank part.
     scale : float
-        Spectral norm of the observed entries minus the offset and biases; the algorithms work on
-        data divided by it.
+        Spectral norm of the observed entries minus the offset and biases.
     gamma : float
         The last regularizer, relative to scale^2.
     history : list of CompletionState
@@ -87,9 +86,9 @@ class Completion:
     observed : scipy.sparse.csr_array or None
         The observed entries; None in a model of ``ssnmf-fast complete``.
     iterate : ndarray, shape (n, m), or None
-        With method "structured-irls" the iterate X of the thesis' Algorithm 1, which is not of low
-        rank; ``offset + left @ right`` is its low-rank part, usually closer to the truth.  None
-        with other methods, whose iterate is ``to_dense(keep_observed=True)``.
+        With method "structured-irls" the iterate X of the thesis' Algorithm 1;
+        ``offset + left @ right`` is its low-rank part, usually closer to the truth.  Of other
+        methods the iterate is ``to_dense(keep_observed=True)``.
     """
 
     left: Array
@@ -174,18 +173,39 @@ class Completion:
         """Whether the factors have two more columns, for the biases."""
         return bool(self.left.shape[1] > self.n_components)
 
-    def _vectors(self, given: npt.ArrayLike, side: int) -> Array:
-        factor, name = ((self.left, "rows"), (self.right.T, "columns"))[side]
-        places = _places(given, name, len(factor), (self.row_ids, self.column_ids)[side])
-        vectors: Array = factor[places]
+    def _vectors(self, keys: npt.ArrayLike, side: int) -> Array:
+        factor, name, ids = (
+            (self.left, "rows", self.row_ids),
+            (self.right.T, "columns", self.column_ids),
+        )[side]
+        places = as_array(keys, name, allow_objects=ids is not None)
+        if ids is not None and places.size:
+            wanted = _as_ids(keys, name)
+            if (wanted.dtype.kind == "U") != (ids.dtype.kind == "U"):
+                kind = "text" if ids.dtype.kind == "U" else "integers"
+                raise TypeError(
+                    f"{name} must be ids of the completion, which are {kind}; got dtype "
+                    f"{places.dtype}. Positions are for completions without ids."
+                )
+            order = np.argsort(ids)
+            near = np.searchsorted(ids, wanted, sorter=order)
+            places = order[np.minimum(near, len(ids) - 1)]
+            places = np.where(ids[places] == wanted, places, -1)
+        elif places.size:
+            if places.dtype.kind not in "iu":
+                raise TypeError(f"{name} must be integers; got dtype {places.dtype}.")
+            low, high, last = int(places.min()), int(places.max()), len(factor) - 1
+            if low < 0 or high > last:
+                wrong = low if low < 0 else high
+                raise IndexError(f"{name} must be from 0 to {last}; got {wrong}.")
+        vectors: Array = factor[places.astype(np.intp)]
         unknown = places < 0
         if unknown.any():
-            count = int(np.count_nonzero(unknown))
             if not is_quiet(UNINFORMED):
-                first = np.asarray(given)[unknown][:1].tolist()[0]
+                first = short(np.asarray(keys)[unknown][:1].tolist()[0])
                 warn_user(
-                    f"{count} of {unknown.size} {name} are not in the model (the first is "
-                    f"{short(first)}); they are predicted by means.",
+                    f"{unknown.sum()} of {unknown.size} {name} are not in the model (the first is "
+                    f"{first}); they are predicted by means.",
                     UserWarning,
                 )
             if self.has_biases:
@@ -216,30 +236,6 @@ class Completion:
             rows = entry_rows(self.observed.indptr)
             dense[rows, self.observed.indices] = self.observed.data
         return dense
-
-
-def _places(given: npt.ArrayLike, name: str, count: int, ids: Array | None) -> Array:
-    """Positions along one side of the matrix, checked; -1 for an unknown id."""
-    places = as_array(given, name, allow_objects=ids is not None)
-    if places.size == 0:
-        return places.astype(np.intp)
-    if ids is not None:
-        wanted = _as_ids(given, name)
-        if (wanted.dtype.kind == "U") != (ids.dtype.kind == "U"):
-            kind = "text" if ids.dtype.kind == "U" else "integers"
-            raise TypeError(
-                f"{name} must be ids of the completion, which are {kind}; got dtype {places.dtype}."
-                " Positions are for completions without ids."
-            )
-        order = np.argsort(ids)
-        found = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), count - 1)]
-        return np.where(ids[found] == wanted, found, -1)
-    if places.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be integers; got dtype {places.dtype}.")
-    low, high = int(places.min()), int(places.max())
-    if low < 0 or high >= count:
-        raise IndexError(f"{name} must be from 0 to {count - 1}; got {low if low < 0 else high}.")
-    return places
 
 
 def _as_ids(given: npt.ArrayLike, name: str) -> Array:

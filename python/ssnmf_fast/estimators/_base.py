@@ -47,6 +47,7 @@ class Estimator(TransformerMixin, BaseEstimator):
     """Base of all estimators, whose attributes are put back if learning fails."""
 
     _allow_nan: ClassVar = True
+    _tags: ClassVar[dict[str, str]] = {}  # of scikit-learn: a flag of a group of them
     _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, besides inherited
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -68,6 +69,8 @@ class Estimator(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._allow_nan
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        for group, flag in self._tags.items():
+            setattr(getattr(tags, group), flag, True)
         return tags
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
@@ -264,8 +267,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def fit_transform(self, X: DataLike, y: VectorLike = None, **given: Any) -> Array:
         """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
 
-        The labels do not affect the result.  The factor of the fit itself, which they do affect, is
-        `representation_`.
+        Labels do not affect the result, but `representation_`, the factor of the fit itself.
 
         Returns
         -------
@@ -322,9 +324,8 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Returns
         -------
         ndarray, shape (n, r)
-            Nonnegative, float64: coefficients in S times the sums of the rows of `components_`,
-            whose scales are arbitrary, divided by their sum.  A row is zero where no component
-            explains anything of the sample, as for a row of zeros.
+            Float64: coefficients in S times the row sums of `components_`, whose scales are
+            arbitrary, divided by their sum; zeros where no component explains anything.
         """
         return topic_shares(self._represent(self._checked(X), X_weights), self.components_)
 
@@ -335,8 +336,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         -------
         float
             ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2 for
-            squared errors, D^2 for other losses.  At most 1, larger is better; 0 for a model that
-            is no better than the mean, and for a constant X.
+            squared errors, D^2 for other losses.  At most 1, larger is better; 0 for a constant X.
         """
         return self._explained(self._checked(X), X_weights)
 
@@ -394,15 +394,14 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def to_pyldavis(self, X: DataLike, feature_names: VectorLike = None) -> dict[str, Any]:
         """Return what pyLDAvis draws of the topics and of some documents.
 
-        ``pyLDAvis.prepare(**model.to_pyldavis(X, names), sort_topics=False, start_index=0)`` counts
-        the topics as :meth:`topics` does.
+        ``pyLDAvis.prepare(**model.to_pyldavis(X), sort_topics=False, start_index=0)`` counts topics
+        as :meth:`topics` does.
 
         Returns
         -------
         dict
-            The arguments of ``pyLDAvis.prepare``: `topic_term_dists` (r, m) and `doc_topic_dists`
-            (d, r), whose rows sum to 1; `doc_lengths` (d,) and `term_frequency` (m,), the sums of
-            the rows and of the columns of X; `vocab`, a list of m names.
+            Its arguments: `topic_term_dists` (r, m) and `doc_topic_dists` (d, r), whose rows sum to
+            1; `doc_lengths` (d,) and `term_frequency` (m,), the sums of X; `vocab`, m names.
 
         Raises
         ------
@@ -411,8 +410,8 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
 
         Notes
         -----
-        The d documents are those with a word and with a topic.  Shares of 0 become 1e-12, as
-        pyLDAvis takes their logarithms; a topic without any term has all terms alike.
+        The d documents are those with a word and a topic.  Shares of 0 become 1e-12, as pyLDAvis
+        takes their logarithms; a topic without any term has all terms alike.
         """
         X = self._checked(X)
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names

@@ -38,20 +38,17 @@ class BayesianBase(FactorizationBase):
     Parameters
     ----------
     A_shape : float or "auto"
-        Shape of the prior of A, 1e-6 to 1e6; below 1 it favors sparse components.  "auto" learns
-        it, between 1e-3 and 1e6.
+        Shape of the prior of A, 1e-6 to 1e6, below 1 for sparse components.  "auto" learns it.
     A_mean : float or "auto"
         Mean of the prior of A, 1e-9 to 1e9, in the units of X.  "auto" learns it.
     burn_in : int
-        Number of iterations, at least 0, before hyperparameters are learned; until then the rates
-        of all classes are equal.
+        Number of iterations, at least 0, before hyperparameters and rates of classes are learned.
     count_scale : float or "auto"
         What one unit of X is in counts, above 0.  More makes the data outweigh the priors.  "auto"
         does not depend on the units: the common step of all entries is one count or, without one
         as in TF-IDF, the median of the entries above 0 is two.
     tol : float
-        Stop when, after burn-in, the bound rises by less than `tol` times its first value per
-        iteration; 0 never stops early.
+        As in :class:`NMF`, for rises of the bound after burn-in.
     callback : callable, optional
         As in :class:`NMF`, with expectations ``S`` and ``A``; ``objective`` is minus the bound.
 
@@ -171,8 +168,7 @@ class BayesianBase(FactorizationBase):
 
         Notes
         -----
-        The approximate posterior treats S and A as independent and has one mode: intervals are too
-        narrow rather than too wide.
+        The approximate posterior treats S and A as independent: intervals are too narrow.
         """
         check_is_fitted(self)
         return interval_ends(self.components_, self.components_rate_[:, None], level)
@@ -237,8 +233,8 @@ class BayesianNMF(BayesianBase):
     -----
     The model of the data is ``count_scale * X ~ Poisson(count_scale * S A)``.  Counts need not be
     integers: the bound is then one of a continued Poisson likelihood.  NaN, weights and matrices on
-    disk are not supported.  A and S are updated once before iteration 1; an iteration updates A, S,
-    then (after `burn_in`) the hyperparameters.
+    disk are not supported.  A and S are updated once before iteration 1, in each A, S, then (after
+    `burn_in`) the hyperparameters.
 
     References
     ----------
@@ -284,8 +280,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     Parameters
     ----------
     A_shape : float or "auto"
-        Shape of the prior of A, 1e-6 to 1e6.  A learned shape makes A sparse and keeps S from
-        being so (section 3.4).
+        Shape of the prior of A, 1e-6 to 1e6.  A learned one makes A sparse, not S (section 3.4).
     rate_shape : float or "auto"
         Shape of the prior of the rates, 1e-6 to 1e6: how closely the samples of a class keep to its
         components.  Above about twice the number of samples of a class, the prior dominates and
@@ -298,8 +293,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     Attributes
     ----------
     label_rates_ : ndarray, shape (r, k)
-        Expected rates of the components in the classes, float64: small where the samples of the
-        class make much use of the component.
+        Expected rates in the classes, float64: small for components that a class makes much use of.
     new_sample_rate_ : float
         Rate of the prior of new samples: 1 divided by the mean of `representation_`.
     representation_ : ndarray, shape (n, r)

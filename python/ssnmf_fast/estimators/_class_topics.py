@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array, LabelsLike, Matrix
 from .._data.border import CleanMatrix, check_random_state
-from .._data.csr_file import CsrFile, chosen_rows, row_counts
+from .._data.csr_file import CsrFile, chosen_rows
 from .._labels import labels_of
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
@@ -282,7 +282,7 @@ def in_memory(samples: LabeledSamples) -> LabeledSamples:
     order = np.concatenate([rng.permutation(group) for group in groups])[: views.EXACT]
     most = max(1, X.memory // _BYTES_PER_ENTRY)
     rows = np.zeros(len(known), dtype=bool)
-    rows[order[np.cumsum(row_counts(X)[order]) <= most]] = True
+    rows[order[np.cumsum(np.diff(X.indptr)[order]) <= most]] = True
     if not samples.labels.part(rows).counts.all():  # memory for a few samples
         return samples
     return replace(samples.part(rows), whole=(samples, rows))

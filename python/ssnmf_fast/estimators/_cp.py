@@ -124,6 +124,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     X_weights : optional
         Nonnegative weights of the loss of every entry, as in :func:`ssnmf_fast.factorize_tensor`.
     """
+    _tags: ClassVar = {"input_tags": "three_d_array"}
     _saved: ClassVar[dict[str, Saved]] = {
         "factors_": Saved("?r", container=list),
         "weights_": Saved("r", "finite"),
@@ -135,11 +136,6 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         "stream_statistics_": Saved("??", container=dict, optional=True),
         "receipt_": RECEIPT,
     }
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
 
     @property
     def shape_(self) -> tuple[int, ...]:

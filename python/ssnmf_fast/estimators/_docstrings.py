@@ -22,8 +22,8 @@ loss : {"frobenius", "kullback-leibler"}
 solver : {"auto", "mm", "mu", "hals"}
     As in :func:`ssnmf_fast.factorize`.
 init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-    Start; a tuple holds S (n, r) and A (r, m).  "auto" is "least-squares" for the
-    Kullback-Leibler loss, "random" for the Frobenius loss; see :func:`ssnmf_fast.factorize`.
+    Start, as in :func:`ssnmf_fast.factorize`; a tuple holds S (n, r) and A (r, m).  "auto" is
+    "random" for the Frobenius loss, else "least-squares".
 n_starts : int
     Number of starts of :meth:`fit`, at least 1; the one of the smallest objective is kept.
 max_iter : int
@@ -35,13 +35,13 @@ random_state : None, int, Generator or RandomState
 n_threads : int, optional
     Number of threads; it does not change the result.  None uses the cores that are available.
 callback : callable, optional
-    Called with a state (``iteration``, ``objective``, read-only ``S`` and ``A``) after every
-    check of the objective; returning True stops the fit.
+    Called with a state (``iteration``, ``objective``, read-only ``S`` and ``A``) after every check
+    of the objective; returning True stops the fit.
 verbose : int
     1 shows progress on standard error.
 dtype : {"float32", "float64"}, optional
-    Of the factors, and of all that is computed from X, whose values are converted; the same in all
-    methods.  None: that of X in each call, float64 for integers; see :func:`ssnmf_fast.factorize`.
+    Of the factors, and of all that is computed from X, whose values are converted, in all methods.
+    None: that of X in each call, float64 for integers.
 forget_factor : float
     In :meth:`partial_fit`, the share of their weight that earlier batches keep, 0 to 1.  A smaller
     one learns faster at first; a larger one ends closer to a fit to all data.
@@ -52,16 +52,15 @@ fixed_components : array_like, shape (number of fixed components, m), optional
 covariates : array_like, shape (n, number of fixed components), optional
     The given columns of S for these samples, where the fit had some.
 penalties : optional
-    Penalties of the factors; see :mod:`ssnmf_fast.penalties`.  Representations of new samples have
-    those of S, but for penalties between samples.
+    See :mod:`ssnmf_fast.penalties`.  New samples have those of S, but for ones between samples.
 unlabeled : "auto", None or a label
     What marks an unlabeled sample in `y`, besides None, NaN, NaT, pandas.NA and masked values,
     which always do; None for no marker.  "auto" is -1, as in scikit-learn, unless the labels are
     exactly -1 and 1: then both are classes, with a warning.  The text "-1", which NumPy makes of -1
     next to text, is a class; a warning names it, and others such as "NA".
 predicts : bool
-    Whether the model predicts: by logistic regression on the topics of a sample (computed without
-    labels), its leading singular directions and its features.  False makes the fit faster.
+    Whether the model predicts, by logistic regression on topics (computed without labels), leading
+    singular directions and features.  False makes the fit faster.
 X : array_like or scipy.sparse, shape (n, m)
     Nonnegative samples; NaN in a dense X means missing, for models that allow it.
 X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
@@ -71,20 +70,17 @@ side : dict of str to array_like or scipy.sparse of shape (n, q), optional
     Rows are brought to length 1: give columns of different units one scale before.  Predictions
     need the tables of the fit, which :class:`FewLabelsClassifier` alone takes.
 y : array_like, shape (n,) or (n, k), optional
-    Labels or targets, as the class describes them, of all samples or of some; models without labels
-    ignore them.
+    Labels or targets of some samples, as the class describes; models without labels ignore them.
 input_features : ignored
     Present for the conventions of scikit-learn.
 sample_weight : array_like, shape (n,), optional
-    Nonnegative weights of the samples, in all losses: a weight of 0 leaves a sample out, and one of
-    2 counts it twice.
+    Nonnegative weights of the samples in all losses: 0 leaves one out, and 2 counts it twice.
 label_weight : array_like, shape (n,), optional
     Nonnegative weights of the labels alone; one with weight 0 counts as no label.
 given
     As in :meth:`fit`.
 feature_names : array_like of str, shape (m,), optional
-    Names of the features, for example ``vectorizer.get_feature_names_out()``.  None takes
-    the names seen in fit, or else "x0", "x1", ...
+    Such as ``vectorizer.get_feature_names_out()``.  None: those seen in fit, else "x0", "x1", ...
 n_terms : int
     Number of terms per topic, at least 1.
 mode : int
@@ -101,8 +97,7 @@ components_ : ndarray, shape (r, m)
 n_components_ : int
     Number of components.
 reconstruction_err_ : float
-    Distance of X from ``representation_ @ components_``, as in scikit-learn: the Frobenius norm or,
-    for another loss, the root of twice the loss.
+    Norm of ``X - representation_ @ components_``; for another loss, the root of twice the loss.
 label_components_ : ndarray, shape (r, k)
     B of the factorization: the components over the classes or targets.
 refitted_label_components_ : ndarray, shape (r, k)
@@ -110,8 +105,7 @@ refitted_label_components_ : ndarray, shape (r, k)
 representation_ : ndarray, shape (n, r)
     Factor S of the fit, which the labels affect where there are any.
 classes_ : ndarray, shape (k,)
-    The classes, sorted; with multiple labels the names of the columns of a data frame, or
-    0 ... k - 1.
+    The classes, sorted; for multiple labels the columns of a data frame, or 0 ... k - 1.
 class_prior_ : ndarray, shape (k,)
     Share of every class (or label) among the labeled samples.
 class_shares_ : ndarray, shape (r, k)

@@ -146,6 +146,7 @@ class DynamicTopics(FactorizationBase):
     _allow_nan: ClassVar = False
     _takes_files: ClassVar = False
     _verifiable: ClassVar = False
+    _tags: ClassVar = {"target_tags": "required"}
     _saved: ClassVar = {
         "prevalence_": Saved("tr"),
         "slices_": Saved("t", "times"),
@@ -156,11 +157,6 @@ class DynamicTopics(FactorizationBase):
         "date_order_": Saved(optional=True, kind=str),
         "stream_statistics_": Saved("??", container=dict, optional=True),
     }
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
     def _arguments(self, *function: Any) -> dict[str, Any]:
         slow = self.method == "tensor" and self.solver == "mu"

@@ -17,7 +17,7 @@ from .._data.threads import one_blas_thread
 from .._solver.weights import WeightsLike
 from .._topics import names_of, topic_shares
 from ._base import product
-from ._readout import ComponentReadout, LogisticReadout, Readout, is_empty, prior_logits
+from ._readout import ComponentReadout, LogisticReadout, Readout, empty_rows
 from ._views import N_DIRECTIONS, Tables
 
 _NEGLIGIBLE = 1e-12  # share of the sum of all contributions below which one is rounding
@@ -305,7 +305,7 @@ def _of_logits(
 ) -> dict[str, Any]:
     S, A = model._represent(X, X_weights), model.components_
     shares = topic_shares(S, A)
-    empty = is_empty(X, shares)
+    empty, of_prior = empty_rows(model, X, shares)
     (n, r), k = shares.shape, len(readout.intercepts)
     slopes, linear = readout.slopes[:, None], readout.linear(r)
     votes, blocks, scales = np.zeros((n, k)), [], np.zeros(n)
@@ -321,7 +321,7 @@ def _of_logits(
             votes[rows] = readout.votes.logits(view, model.n_threads)
     votes[empty] = 0
     intercepts = np.tile(readout.intercepts * readout.slopes + readout.offsets, (n, 1))
-    intercepts[empty] = prior_logits(model)
+    intercepts[empty] = of_prior
     assert linear.topics is not None
     topics = np.where(empty[:, None], 0, np.sqrt(shares))
     features = None

@@ -137,7 +137,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     self_training: int | Literal["auto"] = "auto"
     class_weight: ClassWeight = None
 
-    _tags: ClassVar = {"classifier_tags": "multi_label"}
+    _multi_label: ClassVar = True
     _saved: ClassVar = {
         "label_components_": Saved("rk"),
         "n_labeled_": COUNT,

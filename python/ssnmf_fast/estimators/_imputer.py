@@ -20,12 +20,10 @@ from .._data import border
 from .._data.arrays import check_dtype, list_entries
 from .._data.threads import resolve_threads
 from .._linalg.operators import Pattern
-from ..completion._complete import check_gamma_min, solve
-from ..completion._irls import ridge
+from ..completion._complete import check_gamma_min, counts, solve
+from ..completion._irls import Observations, Problem, ridge
 from ..completion._methods import IRLS
 from ..completion._noisy import COLUMN_MEANS
-from ..completion._problem import Observations, Problem
-from ..completion._read import counts
 from ._base import DTYPES, Estimator
 from ._docstrings import complete_docstring
 

@@ -154,8 +154,8 @@ class NMF(BatchLearner):
         Parameters
         ----------
         covariates : array_like, shape (n, number of fixed components), optional
-            The last columns of S, which are given: known covariates of the samples such as
-            indicators of batches, or a column of ones.  The dictionary learns what goes with them.
+            The last columns of S, which are given, such as indicators of batches or a column of
+            ones.  The dictionary learns what goes with them.
         """
         X = self._checked(X, reset=True)
         self._learn(X, y, X_weights=X_weights, covariates=covariates)
@@ -210,15 +210,13 @@ class NMF(BatchLearner):
         Returns
         -------
         self
-            `components_` is up to date, `n_iter_` is the number of batches, and `objective_` has
-            pairs of it and an estimate of the objective of all data, per sample.  There is no
-            `representation_`.
+            There is no `representation_`; `n_iter_` counts the batches, and `objective_` has pairs
+            of it and an estimate of the objective of all data, per sample.
 
         Notes
         -----
         After :meth:`fit`, learning continues from its dictionary.  `solver`, `max_iter`, `tol`,
-        `callback` and `verbose` are not used.  Losses, `n_components` and the weight of the
-        supervision must stay the same for all batches: a change is refused.
+        `callback` and `verbose` are not used; a change of other parameters is refused.
         """
         X = self._checked(X, reset=not hasattr(self, "components_"))
         self._learn_batch(X, X_weights, None, {})
@@ -242,8 +240,7 @@ def split_topic(
 ) -> NMF:
     """Split one topic of a model into several, which all topics are then fitted with.
 
-    The parts begin as a factorization of `X` weighted by the shares of the topic.  The result
-    explains `X` at least as well as `model`.
+    The parts begin as a factorization of `X` weighted by the shares of the topic.
 
     Parameters
     ----------
@@ -261,8 +258,8 @@ def split_topic(
     Returns
     -------
     NMF
-        Fitted, with parameters of the model.  The parts take the place of the topic, and
-        `topic_names_` holds the names of all topics: the parts of "3" are "3/0", "3/1" and so on.
+        Fitted, with parameters of the model; it explains `X` at least as well.  The parts take the
+        place of the topic: in `topic_names_` those of "3" are "3/0", "3/1" and so on.
 
     Raises
     ------

@@ -104,37 +104,30 @@ class ConstrainedNMF(ReadoutPredictions):
 
     def _check_of(self, X: Any, y: LabelsLike, given: Mapping[str, Any], threads: int) -> Check:
         loss = self.receipt_.settings["loss"]
-        _, groups, merged = self._grouped(self._checked(X), y, given.get("X_weights"), loss)
-        means, weights, constant = merged
-        result = replace(
-            self.factorization_, S=self.representation_[np.unique(groups, return_index=True)[1]]
-        )
-        inputs = {"X_weights": weights}
-        return factorization_check(result, CleanMatrix(means), inputs, threads, constant)
+        merged = self._grouped(self._checked(X), y, given.get("X_weights"), loss)
+        _, groups, (means, weights, constant) = merged
+        S = self.representation_[np.unique(groups, return_index=True)[1]]
+        fit, inputs = replace(self.factorization_, S=S), {"X_weights": weights}
+        return factorization_check(fit, CleanMatrix(means), inputs, threads, constant)
 
     def _learn(self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None) -> None:
         refuse_on_disk(X, "ConstrainedNMF")
-        labels, groups, merged = self._grouped(X, y, X_weights, self.loss)
-        means, weights, constant = merged
+        labels, groups, (means, weights, constant) = self._grouped(X, y, X_weights, self.loss)
         arguments = self._arguments()
         if isinstance(self.init, (tuple, list)) and self.init:
             S = np.asarray(self.init[0])
             if S.ndim != 2 or len(S) != len(groups):
-                raise ValueError(
-                    f"init[0] (S) has shape {S.shape}; expected a row for each of {len(groups)} "
-                    "samples."
-                )
+                rows = f"{len(groups)} rows, one for each sample"
+                raise ValueError(f"init[0] (S) has shape {S.shape}; expected {rows}.")
             sums = np.zeros((means.shape[0], S.shape[1]), np.result_type(S.dtype, np.float32))
             np.add.at(sums, groups, S)
             arguments["init"] = (sums / np.bincount(groups)[:, None], *self.init[1:])
         result = factorize(means, X_weights=weights, **arguments)
         objective = [(step, value + constant) for step, value in result.objective]
         receipt = result.receipt and result.receipt.with_objective(objective)
-        self._keep(
-            replace(result, S=result.S[groups], objective=objective, receipt=receipt),
-            class_representation_=result.S[: len(labels.classes)].copy(),
-            n_labeled_=int(labels.labeled.sum()),
-        )
+        rows, n_labeled = result.S[: len(labels.classes)].copy(), int(labels.labeled.sum())
+        result = replace(result, S=result.S[groups], objective=objective, receipt=receipt)
+        self._keep(result, class_representation_=rows, n_labeled_=n_labeled)
         self._keep_predictions(X, X_weights, labels_for_training(labels), labels.classes)
 
 
@@ -178,8 +171,7 @@ class TopicSupervisedNMF(NamedTopics):
     - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with a row of zeros, of -1 or of NaN
       for an unlabeled document; topics have the names of its columns, or 0 ... k - 1.
 
-    :meth:`predict` returns topics or, where `y` held lists or a matrix, a matrix of 0 and 1 with a
-    column for each of `topic_names_`.
+    :meth:`predict` returns topics or, where `y` held lists or a matrix, a matrix (n, k) of 0 and 1.
 
     References
     ----------
@@ -207,25 +199,25 @@ class TopicSupervisedNMF(NamedTopics):
     predicts: bool = True
 
     def _fit_inputs(
-        self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None
+        self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None
     ) -> dict[str, Any]:
-        require(self, X, y)
-        lists = LabelLists(y, self.topic_names_.tolist(), self.unlabeled)
-        return self._known(X, lists, X_weights, self.n_components_)
+        return self._inputs(X, y, X_weights, self.topic_names_.tolist())[1]
 
-    def _learn(self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None) -> None:
-        require(self, X, y)
-        lists = LabelLists(y, self.topic_names, self.unlabeled)
-        rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
-        known = self._known(X, lists, X_weights, rank)
-        result = self._factorize(X, n_components=rank, **known, **self._arguments())
+    def _learn(self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None) -> None:
+        lists, inputs = self._inputs(X, y, X_weights, self.topic_names)
+        rank = len(lists.names) + self.n_free_topics
+        result = self._factorize(X, n_components=rank, **inputs, **self._arguments())
         self._keep(result, topic_names_=lists.names, n_labeled_=int(lists.labeled.sum()))
         X, seen = self._for_readout(X, lists)
         self._keep_predictions(X, X_weights, labels_for_training(seen.targets()), lists.names)
 
-    def _known(
-        self, X: Matrix, lists: LabelLists, X_weights: WeightsLike, rank: int
-    ) -> dict[str, Any]:
+    def _inputs(
+        self, X: Matrix, y: LabelsLike, X_weights: WeightsLike, names: Any
+    ) -> tuple[LabelLists, dict[str, Any]]:
+        """Return the topics of documents, and weights and the support that follow from them."""
+        require(self, X, y)
+        lists = LabelLists(y, names, self.unlabeled)
+        rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
         weight, labeled = self.labeled_weight, lists.labeled
         if isinstance(weight, str):
             if weight != "inverse-rate":
@@ -236,7 +228,7 @@ class TopicSupervisedNMF(NamedTopics):
         rows = np.where(labeled, check_real(weight, "labeled_weight"), 1.0)
         if (rows != 1).any():
             X_weights = self._with_rows(X_weights, rows)
-        return {"X_weights": X_weights, "S_support": self._support(X, lists, rank)}
+        return lists, {"X_weights": X_weights, "S_support": self._support(X, lists, rank)}
 
     def _with_rows(self, X_weights: WeightsLike, rows: Array) -> Any:
         return as_weights(X_weights, "X_weights").with_rows(rows, "X_weights")
@@ -272,8 +264,8 @@ class MarginNMF(ReadoutPredictions):
     ----------
     supervision_weight : float, "auto" or "balanced"
         Weight (lambda) of the preserved combinations, at least 0.  "auto" makes their sum that of
-        the data; try 0.1 to 100 times this (less for text with few labels, more for ranks below the
-        number of classes).  "balanced": the ratio of the two losses at the start, about twice that.
+        the data; try 0.1 to 100 times this, less for text with few labels, more for ranks below the
+        number of classes.  "balanced", the ratio of the losses at the start, is about twice that.
     C : float
         Penalty of the machines on margin violations, above 0; not used where `alpha` is given.  The
         labeled samples are scaled, by one number, to a mean squared length of 1.
@@ -379,9 +371,11 @@ class MarginNMF(ReadoutPredictions):
         else:
             alpha = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
             alpha = sp.csr_array(alpha, copy=True)
-        result, weight = factorize_preserving(CleanMatrix(X), alpha, X_weights, **self._arguments())
+        given = {"alpha": alpha, "X_weights": X_weights, **self._arguments()}
+        result = factorize_preserving(CleanMatrix(X), **given)
         inputs = {"y": None if targets is None else targets.matrix(np.float64)}
-        learned = {"alpha_": alpha, "n_directions_": alpha.shape[1], "supervision_weight_": weight}
+        learned = {"alpha_": alpha, "n_directions_": alpha.shape[1]}
+        learned["supervision_weight_"] = result.supervision_weight
         self._keep(result, inputs, **learned)
         self._drop_readout()
         if targets is not None:

@@ -105,13 +105,12 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     unlabeled: Any = "auto"
 
     _saved: ClassVar = READOUT_ATTRIBUTES
-    _tags: ClassVar[dict[str, str]] = {}  # of scikit-learn: a flag for a group of them
+    _multi_label: ClassVar = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
-        for group, flag in self._tags.items():
-            setattr(getattr(tags, group), flag, True)
+        tags.classifier_tags.multi_label = self._multi_label
         return tags
 
     def _keep_predictions(
@@ -153,14 +152,13 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         if sum(getattr(self, "side_", {}).values()) != columns:
             raise ValueError("side_ and the readout have different numbers of columns")
 
-    def _fitted_readout(self) -> Readout:
+    def _fitted_readout(self) -> Any:
         if not hasattr(self, "readout_"):
             raise AttributeError(
                 f"This {type(self).__name__} has no readout: it was fitted without labels. Fit "
                 "it with labels to predict them."
             )
-        readout: Readout = self.readout_
-        return readout
+        return self.readout_
 
     def _limits(self) -> Array | None:
         """Return the probability above which each of several labels is predicted, (k,)."""
@@ -184,9 +182,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         Returns
         -------
         ndarray, shape (n, k) or (n,)
-            Logits or, for the readouts "refit" and "joint", scores S B.  With two classes, the
-            second minus the first (of scores divided by their sum).  With multiple labels, the
-            distance above the threshold.
+            Logits or, for the readouts "refit" and "joint", scores S B.  With two classes, second
+            minus first (of scores divided by their sum); with multiple labels, above the threshold.
         """
         readout, scores = self._read(X, X_weights, side)
         return readout.decide(scores, self._limits())
@@ -228,8 +225,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         Returns
         -------
         ndarray, shape (n,) or (n, k)
-            The most probable class; with multiple labels, 1 (int64) where the probability (or
-            score) is above the threshold.
+            The most probable class; with multiple labels, 1 (int64) above the threshold.
         """
         readout, scores = self._read(X, X_weights, side)
         if self.multilabel_:
@@ -256,8 +252,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     ) -> Array:
         """Choose samples that are worth labeling next.
 
-        They represent many samples of which the predictions are uncertain, each one others.  Label
-        them, fit again to all labels, and repeat.
+        They represent many samples of which the predictions are uncertain, each one others.
 
         Parameters
         ----------

@@ -39,8 +39,7 @@ class LogisticReadout:
     scores along `directions` (d, m) and of rows of length 1, the latter two unless there are no
     directions, and `intercepts` (k,).  `votes` of neighbors are added with their weight, and
     by others the products of `side` (k, q) with tables of side information.  `slopes` and `offsets`
-    (k,) calibrate the logits, and a label is predicted where its probability lies above that of
-    `thresholds` (k,).
+    (k,) calibrate the logits; `thresholds` (k,) are probabilities above which labels are predicted.
     """
 
     coefficients: Array
@@ -104,7 +103,8 @@ class LogisticReadout:
         logits = np.zeros((len(shares), len(self.intercepts)))
         for rows, view in self.views(X, X_weights, S, A):
             logits[rows] = self.logits(replace(view, shares=shares[rows]), model.n_threads)
-        logits[is_empty(X, shares)] = prior_logits(model)
+        empty, of_prior = empty_rows(model, X, shares)
+        logits[empty] = of_prior
         require_finite({"the decision function": logits})
         return self.with_tables(logits, tables)
 
@@ -138,15 +138,11 @@ class LogisticReadout:
         return {n: np.asarray(p, dtype=np.float64) for n, p in parts.items() if p is not None}
 
 
-def is_empty(X: Matrix, shares: Array) -> Array:
-    """Return which samples there is nothing to see of, (n,)."""
-    return np.asarray((row_sums(X) == 0) | ~shares.any(axis=1))
-
-
-def prior_logits(model: Any) -> Array:
-    """Return the logits of the frequencies of the classes, which empty samples get, (k,)."""
+def empty_rows(model: Any, X: Matrix, shares: Array) -> tuple[Array, Array]:
+    """Return which samples there is nothing to see of, (n,), and the logits of the prior, (k,)."""
     prior = np.clip(model.class_prior_, 1e-9, 1 - 1e-9)
-    return np.asarray(np.log(prior / (1 - prior) if model.multilabel_ else prior))
+    logits = np.log(prior / (1 - prior) if model.multilabel_ else prior)
+    return (row_sums(X) == 0) | ~shares.any(axis=1), logits
 
 
 @dataclass(frozen=True)

@@ -66,12 +66,10 @@ class SupervisedBase(BatchLearner):
         """Set the B that minimizes sum L .* d(Y, S B), where S does not know the labels."""
         rows = labels.known
         weights = labels.entry_weights[rows] * labels.weight[rows, None]
-        B = represent(
-            np.ascontiguousarray(labels.members[rows].T, dtype=S.dtype),
-            np.ascontiguousarray(S[rows].T),
-            loss=self.supervision_loss,
-            X_weights=None if (weights == 1).all() else np.ascontiguousarray(weights.T),
-        )
+        Y, S = labels.members[rows].T, np.ascontiguousarray(S[rows].T)
+        W = None if (weights == 1).all() else np.ascontiguousarray(weights.T)
+        Y = np.ascontiguousarray(Y, dtype=S.dtype)
+        B = represent(Y, S, loss=self.supervision_loss, X_weights=W)
         self.refitted_label_components_ = np.ascontiguousarray(B.T)
 
     def _components_in_use(self) -> Array:
@@ -93,14 +91,13 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     loss, supervision_loss : {"kullback-leibler", "frobenius"}
         Losses of X and of Y (which an infinite weight has not): the I-divergence, or squared error.
     supervision_weight : float or "balanced"
-        Weight (lambda) of the loss of Y, at least 0; infinity for supports.  "balanced": the ratio
-        of the two losses at the start.
+        Weight (lambda) of the loss of Y, at least 0, infinity for supports, or the ratio of the two
+        losses at the start.
     init : str or tuple of arrays
         As in :class:`NMF`, or "labels": the means of the classes for A.  A tuple may also hold B
         (r, k).  With an infinite weight the start is "labels", or the A of a tuple.
     threshold : float
-        With multiple labels, a label is predicted where its probability (for the readouts "refit"
-        and "joint" its score) lies above this.
+        Each of multiple labels is predicted above this probability (or score S B).
     readout : {"logistic", "refit", "joint"}
         Predictions are by "logistic" regression on topics (computed without labels), leading
         singular directions and features; by S B with a B that is "refit" to such topics; or with
@@ -149,7 +146,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     readout: Literal["logistic", "refit", "joint"] = "logistic"
     forget_factor: float = 0.8
 
-    _tags: ClassVar = {"classifier_tags": "multi_label"}
+    _multi_label: ClassVar = True
     _saved: ClassVar = {
         "n_labeled_": COUNT,
         "supervision_weight_": Saved(optional=True, kind=float),
@@ -223,8 +220,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         Parameters
         ----------
         classes : array_like, optional
-            All classes that any batch will hold; needed in the first call, unless y is an indicator
-            matrix.
+            All classes of all batches; needed in the first call, but for indicators of labels.
 
         Returns
         -------
@@ -282,22 +278,19 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     """Semi-supervised NMF for regression, X ~ S A and Y ~ S B.
 
     Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where unlabeled
-    samples are zero rows of L [1]_ and Y holds the targets minus the smallest one of each column,
-    which is added to the predictions.
+    samples are zero rows of L [1]_ and Y holds the targets above the smallest one of each column.
 
     Parameters
     ----------
     loss, supervision_loss : {"frobenius", "kullback-leibler"}
         Losses of X and of the targets: squared error, or the I-divergence (for counts).
     supervision_weight : float or "balanced"
-        Weight (lambda) of the loss of the targets, at least 0.  "balanced": the ratio of the two
-        losses at the start.
+        Weight (lambda) of the loss of Y, at least 0, or the ratio of the losses at the start.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         Start, as in :class:`NMF`; a tuple may also hold B (r, k), for Y.
     readout : {"refit", "joint"}
         Predictions are by S B, with a B that is "refit" to labeled samples, represented without
-        their targets; or with that of the factorization ("joint": the papers' rule, and that of
-        :meth:`partial_fit`).
+        their targets; or with that of the factorization ("joint", as after :meth:`partial_fit`).
 
     Attributes
     ----------
@@ -347,15 +340,11 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     penalties: Any = None
     n_starts: int = 1
 
+    _tags: ClassVar = {"target_tags": "multi_output"}
     _saved: ClassVar = {
         "n_targets_": COUNT,
         "offset_": Saved("k", "finite", optional=True),
     }
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def _inputs(
         self, X: Matrix, y: LabelsLike, X_weights: WeightsLike, weights: Any, offset: Any = np.nan

@@ -236,7 +236,7 @@ def topic_coherence(
     return TopicScore(float(per_topic.mean()), per_topic)
 
 
-def _windows(texts: Any, words: Sequence[str], window: int | None) -> Iterator[sp.csc_array]:
+def _windows(texts: object, words: Sequence[str], window: int | None) -> Iterator[sp.csc_array]:
     """Yield, a bounded number of windows at a time, 1 where a window holds a word.
 
     A window begins at every token with enough others behind it; a shorter text, or any for None,

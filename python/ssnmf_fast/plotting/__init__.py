@@ -7,9 +7,8 @@ shows; it needs no display.
 
 from __future__ import annotations
 
-from ._components import tensor_components, term_bars
+from ._components import image_grid, tensor_components, term_bars
 from ._curves import objective_curve, singular_values, topics_over_time
-from ._images import image_grid
 from ._ranks import clustergram, consensus_matrix, rank_curve, stability_by_rank
 from ._tables import representation_map
 from ._topics import class_map, label_map, topic_tree

@@ -1,31 +1,19 @@
-"""Terms of the largest weight, as bars."""
+"""Components as bars of their largest terms, as images, and as panels of a tensor's modes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.border import check_integer, check_option
+from .._common.text import short
+from .._data.border import check_integer, check_option, check_real
 from .._data.tensors import check_mode
-from .._topics import Topic, Topics, divide_by_sums, real_terms
+from .._topics import Topics, divide_by_sums, real_terms
 from ..metrics._tensors import check_cp_model
-from ._style import (
-    ACCENT,
-    FRAME,
-    GRAY,
-    INK,
-    check_names,
-    complete_docstring,
-    count_along,
-    figure,
-    fitted,
-    plain,
-    text_width,
-)
+from . import _style as style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +25,7 @@ _TEXT = 8.0  # points
 _PAGE, _BAR, _HEADING = 11.0, 0.16, 0.4  # inches: width of a page, heights of a bar and a heading
 
 
-@complete_docstring
+@style.complete_docstring
 def term_bars(
     topics: Topics,
     *,
@@ -68,93 +56,17 @@ def term_bars(
     matplotlib.figure.Figure
         Its axes are in the order of the topics.
 
-    Raises
-    ------
-    ValueError
-        If topics are empty, weights are negative or not finite, or counts are below 1.
-    TypeError
-        If `topics` is not a :class:`ssnmf_fast.results.Topics`, or a count is not an integer.
-
     Examples
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
-    >>> from ssnmf_fast import plotting
     >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2]])
     >>> model = sf.NMF(n_components=2, random_state=0).fit(X)
-    >>> drawn = plotting.term_bars(model.topics(["ball", "goal", "moon", "orbit"], n_terms=2))
+    >>> topics = model.topics(["ball", "goal", "moon", "orbit"], n_terms=2)
+    >>> drawn = sf.plotting.term_bars(topics)
     >>> len(drawn.axes)
     2
     """
-    _check_topics(topics)
-    # No room for terms of weight 0, which have no bar.
-    n_terms = min(
-        check_integer(n_terms, "n_terms", 1), max(1, *(len(real_terms(t)) for t in topics))
-    )
-    if columns is None:  # few places of the last row stay empty
-        few = len(topics) <= 5
-        columns = len(topics) if few else min((5, 4, 3), key=lambda count: -len(topics) % count)
-    columns = min(check_integer(columns, "columns", 1), len(topics))
-    width = min(_PAGE / columns, 4.0)
-    bars = [real_terms(topic)[:n_terms] for topic in topics]
-    names = [[fitted(term, 0.6 * width, _TEXT) for term, _ in some] for some in bars]
-    beside = max(text_width(some, _TEXT) for some in names) + 0.1
-    rows = -(-len(topics) // columns)
-    height = (_BAR * n_terms + _HEADING) * rows + 0.36 * (1 + (title is not None))
-    drawn = figure(width * columns, height)
-    layout: Any = drawn.get_layout_engine()
-    layout.set(w_pad=0.07, h_pad=0.06)
-    grid = drawn.subplots(rows, columns, squeeze=False).ravel()
-    widest = max(max(t.weights, default=0.0) for t in topics) if common_scale else None
-    for axes, topic, some, terms in zip(grid, topics, bars, names, strict=False):
-        draw_bars(axes, [weight for _, weight in some], terms, n_terms, widest)
-        look = {"textcoords": "offset points", "fontsize": 9, "color": INK, "parse_math": False}
-        axes.annotate(
-            _heading(topic, width - 0.2), (0, 1), (-72 * beside, 6), "axes fraction", **look
-        )
-        if not some:
-            axes.text(0.05, 0.5, "no terms", transform=axes.transAxes, fontsize=_TEXT, color=GRAY)
-    for axes in grid[len(topics) :]:
-        axes.remove()
-    scale = "all charts on the same scale" if common_scale else "each chart on its own scale"
-    drawn.supxlabel(f"weight of the term in the topic; {scale}", color=INK, fontsize=9)
-    if title is not None:
-        drawn.suptitle(title, color=INK, fontsize=11, parse_math=False)
-    return drawn
-
-
-def _heading(topic: Topic, width: float) -> str:
-    """Return the number of a topic, and its name or largest class, within a width in inches."""
-    text = f"topic {topic.topic}"
-    if topic.name:
-        return fitted(f"{text}: {topic.name}", width, 9)
-    if not topic.leading:
-        return text
-    label, share = topic.leading[0]
-    end = f" {share:.0%}"
-    return fitted(f"{text}: {label}", width - text_width([end], 9), 9) + end
-
-
-def draw_bars(
-    axes: Axes, values: ArrayLike, names: list[str], count: int, widest: float | None = None
-) -> None:
-    """Draw bars with names, the largest on top, in the room of `count` ones.
-
-    `widest` is the value of a bar that is as long as the axes; by default the largest one.
-    """
-    values = np.asarray(values, dtype=np.float64)
-    places = np.arange(len(values))
-    axes.barh(places, values, height=0.72, color=ACCENT)
-    axes.set_yticks(places, names, fontsize=_TEXT, color=INK, parse_math=False)
-    axes.set_ylim(count - 0.5, -0.5)
-    axes.set_xlim(0, widest or float(values.max(initial=0.0)) or 1.0)
-    axes.set_xticks([])
-    axes.tick_params(axis="y", length=0, pad=3)
-    axes.spines[["top", "right", "bottom"]].set_visible(False)
-    axes.spines["left"].set_color(GRAY)
-
-
-def _check_topics(topics: object) -> None:
     if not isinstance(topics, Topics):
         raise TypeError(
             "topics must be what topics() of a fitted model returns, or a slice of it; got "
@@ -163,45 +75,232 @@ def _check_topics(topics: object) -> None:
     if not len(topics):
         raise ValueError("topics is empty; expected at least one topic.")
     for topic in topics:
-        weights = np.asarray(topic.weights, dtype=np.float64)
-        if not (np.isfinite(weights) & (weights >= 0)).all():
+        if not all(np.isfinite(weight) and weight >= 0 for weight in topic.weights):
             raise ValueError(
                 f"topics: those of topic {topic.topic} need weights that are finite and >= 0; got "
                 f"{topic.weights}."
             )
+    # No room for terms of weight 0, which have no bar.
+    longest = max(1, *(len(real_terms(topic)) for topic in topics))
+    n_terms = min(check_integer(n_terms, "n_terms", 1), longest)
+    if columns is None:  # few places of the last row stay empty
+        few = len(topics) <= 5
+        columns = len(topics) if few else min((5, 4, 3), key=lambda count: -len(topics) % count)
+    columns = min(check_integer(columns, "columns", 1), len(topics))
+    width = min(_PAGE / columns, 4.0)
+    bars = [real_terms(topic)[:n_terms] for topic in topics]
+    names = [[style.fitted(term, 0.6 * width, _TEXT) for term, _ in some] for some in bars]
+    beside = max(style.text_width(some, _TEXT) for some in names) + 0.1
+    rows = -(-len(topics) // columns)
+    height = (_BAR * n_terms + _HEADING) * rows + 0.36 * (1 + (title is not None))
+    drawn = style.figure(width * columns, height)
+    layout: Any = drawn.get_layout_engine()
+    layout.set(w_pad=0.07, h_pad=0.06)
+    grid = drawn.subplots(rows, columns, squeeze=False).ravel()
+    widest = max(max(t.weights, default=0.0) for t in topics) if common_scale else None
+    look = {"textcoords": "offset points", "fontsize": 9, "color": style.INK, "parse_math": False}
+    for axes, topic, some, terms in zip(grid, topics, bars, names, strict=False):
+        _draw_bars(axes, [weight for _, weight in some], terms, n_terms, widest)
+        label, end = topic.name, ""
+        if not label and topic.leading:
+            label, end = topic.leading[0][0], f" {topic.leading[0][1]:.0%}"
+        heading = f"topic {topic.topic}"
+        if topic.name or end:
+            heading = (
+                style.fitted(f"{heading}: {label}", width - 0.2 - style.text_width([end], 9), 9)
+                + end
+            )
+        axes.annotate(heading, (0, 1), (-72 * beside, 6), "axes fraction", **look)
+        if not some:
+            axes.text(
+                0.05, 0.5, "no terms", transform=axes.transAxes, fontsize=_TEXT, color=style.GRAY
+            )
+    for axes in grid[len(topics) :]:
+        axes.remove()
+    scale = "all charts on the same scale" if common_scale else "each chart on its own scale"
+    drawn.supxlabel(f"weight of the term in the topic; {scale}", color=style.INK, fontsize=9)
+    if title is not None:
+        drawn.suptitle(title, color=style.INK, fontsize=11, parse_math=False)
+    return drawn
 
 
-KINDS = ("bars", "line", "largest")
+def _draw_bars(
+    axes: Axes, values: ArrayLike, names: list[str], count: int, widest: float | None = None
+) -> None:
+    """Draw bars with names, the largest on top, in the room of `count` ones.
+
+    `widest` is the value of a bar that is as long as the axes; by default the largest one.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    places = np.arange(len(values))
+    axes.barh(places, values, height=0.72, color=style.ACCENT)
+    axes.set_yticks(places, names, fontsize=_TEXT, color=style.INK, parse_math=False)
+    axes.set_ylim(count - 0.5, -0.5)
+    axes.set_xlim(0, widest or float(values.max(initial=0.0)) or 1.0)
+    axes.set_xticks([])
+    axes.tick_params(axis="y", length=0, pad=3)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    axes.spines["left"].set_color(style.GRAY)
+
+
+_GAP = 0.14  # between images, in their widths
+_BESIDE = (2.2, 1.2)  # width of the reconstruction: in those of the components; inches, at least
+_LINE = 0.16  # inches of a line of text
+_GRID = 8.0  # inches
+
+
+@style.complete_docstring
+def image_grid(
+    components: ArrayLike,
+    shape: tuple[int, int],
+    *,
+    names: Sequence[str] | None = None,
+    weights: ArrayLike | None = None,
+    sample: ArrayLike | None = None,
+    coverage: float = 0.9,
+    columns: int | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw components as images, and which of them make up a sample.
+
+    As in [1]_, Figure 2: the components that make up a sample are framed, and the reconstruction is
+    drawn on the left.
+
+    Parameters
+    ----------
+    components : array_like, shape (r, height * width), >= 0
+        Such as `components_`.  Each is drawn on its own scale; the larger, the darker.
+    shape : (int, int)
+        Height and width of the images, in pixels.
+    names : sequence of str, length r, optional
+        Text above each image.
+    weights : array_like, shape (r,), >= 0, optional
+        A row of the representation: the reconstruction, ``weights @ components``, is drawn to the
+        left, and components of the largest share of it are framed.
+    sample : array_like, shape (height * width,), >= 0, optional
+        The sample itself, drawn above its reconstruction; needs `weights`.
+    coverage : float, 0 to 1
+        As few components are framed as make up this share of the reconstruction.
+    columns : int, optional
+        Images in a row, at least 1; by default about as many as rows, or somewhat more.
+
+    References
+    ----------
+    .. [1] Y. Cho, L. K. Saul, "Nonnegative matrix factorization for semi-supervised dimensionality
+       reduction", Machine Learning, 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ssnmf_fast import plotting
+    >>> drawn = plotting.image_grid(np.eye(4), (2, 2), weights=[3.0, 1.0, 0.0, 0.0], coverage=0.7)
+    >>> len(drawn.axes[0].images)  # four components and a reconstruction
+    5
+    """
+    table = style.check_table(components, "components", "(components, pixels)")
+    if not isinstance(shape, Sequence) or len(shape) != 2:
+        raise TypeError(f"shape must be a pair (height, width); got {short(shape)}.")
+    count, n_pixels = table.shape
+    height, width = (check_integer(side, "shape", 1) for side in shape)
+    if height * width != n_pixels:
+        pixels = f"{height * width} pixels; components have {n_pixels}"
+        raise ValueError(f"shape is {(height, width)}, of {pixels}.")
+    coverage = check_real(coverage, "coverage")
+    if coverage > 1:
+        raise ValueError(f"coverage must be from 0 to 1; got {short(coverage)}.")
+    if sample is not None and weights is None:
+        raise ValueError("sample is given without weights; give its row of the representation.")
+    beside, framed = [], np.zeros(count, dtype=bool)
+    if sample is not None:
+        beside.append(("sample", _check_row(sample, "sample", n_pixels, "pixel")))
+    if weights is not None:
+        row = _check_row(weights, "weights", count, "component")
+        whole, framed = _reconstruct(table, row, coverage)
+        beside.append((f"reconstruction:\n{framed.sum()} of {count} framed", whole))
+    if names is not None:
+        names = style.check_names(names, "names", count, "component")
+    if columns is None:  # somewhat wider than high, with few places empty in the last row
+        wanted = np.sqrt(1.6 * count * height / width)
+        near = range(int(np.ceil(0.7 * wanted)), int(1.25 * wanted) + 2)
+        columns = min(near, key=lambda number: (-count % number, abs(number - wanted)))
+    columns = min(check_integer(columns, "columns", 1), count)
+    # Lengths are in widths of the image of a component, `inch` is one of these in inches.
+    tall, above = height / width, 0.0 if names is None else 0.28
+    across, down = 1 + _GAP, tall + above + _GAP
+    right, bottom = columns * across - _GAP, -(-count // columns) * down - above - _GAP
+    room, least = (_GRID, 0.3) if ax is None else (style.inches(ax)[0], 0.05)
+    inch = float(np.clip(room / (right + 2.8 * bool(beside)), least, 0.9))
+    wide, line = max(_BESIDE[0], _BESIDE[1] / inch), _LINE / inch
+    left = -(wide + 0.6) if beside else 0.0
+    bottom = max(bottom, len(beside) * (tall * wide + 1.6 * line) + line) if beside else bottom
+    size = max(inch * (right - left + 0.2), 2.2), inch * (bottom + above) + 0.4
+    drawn, axes = style.axes_or_new(ax, *size, title)
+    look: dict[str, Any] = {
+        "ha": "center",
+        "fontsize": _TEXT,
+        "color": style.INK,
+        "parse_math": False,
+    }
+    for number, image in enumerate(table.reshape(count, height, width)):
+        x, y = number % columns * across, number // columns * down
+        _draw_image(axes, image, (x, y), 1.0, max(1.6, 3 * inch) if framed[number] else 0.8)
+        if names is not None:
+            name = style.fitted(names[number], 1.1 * inch, _TEXT)
+            axes.text(x + 0.5, y - 0.06, name, va="bottom", **look)
+    for number, (name, image) in enumerate(beside):
+        y = number * (tall * wide + 1.6 * line)
+        _draw_image(axes, image.reshape(height, width), (left, y), wide)
+        axes.text(left + wide / 2, y + tall * wide + 0.3 * line, name, va="top", **look)
+    axes.set(xlim=(left - 0.1, right + 0.1), ylim=(bottom + 0.1, -above - 0.1), aspect="equal")
+    axes.set_axis_off()
+    return drawn
+
+
+def _check_row(values: ArrayLike, name: str, length: int, of: str) -> Array:
+    row = style.check_finite(values, name, allow_negative=False)
+    if row.shape != (length,):
+        shape = f"({length},), one number for each {of}"
+        raise ValueError(f"{name} has shape {row.shape}; expected {shape}.")
+    return row
+
+
+def _reconstruct(table: Array, weights: Array, coverage: float) -> tuple[Array, Array]:
+    """Return the sample, scaled, and as few components as make up this share of it, marked."""
+    # By the largest numbers first: products cannot overflow.
+    tiny = float(np.finfo(np.float64).tiny)
+    table, weights = (values / max(float(values.max()), tiny) for values in (table, weights))
+    parts = table * weights[:, None]
+    totals = parts.sum(axis=1)
+    order = np.argsort(-totals, kind="stable")
+    before = np.concatenate([[0.0], np.cumsum(totals[order])[:-1]])
+    marked = np.zeros(len(parts), dtype=bool)
+    # Rounding must not ask for one more.
+    marked[order] = (before < coverage * totals.sum() * (1 - 1e-12)) & (totals[order] > 0)
+    return parts.sum(axis=0), marked
+
+
+def _draw_image(
+    axes: Axes, image: Array, corner: tuple[float, float], width: float, line: float = 0.8
+) -> None:
+    from matplotlib.patches import Rectangle
+
+    (left, top), height = corner, width * image.shape[0] / image.shape[1]
+    scaled = image / (float(image.max()) or 1.0)
+    look: dict[str, Any] = {"cmap": "gray_r", "vmin": 0, "vmax": 1, "interpolation": "nearest"}
+    axes.imshow(scaled, extent=(left, left + width, top + height, top), **look)
+    look = {"edgecolor": style.FRAME if line < 1 else style.ACCENT, "linewidth": line, "zorder": 3}
+    axes.add_patch(Rectangle(corner, width, height, fill=False, **look))
+
+
+_KINDS = ("bars", "line", "largest")
 _FEW = 40  # entries of a mode that are drawn as bars
 _PANEL, _ROW, _NAMED_BAR = 2.3, 0.85, 0.15  # inches: width, least height, height of a named bar
 _NAMES = 1.5  # inches, at most, of names next to bars
 _ON_AXIS = 12  # names below bars
 
 
-@dataclass(frozen=True)
-class _Mode:
-    """A factor (n x r), what its mode and its entries are called, and how it is drawn."""
-
-    factor: Array
-    name: str
-    names: list[str] | None
-    kind: str
-
-    def room(self, largest: Sequence[Array]) -> float:
-        """Return how wide the names next to bars may be, in inches."""
-        return min(_NAMES, text_width([self.called(i) for some in largest for i in some], _TEXT))
-
-    def called(self, entry: int) -> str:
-        return plain(str(entry) if self.names is None else self.names[entry], 200)
-
-    def largest(self, component: int, count: int) -> Array:
-        """Return the entries of the largest weights that are not zero, in falling order."""
-        column = self.factor[:, component]
-        order = np.argsort(-column, kind="stable")[:count]
-        return np.asarray(order[column[order] > 0])
-
-
-@complete_docstring
+@style.complete_docstring
 def tensor_components(
     result: Any,
     *,
@@ -237,11 +336,6 @@ def tensor_components(
     matplotlib.figure.Figure
         Its axes are in the order of the rows, and within them of the modes.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If `result` is not a CP model, names do not match, or a mode or kind is unknown.
-
     Notes
     -----
     A component has its number in the model, and its share of the sum of the model.  All bars and
@@ -251,110 +345,93 @@ def tensor_components(
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
-    >>> from ssnmf_fast import plotting
     >>> rng = np.random.default_rng(0)
     >>> X = np.einsum("ir,jr,kr->ijk", *(rng.random((n, 2)) for n in (60, 7, 24)))
     >>> fit = sf.factorize_tensor(X, n_components=2, random_state=0)
-    >>> drawn = plotting.tensor_components(fit, mode_names=("users", "days", "hours"))
+    >>> drawn = sf.plotting.tensor_components(fit, mode_names=("users", "days", "hours"))
     >>> len(drawn.axes)
     6
     """
     weights, factors = check_cp_model(result, "result")
-    n_terms = check_integer(n_terms, "n_terms", 1)
+    n_terms, n_modes = check_integer(n_terms, "n_terms", 1), len(factors)
     count = min(check_integer(max_components, "max_components", 1), len(weights))
-    modes = _modes(factors, mode_names, entry_names, kinds)
+    if mode_names is None:
+        mode_names = [f"mode {mode}" for mode in range(n_modes)]
+    mode_names = style.check_names(mode_names, "mode_names", n_modes, "mode")
+    entries = _by_mode(entry_names, "entry_names", n_modes)
+    kind_of = _by_mode(kinds, "kinds", n_modes)
     shares = divide_by_sums(weights * np.prod([F.sum(axis=0) for F in factors], axis=0), axis=0)
     shown = np.argsort(-shares, kind="stable")[:count].tolist()
-    largest = [[mode.largest(q, n_terms) for q in shown] for mode in modes]
-    widths = [
-        _PANEL / 2 + mode.room(some) + 0.1 if mode.kind == "largest" else _PANEL
-        for mode, some in zip(modes, largest, strict=True)
-    ]
-    named = [some for mode, some in zip(modes, largest, strict=True) if mode.kind == "largest"]
-    bars = max((len(entries) for some in named for entries in some), default=0)
+    names: list[Sequence[object]] = [range(len(F)) for F in factors]
+    largest: dict[int, list[list[int]]] = {}  # of the modes drawn by them: entries by component
+    room, widths = {}, [_PANEL] * n_modes
+    for mode, F in enumerate(factors):
+        if mode in entries:
+            names[mode] = style.check_names(entries[mode], f"entry_names[{mode}]", len(F), "entry")
+        long = "largest" if mode in entries else "line"
+        kind = kind_of.setdefault(mode, "bars" if len(F) <= _FEW else long)
+        if check_option(kind, f"kinds[{mode}]", _KINDS) == "largest":
+            orders = [np.argsort(-F[:, q], kind="stable")[:n_terms] for q in shown]
+            tops = [k[F[k, q] > 0].tolist() for q, k in zip(shown, orders, strict=True)]
+            wide = style.text_width(
+                [style.plain(names[mode][k], 200) for some in tops for k in some], _TEXT
+            )
+            largest[mode], room[mode] = tops, min(_NAMES, wide)
+            widths[mode] = _PANEL / 2 + room[mode] + 0.1
+    bars = max((len(some) for tops in largest.values() for some in tops), default=0)
     height = max(_ROW, _NAMED_BAR * bars + 0.2)
-    drawn = figure(sum(widths) + 1.3, height * count + 0.7 + 0.3 * (title is not None))
-    grid = drawn.subplots(count, len(modes), squeeze=False, width_ratios=widths)
-    for column, (mode, some) in enumerate(zip(modes, largest, strict=True)):
-        grid[0, column].set_title(mode.name, color=INK, fontsize=10)
-        top = float(mode.factor[:, shown].max()) or 1.0
-        for row, q in enumerate(shown):
-            axes = grid[row, column]
-            if mode.kind == "largest":
-                names = [fitted(mode.called(k), mode.room(some), _TEXT) for k in some[row].tolist()]
-                draw_bars(axes, mode.factor[some[row], q], names, bars)
-            else:
-                _draw_all(axes, mode, q, 1.05 * top, last=row == count - 1)
-    for row, q in enumerate(shown):
+    drawn = style.figure(sum(widths) + 1.3, height * count + 0.7 + 0.3 * (title is not None))
+    grid = drawn.subplots(count, n_modes, squeeze=False, width_ratios=widths)
+    for (row, mode), axes in np.ndenumerate(grid):
+        q, F = shown[row], factors[mode]
+        if row == 0:
+            axes.set_title(style.plain(mode_names[mode], 30), color=style.INK, fontsize=10)
+        if mode in largest:
+            some = largest[mode][row]
+            terms = [style.fitted(names[mode][k], room[mode], _TEXT) for k in some]
+            _draw_bars(axes, F[some, q], terms, bars)
+            continue
+        _draw_entries(axes, F[:, q], names[mode], bars=kind_of[mode] == "bars")
+        axes.set_ylim(0, 1.05 * (float(F[:, shown].max()) or 1.0))
+        axes.tick_params(axis="x", labelbottom=row == count - 1)
+    look = {"rotation": 0, "ha": "right", "va": "center", "fontsize": 9, "color": style.INK}
+    for axes, q in zip(grid[:, 0], shown, strict=True):
         share = f"{shares[q]:.0%}" if shares[q] >= 0.01 else "below 1%"
-        look = {"rotation": 0, "ha": "right", "va": "center", "fontsize": 9, "color": INK}
-        grid[row, 0].set_ylabel(f"component {q}\n{share}", labelpad=14, **look)
+        axes.set_ylabel(f"component {q}\n{share}", labelpad=14, **look)
     drawn.align_ylabels(grid[:, 0])
     if count < len(weights):
         rest = f"the {count} largest of {len(weights)} components"
-        drawn.supxlabel(rest, color=GRAY, fontsize=9)
+        drawn.supxlabel(rest, color=style.GRAY, fontsize=9)
     if title is not None:
-        drawn.suptitle(title, color=INK, fontsize=11)
+        drawn.suptitle(title, color=style.INK, fontsize=11)
     return drawn
 
 
-def _modes(
-    factors: Sequence[Array],
-    mode_names: Sequence[str] | None,
-    entry_names: Mapping[int, Sequence[object]] | None,
-    kinds: Mapping[int, str] | None,
-) -> list[_Mode]:
-    """Check what the modes and their entries are called, and how they are drawn."""
-    count = len(factors)
-    named = [f"mode {mode}" for mode in range(count)]
-    if mode_names is not None:
-        named = check_names(mode_names, "mode_names", count, "mode")
-    entries, drawn = (
-        _by_mode(given, name, count)
-        for given, name in ((entry_names, "entry_names"), (kinds, "kinds"))
-    )
-    modes = []
-    for mode, F in enumerate(factors):
-        names = None
-        if mode in entries:
-            names = check_names(entries[mode], f"entry_names[{mode}]", len(F), "entry")
-        kind = "bars" if len(F) <= _FEW else "line" if names is None else "largest"
-        if mode in drawn:
-            kind = check_option(drawn[mode], f"kinds[{mode}]", KINDS)
-        modes.append(_Mode(F, plain(named[mode], 30), names, kind))
-    return modes
-
-
-def _by_mode(given: object, name: str, count: int) -> dict[int, Any]:
+def _by_mode(values: object, name: str, count: int) -> dict[int, Any]:
     """Return what a mapping has for modes, counted from 0."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise TypeError(
-            f"{name} must be a mapping of modes, such as {{0: ...}}; got {type(given).__name__}."
-        )
-    return {check_mode(mode, f"a mode of {name}", count): one for mode, one in given.items()}
+    if not isinstance(values, (Mapping, type(None))):
+        kind = type(values).__name__
+        raise TypeError(f"{name} must be a mapping of modes, such as {{0: ...}}; got {kind}.")
+    items = (values or {}).items()
+    return {check_mode(mode, f"a mode of {name}", count): value for mode, value in items}
 
 
-def _draw_all(axes: Axes, mode: _Mode, component: int, top: float, *, last: bool) -> None:
-    """Draw all entries, as bars or as a line, from 0 to `top`."""
-    values = mode.factor[:, component]
+def _draw_entries(axes: Axes, values: Array, names: Sequence[object], *, bars: bool) -> None:
+    """Draw all entries, as bars or as a line."""
     places = np.arange(len(values))
-    if mode.kind == "bars":
-        axes.bar(places, values, width=0.8, color=ACCENT)
+    if bars:
+        axes.bar(places, values, width=0.8, color=style.ACCENT)
     else:
-        axes.plot(places, values, color=ACCENT, linewidth=0.9)
+        axes.plot(places, values, color=style.ACCENT, linewidth=0.9)
     axes.set_xlim(-0.6, len(values) - 0.4)
-    axes.set_ylim(0, top)
     axes.set_yticks([])
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.spines["bottom"].set_color(FRAME)
-    if mode.names is None:
-        count_along(axes.xaxis, 5)
+    axes.spines["bottom"].set_color(style.FRAME)
+    if isinstance(names, range):
+        style.count_along(axes.xaxis, 5)
     else:
-        step = -(-len(mode.factor) // _ON_AXIS)
-        places = np.arange(0, len(mode.factor), step)
-        names = [fitted(mode.called(place), _NAMES / 2, _TEXT) for place in places.tolist()]
-        wide = text_width(names, _TEXT) + 0.06 > _PANEL / len(places)
-        axes.set_xticks(places, names, rotation=90 if wide else 0, parse_math=False)
-    axes.tick_params(axis="x", labelsize=_TEXT, labelcolor=INK, color=FRAME, labelbottom=last)
+        places = places[:: -(-len(values) // _ON_AXIS)]
+        texts = [style.fitted(names[place], _NAMES / 2, _TEXT) for place in places.tolist()]
+        wide = style.text_width(texts, _TEXT) + 0.06 > _PANEL / len(places)
+        axes.set_xticks(places, texts, rotation=90 if wide else 0, parse_math=False)
+    axes.tick_params(axis="x", labelsize=_TEXT, labelcolor=style.INK, color=style.FRAME)

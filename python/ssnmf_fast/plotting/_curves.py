@@ -12,25 +12,8 @@ import numpy.typing as npt
 from .._common.arrays import Array
 from .._data.border import check_integer, check_option
 from .._topics import numbered_names
-from ._style import (
-    ACCENT,
-    FRAME,
-    GRAY,
-    INK,
-    add_legend,
-    add_title,
-    axes_or_new,
-    blues,
-    check_finite,
-    complete_docstring,
-    count_along,
-    curve_look,
-    label_axes,
-    logarithmic,
-    name_axes,
-    write_next_to,
-)
-from ._tables import Room, add_bar, name_rows, table_axes
+from . import _style as style
+from ._tables import draw_cells, name_rows, table_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +23,7 @@ _FAR = 4  # ranges of the later values, beyond which a first value is left outsi
 _FEW = 30  # points of a curve that are marked
 
 
-@complete_docstring
+@style.complete_docstring
 def objective_curve(
     fits: Any, *, label: str = "objective", title: str | None = None, ax: Axes | None = None
 ) -> Figure:
@@ -54,13 +37,6 @@ def objective_curve(
     label : str
         Name of the vertical axis, for example "lower bound".
 
-    Raises
-    ------
-    ValueError
-        If there is nothing to draw, or a value is not finite.
-    TypeError
-        If `fits` has another type.
-
     Notes
     -----
     The first value is not drawn if it would flatten the rest of the curve, that is, if it is
@@ -72,47 +48,38 @@ def objective_curve(
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
-    >>> from ssnmf_fast import plotting
     >>> fit = sf.factorize(np.eye(4), n_components=2, random_state=0)
-    >>> drawn = plotting.objective_curve(fit)
+    >>> drawn = sf.plotting.objective_curve(fit)
     >>> drawn.axes[0].get_ylabel()
     'objective'
     """
     named = fits if isinstance(fits, Mapping) else {"": fits}
-    curves = {str(name): _pairs(fit) for name, fit in named.items()}
-    if not curves:
+    if not named:
         raise ValueError("fits is empty; there is nothing to draw.")
-    drawn, axes = axes_or_new(ax, 6.0, 3.4)
+    curves = []
+    for fit in named.values():
+        values = getattr(fit, "objective", getattr(fit, "objective_", fit))
+        if not isinstance(values, (Sequence, np.ndarray)) or isinstance(values, (str, bytes)):
+            raise TypeError(
+                "fits must be a Factorization, a fitted estimator, (iteration, value) pairs, or a "
+                f"dict of name to one of these; got {type(fit).__name__}."
+            )
+        if not len(values):
+            raise ValueError("fits has a fit without objective values; there is nothing to draw.")
+        curves.append(style.check_finite(values, "objective"))
+        if curves[-1].ndim != 2 or curves[-1].shape[1] != 2:
+            raise ValueError(f"fits has pairs of shape {curves[-1].shape}; expected (k, 2).")
+    drawn, axes = style.axes_or_new(ax, 6.0, 3.4, title)
     lines = []
-    for number, pairs in enumerate(curves.values()):
-        look = curve_look(number)
-        look["marker"] = look["marker"] if len(pairs) <= _FEW else ""
+    for number, pairs in enumerate(curves):
+        look = style.curve_look(number, points=len(pairs) <= _FEW)
         lines += axes.plot(*pairs.T, markersize=3.5, linewidth=1.6, **look)
-    label_axes(axes, "iteration", label)
-    _fit_values(axes, list(curves.values()))
-    count_along(axes.xaxis)
+    style.label_axes(axes, "iteration", label)
+    _fit_values(axes, curves)
+    style.count_along(axes.xaxis)
     if isinstance(fits, Mapping):
-        add_legend(axes, lines, list(curves))
-    add_title(axes, title)
+        style.add_legend(axes, lines, [str(name) for name in named])
     return drawn
-
-
-def _pairs(fit: Any) -> Array:
-    """Return (iteration, value) of a fit, one pair a row."""
-    values = getattr(fit, "objective", getattr(fit, "objective_", fit))
-    if not isinstance(values, (Sequence, np.ndarray)) or isinstance(values, (str, bytes)):
-        raise TypeError(
-            "fits must be a Factorization, a fitted estimator, (iteration, value) pairs, or a dict "
-            f"of name to one of these; got {type(fit).__name__}."
-        )
-    if not len(values):
-        raise ValueError(
-            "fits has a fit without values of the objective; there is nothing to draw."
-        )
-    pairs = check_finite(values, "objective")
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"fits has pairs of shape {pairs.shape}; expected (k, 2).")
-    return pairs
 
 
 def _fit_values(axes: Axes, curves: list[Array]) -> None:
@@ -125,7 +92,7 @@ def _fit_values(axes: Axes, curves: list[Array]) -> None:
     low = float(later.min()) if below else low
     high = float(later.max()) if above else high
     if low > 0 and high / 10 > low:
-        logarithmic(axes)
+        style.logarithmic(axes)
         margin = (high / low) ** 0.06
         limits = low / margin, high * margin
     else:
@@ -140,10 +107,10 @@ def _fit_values(axes: Axes, curves: list[Array]) -> None:
     text = start if len(curves) == 1 else "starts are outside"
     for top in (True, False):
         if above if top else below:
-            write_next_to(axes, text, enters, left=left, top=top, color=GRAY)
+            style.write_next_to(axes, text, enters, left=left, top=top, color=style.GRAY)
 
 
-@complete_docstring
+@style.complete_docstring
 def singular_values(
     values: npt.ArrayLike, *, rank: int | None = None, ax: Axes | None = None
 ) -> Figure:
@@ -157,11 +124,6 @@ def singular_values(
     rank : int, 1 to k, optional
         Marked by a line behind the value of this number; the others are gray.
 
-    Raises
-    ------
-    ValueError
-        If `values` is not a vector of finite numbers >= 0, or `rank` is not one of its places.
-
     Examples
     --------
     >>> from ssnmf_fast import plotting
@@ -169,25 +131,28 @@ def singular_values(
     >>> drawn.axes[0].get_yscale()
     'log'
     """
-    sigma = check_finite(values, "values", allow_negative=False)
+    sigma = style.check_finite(values, "values", allow_negative=False)
     if sigma.ndim != 1 or not sigma.size:
         raise ValueError(f"values must be a vector that is not empty; got shape {sigma.shape}.")
     if rank is not None and not 1 <= rank <= len(sigma):
         raise ValueError(f"rank must be from 1 to {len(sigma)}, the number of values; got {rank}.")
-    drawn, axes = axes_or_new(ax, 5.0, 3.2)
+    drawn, axes = style.axes_or_new(ax, 5.0, 3.2)
     places = np.arange(1, len(sigma) + 1)
     inside = places <= (len(sigma) if rank is None else rank)
-    for chosen, color in ((inside & (sigma > 0), ACCENT), (~inside & (sigma > 0), GRAY)):
+    for chosen, color in (
+        (inside & (sigma > 0), style.ACCENT),
+        (~inside & (sigma > 0), style.GRAY),
+    ):
         if chosen.any():
             axes.plot(places[chosen], sigma[chosen], color=color, marker="o", markersize=4, lw=1.2)
     if (sigma > 0).any():
-        logarithmic(axes)
+        style.logarithmic(axes)
     if rank is not None:
-        axes.axvline(rank + 0.5, color=GRAY, linestyle="--", linewidth=1)
-        write_next_to(axes, f"rank {rank}", rank + 0.5, left=rank > len(sigma) / 2)
+        axes.axvline(rank + 0.5, color=style.GRAY, linestyle="--", linewidth=1)
+        style.write_next_to(axes, f"rank {rank}", rank + 0.5, left=rank > len(sigma) / 2)
     axes.set_xlim(0.5 - 0.02 * len(sigma), len(sigma) + 0.5 + 0.02 * len(sigma))
-    count_along(axes.xaxis)
-    label_axes(axes, "number", "singular value")
+    style.count_along(axes.xaxis)
+    style.label_axes(axes, "number", "singular value")
     return drawn
 
 
@@ -196,11 +161,10 @@ _MEANINGS = {
     "slice": "share of the slice",
     "largest": "prevalence, relative\nto the largest",
 }
-_NO_DOCUMENTS = "#d3d8de"
 _FEW_SLICES = 40  # slices whose points of curves have markers
 
 
-@complete_docstring
+@style.complete_docstring
 def topics_over_time(
     model: Any,
     feature_names: npt.ArrayLike | None = None,
@@ -238,13 +202,6 @@ def topics_over_time(
         Whether topics stand in the order of their peaks, the earliest first; else in that of
         `topics`.
 
-    Raises
-    ------
-    ValueError
-        If an option is unknown, names do not match, or there is no such topic.
-    TypeError
-        If the model has no prevalence over time.
-
     References
     ----------
     .. [1] L. Kassab, "Iterative matrix completion and topic modeling using matrix and tensor
@@ -254,11 +211,10 @@ def topics_over_time(
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
-    >>> from ssnmf_fast import plotting
     >>> X = np.kron(np.eye(2), np.ones((6, 3)))  # two topics: the second one comes later
     >>> times = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
     >>> model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(X, times)
-    >>> drawn = plotting.topics_over_time(model, list("abcdef"))
+    >>> drawn = sf.plotting.topics_over_time(model, list("abcdef"))
     >>> [label.get_text()[3:] for label in drawn.axes[0].get_yticklabels()]
     ['a, b, c', 'd, e, f']
     """
@@ -272,65 +228,41 @@ def topics_over_time(
         chosen = [check_integer(k, "a topic of topics", 0, len(names) - 1) for k in topics]
     if not chosen:
         raise ValueError("topics is empty; name the topics to draw, or leave it out for all.")
-    values, starts = model.prevalence_, model.slices_
-    edges = np.append(starts, starts[-1] + (starts[-1] - starts[-2])).astype("datetime64[s]")
+    values, starts, empty = model.prevalence_, model.slices_, model.slice_sizes_ == 0
     if sort:
         chosen = sorted(chosen, key=lambda k: int(values[:, k].argmax()))
-    shown = [names[k] for k in chosen]
+    shown, room = [names[k] for k in chosen], None
     if kind == "lines":
-        drawn, axes = axes_or_new(ax, 9.0, 3.8)
-        values = np.where(model.slice_sizes_[:, None] == 0, np.nan, values)[:, chosen]
-        _draw_curves(axes, _write_dates(axes, edges), values, shown)
+        drawn, axes = style.axes_or_new(ax, 9.0, 3.8, title)
+    else:
+        width = float(np.clip(0.12 * len(values), 4.5, 10))
+        height = float(np.clip(0.26 * len(shown), 1.6, 40))
+        drawn, axes, room = table_axes(ax, width, height, title, shown, [])
+    dates: Any = import_module("matplotlib.dates")
+    edges = np.append(starts, starts[-1] + (starts[-1] - starts[-2])).astype("datetime64[s]")
+    days = np.asarray(dates.date2num(edges), dtype=np.float64)
+    if room is None:
+        lines = []
+        for number, column in enumerate(np.where(empty[:, None], np.nan, values)[:, chosen].T):
+            look = style.curve_look(number, points=len(column) <= _FEW_SLICES)
+            middles = (days[:-1] + days[1:]) / 2
+            lines += axes.plot(middles, column, linewidth=1.5, markersize=4, **look)
+        axes.set_ylim(bottom=0)
+        style.label_axes(axes, "", "prevalence in a mean document")
+        style.add_legend(axes, lines, shown)
     else:
         largest = {"peak": values.max(axis=0), "largest": values.max()}
         divisor = largest[share] if share in largest else values.sum(axis=1, keepdims=True)
         shares = (values / np.maximum(divisor, np.finfo(np.float64).tiny))[:, chosen].T
-        width, height = np.clip([0.12 * len(values), 0.26 * len(shown)], (4.5, 1.6), (10, 40))
-        drawn, axes, room = table_axes(ax, (float(width), float(height)), shown, [])
-        empty = np.tile(model.slice_sizes_ == 0, (len(shown), 1))
-        masked = np.ma.masked_array(shares, empty)
-        _draw_map(axes, room, _write_dates(axes, edges), masked, _MEANINGS[share])
-    add_title(axes, title)
-    return drawn
-
-
-def _draw_map(axes: Axes, room: Room, edges: Array, shares: Array, meaning: str) -> None:
-    n_rows = len(shares)
-    cells = axes.pcolormesh(
-        edges,
-        np.arange(n_rows + 1) - 0.5,
-        shares,
-        cmap=blues().with_extremes(bad=_NO_DOCUMENTS),
-        vmin=0,
-        vmax=1,
-        rasterized=shares.size > 20_000,
-    )
-    axes.set_ylim(n_rows - 0.5, -0.5)  # the first row is on top
-    axes.hlines(np.arange(1, n_rows) - 0.5, edges[0], edges[-1], color=FRAME, linewidth=0.4)
-    name_rows(axes, room.rows, room.height / n_rows)
-    name_axes(axes, "", "topic")
-    add_bar(axes, cells, meaning, room.height)
-
-
-def _draw_curves(axes: Axes, edges: Array, values: Array, names: list[str]) -> None:
-    lines = []
-    for number, column in enumerate(values.T):
-        look = curve_look(number) | {"linewidth": 1.5, "markersize": 4}
-        if len(column) > _FEW_SLICES:
-            look["marker"] = ""
-        lines += axes.plot((edges[:-1] + edges[1:]) / 2, column, **look)
-    axes.set_ylim(bottom=0)
-    label_axes(axes, "", "prevalence in a mean document")
-    add_legend(axes, lines, names)
-
-
-def _write_dates(axes: Axes, edges: Array) -> Array:
-    """Write round dates below the axes, and return the edges in days."""
-    dates: Any = import_module("matplotlib.dates")
-    days = np.asarray(dates.date2num(edges), dtype=np.float64)
-    locator = dates.AutoDateLocator(minticks=3, maxticks=10)
+        shares[:, empty] = np.nan
+        down = np.arange(len(shown) + 1) - 0.5
+        draw_cells(axes, days, down, shares, 1.0, _MEANINGS[share], room.height)
+        axes.hlines(down[1:-1], days[0], days[-1], color=style.FRAME, linewidth=0.4)
+        name_rows(axes, room.rows, room.height / len(shown))
+        style.label_axes(axes, "", "topic", curves=False)
+    locator = dates.AutoDateLocator(minticks=3, maxticks=10)  # round dates
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
     axes.set_xlim(days[0], days[-1])
-    axes.tick_params(axis="x", labelsize=9, labelcolor=INK, color=FRAME)
-    return days
+    axes.tick_params(axis="x", labelsize=9, labelcolor=style.INK, color=style.FRAME)
+    return drawn

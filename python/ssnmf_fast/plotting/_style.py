@@ -28,24 +28,6 @@ if TYPE_CHECKING:
 _TERMS_IN_A_NAME = 5
 
 
-def check_table(values: npt.ArrayLike, name: str, wanted: str) -> Array:
-    """Return a matrix of finite numbers >= 0, float64, that is not empty."""
-    if sp.issparse(values):
-        raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
-    table = check_finite(values, name, allow_negative=False)
-    if table.ndim != 2 or 0 in table.shape:
-        raise ValueError(f"{name} has shape {table.shape}; expected {wanted}, not empty.")
-    return table
-
-
-def check_row(values: npt.ArrayLike, name: str, length: int, wanted: str) -> Array:
-    """Return a vector of finite numbers >= 0, float64, of the given length."""
-    row = check_finite(values, name, allow_negative=False)
-    if row.shape != (length,):
-        raise ValueError(f"{name} has shape {row.shape}; expected ({length},), {wanted}.")
-    return row
-
-
 def check_finite(values: npt.ArrayLike, name: str, *, allow_negative: bool = True) -> Array:
     """Return finite numbers, float64, of any sign unless it is not allowed."""
     array = as_array(values, name)
@@ -56,11 +38,21 @@ def check_finite(values: npt.ArrayLike, name: str, *, allow_negative: bool = Tru
     return numbers
 
 
+def check_table(values: npt.ArrayLike, name: str, wanted: str) -> Array:
+    """Return a matrix of finite numbers >= 0, float64, that is not empty."""
+    if sp.issparse(values):
+        raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
+    table = check_finite(values, name, allow_negative=False)
+    if table.ndim != 2 or 0 in table.shape:
+        raise ValueError(f"{name} has shape {table.shape}; expected {wanted}, not empty.")
+    return table
+
+
 def check_names(names: object, name: str, count: int, of: str) -> list[str]:
     """Return one name for each of `count` things, as strings."""
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
         raise TypeError(f"{name} must be a sequence of names; got {short(names)}.")
-    listed = [str(one) for one in names]
+    listed = [str(each) for each in names]
     if len(listed) != count:
         raise ValueError(f"{name} holds {len(listed)} names; expected one for each {of}: {count}.")
     return listed
@@ -92,33 +84,44 @@ def neighbors_by_class(table: Array) -> Array:
     return np.lexsort((-part.max(axis=1), column))
 
 
-def check_samples(S: npt.ArrayLike, y: Any) -> Array:
-    """Return the representation, (n, r), its largest entry at most 1; `y` must fit it."""
+def check_samples(
+    S: npt.ArrayLike, y: Any, unlabeled: object
+) -> tuple[Array, sp.csr_array, list[str]]:
+    """Return S, (n, r), its largest entry at most 1; the labels, (n, k) of 0 and 1; their names."""
     table = check_table(S, "S", "(samples, topics)")
     count = y.shape[0] if sp.issparse(y) else len(y) if isinstance(y, Sized) else None
     if count is None:
         raise TypeError(f"y must hold a label for each sample; got {short(y)}.")
     if count != len(table):
         raise ValueError(f"y has {count} rows and S has {len(table)}; expected one per sample.")
-    return np.asarray(table / max(float(table.max()), 1.0))  # sums over samples cannot overflow
-
-
-def check_labels(y: Any, unlabeled: object) -> tuple[sp.csr_array, list[str]]:
-    """Return which samples have which label, (n, k) of 0 and 1, and the names of the labels."""
+    table = np.asarray(table / max(float(table.max()), 1.0))  # sums over samples cannot overflow
     labels = labels_of(y, unlabeled)
     if not labels.labeled.any():
         raise ValueError("y has no labeled sample; give labels of some samples.")
     matrix = labels.matrix(np.float64)
     indicators = sp.csr_array(matrix if sp.issparse(matrix) else np.nan_to_num(matrix))
-    return indicators, [str(label) for label in labels.classes.tolist()]
+    return table, indicators, [str(label) for label in labels.classes.tolist()]
 
 
 Drawing = TypeVar("Drawing", bound=Callable[..., Any])
 
-_SHARED = """Parameters of all pictures.
+_SHARED = """What several pictures share.
 
 Parameters
 ----------
+S : array_like, shape (n, r), >= 0
+    Representation of the samples, as from ``transform`` or in `representation_`.
+consensus : Consensus
+    As from :func:`ssnmf_fast.consensus`.
+topics : Topics or sequence of str, length r, optional
+    Names of the topics; those of :meth:`~ssnmf_fast.NMF.topics` are their five largest terms.
+    By default their numbers, or the names that a model gives them.
+darkest : float, above 0 to 1, optional
+    Share with the darkest color, which larger ones have too; give it to compare several maps.  By
+    default a round number that no share exceeds.
+unlabeled : "auto", None or a label
+    What marks a sample without a label in `y` (n,), in addition to None and NaN: as in
+    :class:`~ssnmf_fast.SSNMFClassifier`.
 title : str, optional
     Text above the picture.
 ax : matplotlib.axes.Axes, optional
@@ -131,6 +134,11 @@ matplotlib.figure.Figure
 
 Raises
 ------
+TypeError
+    If an argument has another type.
+ValueError
+    If numbers are not finite or out of range, names or shapes do not match, an option is unknown,
+    or there is nothing to draw.
 MissingPackageError
     If matplotlib is not installed.
 """
@@ -142,6 +150,7 @@ FRAME = "#cbd2d9"
 COLORS = (ACCENT, "#c05621", "#2f855a", "#6b46c1", "#b7791f", "#b83280")
 _MARKERS = "os^DvP"
 _BLUES = ("#ffffff", "#a9c8e8", ACCENT, "#122c55")  # darker is more
+_NO_NUMBER = "#d3d8de"
 _ENTRIES_INSIDE = 6  # a longer legend is placed next to the axes
 
 
@@ -162,41 +171,34 @@ def figure(width: float, height: float) -> Figure:
     return drawn
 
 
-def axes_or_new(ax: Axes | None, width: float, height: float) -> tuple[Figure, Axes]:
-    """Return figure and axes: those given, or new ones of this size in inches."""
-    if ax is None:
-        drawn = figure(width, height)
-        return drawn, drawn.add_subplot()
-    return cast("Figure", ax.figure), ax
+def axes_or_new(
+    ax: Axes | None, width: float, height: float, title: str | None = None
+) -> tuple[Figure, Axes]:
+    """Return figure and axes, with a title: those given, or new ones of this size in inches."""
+    drawn = figure(width, height) if ax is None else cast("Figure", ax.figure)
+    axes = drawn.add_subplot() if ax is None else ax
+    if title is not None:
+        axes.set_title(title, color=INK, fontsize=11)
+    return drawn, axes
 
 
-def curve_look(number: int) -> dict[str, Any]:
-    """Return color, marker and line of a curve; markers differ where colors repeat."""
+def curve_look(number: int, *, points: bool) -> dict[str, Any]:
+    """Return color, marker (if points are marked) and line; markers differ where colors repeat."""
     turn, place = divmod(number, len(COLORS))
     return {
         "color": COLORS[place],
-        "marker": _MARKERS[(place + turn) % len(_MARKERS)],
+        "marker": _MARKERS[(place + turn) % len(_MARKERS)] if points else "",
         "linestyle": ("-", "--", "-.", ":")[turn % 4],
     }
 
 
-def name_axes(axes: Axes, horizontal: str, vertical: str) -> None:
-    """Label both axes."""
+def label_axes(axes: Axes, horizontal: str, vertical: str, *, curves: bool = True) -> None:
+    """Label both axes; those of curves get a faint grid and no frame above and to the right."""
     axes.set_xlabel(horizontal, color=INK)
     axes.set_ylabel(vertical, color=INK)
-
-
-def label_axes(axes: Axes, horizontal: str, vertical: str) -> None:
-    """Label the axes of curves, with a faint grid and no frame above and to the right."""
-    name_axes(axes, horizontal, vertical)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def add_title(axes: Axes, title: str | None) -> None:
-    """Add the title, if there is one."""
-    if title is not None:
-        axes.set_title(title, color=INK, fontsize=11)
+    if curves:
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
 
 
 def count_along(axis: Axis, most: int | str = "auto") -> None:
@@ -229,17 +231,10 @@ def write_next_to(
     axes: Axes, text: str, x: float, *, left: bool, top: bool = True, color: str = INK
 ) -> None:
     """Write to the left or right of `x`, at the upper or lower border."""
-    axes.annotate(
-        text,
-        (x, 1 if top else 0),
-        xycoords=("data", "axes fraction"),
-        xytext=(-5 if left else 5, -4 if top else 4),
-        textcoords="offset points",
-        ha="right" if left else "left",
-        va="top" if top else "bottom",
-        color=color,
-        fontsize=9,
-    )
+    place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    place |= {"ha": "right" if left else "left", "va": "top" if top else "bottom"}
+    shift = -5 if left else 5, -4 if top else 4
+    axes.annotate(text, (x, 1 if top else 0), shift, **place, color=color, fontsize=9)
 
 
 def add_legend(axes: Axes, handles: Sequence[Any], names: Sequence[str]) -> None:
@@ -247,25 +242,20 @@ def add_legend(axes: Axes, handles: Sequence[Any], names: Sequence[str]) -> None
     beside = len(names) > _ENTRIES_INSIDE
     place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if beside else {"loc": "best"}
     # Set afterwards: matplotlib leaves out entries whose names start with an underscore.
-    legend = axes.legend(
-        handles,
-        [str(number) for number in range(len(names))],
-        framealpha=0.85,
-        edgecolor="none",
-        fontsize=9,
-        labelcolor=INK,
-        **place,
-    )
+    look: dict[str, Any] = {"framealpha": 0.85, "edgecolor": "none", "fontsize": 9}
+    numbers = [str(number) for number in range(len(names))]
+    legend = axes.legend(handles, numbers, labelcolor=INK, **look, **place)
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(plain(name, 40))
         text.set_parse_math(False)
 
 
 def blues() -> Any:
-    """Return colors from white to dark blue."""
+    """Return colors from white to dark blue, and gray where there is no number."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("ssnmf_fast_blues", _BLUES)
+    colors = LinearSegmentedColormap.from_list("ssnmf_fast_blues", _BLUES)
+    return colors.with_extremes(bad=_NO_NUMBER)
 
 
 def plain(name: object, limit: int) -> str:

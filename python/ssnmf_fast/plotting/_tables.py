@@ -7,31 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.border import check_integer, check_real
 from .._labels import unmask_labels
 from .._topics import Topics, divide_by_sums
-from ._style import (
-    FRAME,
-    GRAY,
-    INK,
-    add_title,
-    axes_or_new,
-    blues,
-    check_labels,
-    check_names,
-    check_samples,
-    complete_docstring,
-    fitted,
-    inches,
-    name_axes,
-    neighbors_by_class,
-    plain,
-    text_width,
-    topic_names,
-)
+from . import _style as style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,9 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LONGEST_ROW, _LONGEST_COLUMN = 60, 32  # characters of a name
-_DARK = 0.45  # cells of a larger share of the darkest have white text
 _BAR = 1.9  # height of the color bar in inches, at most
-_ROOM_FOR_A_NUMBER = (0.34, 0.16)  # width and height of a cell in inches
 _TOPS = (0.2, 0.4, 0.6, 0.8, 1.0)  # darkest colors for which the key has round numbers
 _SMALLEST_TEXT = 4.5  # points; rows that are lower have a name only now and then
 
@@ -57,7 +36,9 @@ class Room(NamedTuple):
 
 def table_axes(
     ax: Axes | None,
-    size: tuple[float, float],
+    width: float,
+    height: float,
+    title: str | None,
     rows: Sequence[str],
     columns: Sequence[str],
     ends: Sequence[str] | None = None,
@@ -67,74 +48,45 @@ def table_axes(
     In given axes names take 2 / 5 at most of either side.  `ends` are added to the names of the
     rows, and not shortened.
     """
-    ends = ends or [""] * len(rows)
+    pairs = list(zip(rows, ends or [""] * len(rows), strict=True))
     if ax is None:
-        width, height = size
-        rows = [plain(name, _LONGEST_ROW) + end for name, end in zip(rows, ends, strict=True)]
-        columns = [plain(name, _LONGEST_COLUMN) for name in columns]
-        beside = text_width(rows, _size(height / len(rows))) + 1.6
+        rows = [style.plain(name, _LONGEST_ROW) + end for name, end in pairs]
+        columns = [style.plain(name, _LONGEST_COLUMN) for name in columns]
+        beside = style.text_width(rows, _size(height / len(rows))) + 1.6
         below = _name_height(columns, width / max(len(columns), 1)) + 0.7
-        return *axes_or_new(None, width + beside, height + below), Room(rows, columns, *size)
-    width, height = inches(ax)
-    points = _size(0.7 * height / len(rows))
-    rows = [
-        fitted(name, 0.4 * width - text_width([end], points), points) + end
-        for name, end in zip(rows, ends, strict=True)
-    ]
-    columns = [fitted(name, 0.4 * height / 0.72, 9) for name in columns]
-    wide = max(width - text_width(rows, points) - 1.2, 0.3 * width)
+        drawn, axes = style.axes_or_new(None, width + beside, height + below, title)
+        return drawn, axes, Room(rows, columns, width, height)
+    width, height = style.inches(ax)
+    size = _size(0.7 * height / len(rows))
+    widths = [0.4 * width - style.text_width([end], size) for _, end in pairs]
+    rows = [style.fitted(name, w, size) + end for (name, end), w in zip(pairs, widths, strict=True)]
+    columns = [style.fitted(name, 0.4 * height / 0.72, 9) for name in columns]
+    wide = max(width - style.text_width(rows, size) - 1.2, 0.3 * width)
     high = height - _name_height(columns, wide / max(len(columns), 1)) - 0.4
-    return *axes_or_new(ax, *size), Room(rows, columns, wide, max(high, 0.3 * height))
+    drawn, axes = style.axes_or_new(ax, width, height, title)
+    return drawn, axes, Room(rows, columns, wide, max(high, 0.3 * height))
 
 
-def draw_table(axes: Axes, room: Room, values: Array, meaning: str, darkest: float | None) -> None:
-    """Draw the cells, their numbers where there is room, names and color bar."""
-    top = darkest_share(values, darkest)
-    n_rows, n_columns = values.shape
-    cell = room.width / n_columns, room.height / n_rows
-    cells = axes.pcolormesh(
-        np.arange(n_columns + 1) - 0.5,
-        np.arange(n_rows + 1) - 0.5,
-        values,
-        cmap=blues(),
-        vmin=0,
-        vmax=top,
-        edgecolors=FRAME if min(cell) > 0.1 else "none",
-        linewidth=0.4,
-        rasterized=n_rows * n_columns > 20_000,
-    )
-    axes.set_ylim(n_rows - 0.5, -0.5)  # the first row is on top
-    axes.set_xlim(-0.5, n_columns - 0.5)
-    name_rows(axes, room.rows, cell[1])
-    _name_columns(axes, room.columns, cell[0])
-    if cell[0] > _ROOM_FOR_A_NUMBER[0] and cell[1] > _ROOM_FOR_A_NUMBER[1]:
-        for (row, column), value in np.ndenumerate(values):
-            if value >= 0.005:
-                look: dict[str, Any] = {
-                    "fontsize": 7.5,
-                    "color": "white" if value > _DARK * top else INK,
-                }
-                axes.text(column, row, f"{value:.0%}", ha="center", va="center", **look)
-    add_bar(axes, cells, meaning, room.height)
+def draw_cells(
+    axes: Axes, across: Array, down: Array, values: Array, top: float, meaning: str, height: float
+) -> QuadMesh:
+    """Draw cells between these edges, the first row on top, in a frame, and the key to the colors.
 
-
-def add_bar(axes: Axes, cells: QuadMesh, meaning: str, height: float) -> None:
-    """Add the key to the colors, not longer than it needs to be, and draw the frame."""
+    `height` is about that of the map in inches; the key is not longer than it needs to be.
+    """
     from matplotlib.ticker import StrMethodFormatter
 
-    bar = axes.figure.colorbar(
-        cells,
-        ax=axes,
-        shrink=min(1.0, _BAR / height),
-        anchor=(0.0, 1.0),
-        aspect=12,
-        ticks=np.linspace(0, cells.get_clim()[1] or 1, 5),
-        format=StrMethodFormatter("{x:.0%}"),
-    )
+    look: dict[str, Any] = {"cmap": style.blues(), "vmin": 0, "vmax": top}
+    cells = axes.pcolormesh(across, down, values, **look, rasterized=values.size > 20_000)
+    axes.set(xlim=(across[0], across[-1]), ylim=(down[-1], down[0]))
+    look = {"shrink": min(1.0, _BAR / height), "anchor": (0.0, 1.0), "aspect": 12}
+    ticks, percent = np.linspace(0, top or 1, 5), StrMethodFormatter("{x:.0%}")
+    bar = axes.figure.colorbar(cells, ax=axes, **look, ticks=ticks, format=percent)
     for spine in (*axes.spines.values(), bar.outline):
-        spine.set_edgecolor(FRAME)
-    bar.set_label(meaning, color=INK, fontsize=9)
-    bar.ax.tick_params(labelsize=8, color=FRAME)
+        spine.set_edgecolor(style.FRAME)
+    bar.set_label(meaning, color=style.INK, fontsize=9)
+    bar.ax.tick_params(labelsize=8, color=style.FRAME)
+    return cells
 
 
 def darkest_share(values: Array, darkest: float | None) -> float:
@@ -162,28 +114,30 @@ def name_rows(axes: Axes, names: Sequence[str], height: float) -> None:
     """Write names left of rows of this height in inches, as many as there is room for."""
     size = _size(height)
     places = _every(len(names), height, size)
-    axes.set_yticks(places, [names[k] for k in places], fontsize=size, color=INK, parse_math=False)
+    axes.set_yticks(
+        places, [names[k] for k in places], fontsize=size, color=style.INK, parse_math=False
+    )
     axes.tick_params(axis="y", length=0)
 
 
-def _name_columns(axes: Axes, names: Sequence[str], width: float) -> None:
-    """Write names below columns of this width in inches, slanted where they are long."""
+def name_columns(axes: Axes, room: Room) -> None:
+    """Write names below the columns, slanted where they are long."""
+    names, width = room.columns, room.width / len(room.columns)
     # Short names rather shrink a little than slant.
-    size = 9 * min(1.0, 0.85 * width / max(text_width(names, 9), 1e-9))
-    fits = size >= 6.5
-    slant: dict[str, Any] = (
-        {} if fits else {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-    )
-    size = size if fits else float(np.clip(0.9 * 72 * width, _SMALLEST_TEXT, 9))
-    places = list(range(len(names))) if fits else _every(len(names), width, size)
-    written = [names[k] for k in places]
-    axes.set_xticks(places, written, fontsize=size, color=INK, parse_math=False, **slant)
+    size = 9 * min(1.0, 0.85 * width / max(style.text_width(names, 9), 1e-9))
+    look: dict[str, Any] = {"color": style.INK, "parse_math": False}
+    places = list(range(len(names)))
+    if size < 6.5:
+        size = float(np.clip(0.9 * 72 * width, _SMALLEST_TEXT, 9))
+        places = _every(len(names), width, size)
+        look |= {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    axes.set_xticks(places, [names[k] for k in places], fontsize=size, **look)
     axes.tick_params(axis="x", length=0)
 
 
 def _name_height(names: Sequence[str], width: float) -> float:
-    """Return how much room, in inches, :func:`_name_columns` takes below such columns."""
-    wide = text_width(names, 9)
+    """Return how much room, in inches, :func:`name_columns` takes below such columns."""
+    wide = style.text_width(names, 9)
     return 0.2 if wide <= width else 0.72 * wide + 0.1
 
 
@@ -191,7 +145,7 @@ _LOWEST = 0.17  # inches: a class has room for its name
 _UNLABELED = "(no label)"
 
 
-@complete_docstring
+@style.complete_docstring
 def representation_map(
     S: npt.ArrayLike,
     y: Any,
@@ -212,28 +166,17 @@ def representation_map(
 
     Parameters
     ----------
-    S : array_like, shape (n, r), >= 0
-        Representation of the samples, as from ``transform`` or in `representation_`.
     y : array_like, shape (n,)
-        Class of every sample; those without a label come last, as a class of their own.
+        Class of every sample, not several; those without a label come last, as a class of their
+        own.  At least one needs a label.
     class_names : sequence, length k, optional
         Names of the classes, in their sorted order; by default those in `y`.
     sort : bool
         Whether to put topics with the same largest class next to each other, in the order of the
         classes.
     max_rows : int, at least 1
-        If there are more samples than this, rows are means of several samples of a class; every
-        class has at least one row.
-    topics, darkest, unlabeled, title, ax
-        As in :func:`class_map`.
-
-    Raises
-    ------
-    ValueError
-        If numbers are negative or not finite, shapes or names do not match, a sample has several
-        labels, or no sample has a label.
-    TypeError
-        If an argument is not an array of real numbers.
+        With more samples than this, rows are means of several samples of a class; every class has
+        at least one row.
 
     Notes
     -----
@@ -254,41 +197,37 @@ def representation_map(
             f"y has shape {np.shape(y)}; expected one class for each sample. For several labels "
             "of a sample see label_map."
         )
-    part = divide_by_sums(check_samples(S, y))
-    indicators, classes = check_labels(y, unlabeled)
+    table, indicators, classes = style.check_samples(S, y, unlabeled)
+    part, n_classes = divide_by_sums(table), len(classes)
     if class_names is not None:
-        classes = check_names(class_names, "class_names", len(classes), "class")
-    names = topic_names(range(part.shape[1]) if topics is None else topics, part.shape[1])
-    order = np.arange(part.shape[1])
+        classes = style.check_names(class_names, "class_names", n_classes, "class")
+    names = style.topic_names(range(part.shape[1]) if topics is None else topics, part.shape[1])
+    columns = np.arange(part.shape[1])
     if sort:
         counts = np.maximum(indicators.sum(axis=0), 1)
-        order = neighbors_by_class(np.asarray((indicators.T @ part).T) / counts)
-    blocks = _blocks(part[:, order], indicators)
-    rows = [*classes, _UNLABELED][: len(blocks)]
-    size = float(np.clip(0.3 * len(order), 2.4, 9)), float(np.clip(0.26 * len(rows), 3, 22))
-    ends = [f" ({len(block):,})" for block in blocks]
-    drawn, axes, room = table_axes(ax, size, rows, [names[k] for k in order], ends)
-    _draw_blocks(axes, room, blocks, max_rows, darkest)
-    name_axes(axes, "topic", "samples, by class (their number)")
-    add_title(axes, title)
-    return drawn
-
-
-def _blocks(part: Array, indicators: sp.csr_array) -> list[Array]:
-    """Return the samples of every class and, if there are any, those without a label."""
-    n_classes = indicators.shape[1]
-    code = np.full(len(part), n_classes)
-    rows, columns = indicators.nonzero()
-    code[rows] = columns
-    main = part.argmax(axis=1)
-    order = np.lexsort((-part.max(axis=1), main, code))
+        columns = style.neighbors_by_class(np.asarray((indicators.T @ part).T) / counts)
+    part = part[:, columns]
+    code = np.full(len(part), n_classes)  # those without a label come last
+    rows, labels = indicators.nonzero()
+    code[rows] = labels
+    order = np.lexsort((-part.max(axis=1), part.argmax(axis=1), code))
     sizes = np.bincount(code, minlength=n_classes)
-    return np.split(part[order], np.cumsum(sizes)[:-1])
+    blocks = np.split(part[order], np.cumsum(sizes)[:-1])
+    shown = [*classes, _UNLABELED][: len(blocks)]
+    width, height = np.clip([0.3 * len(columns), 0.26 * len(shown)], (2.4, 3), (9, 22)).tolist()
+    ends = [f" ({size:,})" for size in sizes.tolist()]
+    drawn, axes, room = table_axes(
+        ax, width, height, title, shown, [names[k] for k in columns], ends
+    )
+    _draw_blocks(axes, room, blocks, max_rows, darkest)
+    style.label_axes(axes, "topic", "samples, by class (their number)", curves=False)
+    return drawn
 
 
 def _draw_blocks(
     axes: Axes, room: Room, blocks: list[Array], max_rows: int, darkest: float | None
 ) -> None:
+    """Draw the samples of each class, or means of several, at a height by their number."""
     sizes = np.array([len(block) for block in blocks], dtype=np.float64)
     heights = sizes / sizes.sum()
     least = min(_LOWEST / room.height, 0.8 / len(sizes))
@@ -302,21 +241,13 @@ def _draw_blocks(
         lengths = np.diff(np.append(starts, len(block)))
         means.append(np.add.reduceat(block, starts, axis=0) / lengths[:, None])
         edges.append(np.linspace(low, high, count + 1)[1:])
-    rows = np.concatenate(means)
-    columns = np.arange(blocks[0].shape[1] + 1) - 0.5
-    cells = axes.pcolormesh(
-        columns,
-        np.concatenate(edges),
-        rows,
-        cmap=blues(),
-        vmin=0,
-        vmax=darkest_share(rows, darkest),
-        rasterized=True,
-    )
-    axes.set_ylim(1, 0)  # the first class is on top
-    axes.hlines(borders[1:-1], *columns[[0, -1]], color=GRAY, linewidth=0.8)
+    rows, down = np.concatenate(means), np.concatenate(edges)
+    across = np.arange(blocks[0].shape[1] + 1) - 0.5
+    top, meaning = darkest_share(rows, darkest), "share of the topic\nin the samples"
+    cells = draw_cells(axes, across, down, rows, top, meaning, room.height)
+    cells.set_rasterized(True)
+    axes.hlines(borders[1:-1], *across[[0, -1]], color=style.GRAY, linewidth=0.8)
     middles = (borders[:-1] + borders[1:]) / 2
-    axes.set_yticks(middles, room.rows, fontsize=9, color=INK, parse_math=False)
+    axes.set_yticks(middles, room.rows, fontsize=9, color=style.INK, parse_math=False)
     axes.tick_params(axis="y", length=0)
-    _name_columns(axes, room.columns, room.width / len(room.columns))
-    add_bar(axes, cells, "share of the topic\nin the samples", room.height)
+    name_columns(axes, room)

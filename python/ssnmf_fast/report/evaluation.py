@@ -28,6 +28,7 @@ _QUANTILE = 1.96  # of the normal distribution, for that level
 _RESAMPLES = 500
 _CHANCE = 0.05
 _LEAST_GAIN = 0.01
+_AVERAGES = "micro", "macro"
 _OF_NEW = (
     "The interval of the model is wider than those of the others, as it is for new samples: the "
     "fits that predict share labels, so that fewer samples are counted, three quarters of them; "
@@ -155,15 +156,12 @@ class Evaluation:
 
     @cached_property
     def _scores(self) -> dict[str, dict[str, Score]]:
-        if self.several:
-            return {
-                name: {f"{kind} F": _score_f(self.truth, one, kind) for kind in ("micro", "macro")}
-                for name, one in self.predictions.items()
-            }
-        scores = {
-            name: {"accuracy": _score_accuracy(self.truth, one, self.weights)}
-            for name, one in self.predictions.items()
-        }
+        scores, truth = {}, self.truth
+        for name, one in self.predictions.items():
+            if self.several:
+                scores[name] = {f"{kind} F": _score_f(truth, one, kind) for kind in _AVERAGES}
+            else:
+                scores[name] = {"accuracy": _score_accuracy(truth, one, self.weights)}
         return scores if self.expected is None else scores | {MODEL: {"accuracy": self.expected}}
 
     @cached_property
@@ -319,14 +317,11 @@ def explain_no_estimate(model: Any, n_labeled: int, n_classes: int) -> str:
 
     if hasattr(model, "validation_folds_"):  # the fit would have validated, with more labels
         needed = max(LEAST_PER_CLASS * max(n_classes, 2), n_labeled + 1)
-        return (
-            f"the accuracy cannot be estimated from so few labels, {n_labeled} of {n_classes} "
-            f"classes; expected about {needed}, {LEAST_PER_CLASS} a class on average"
-        )
-    return (
-        "the accuracy is not known, as no labeled sample was held out; --test-size sets how many "
-        "are, and every class needs several labels for it"
-    )
+        few = f"so few labels, {n_labeled} of {n_classes} classes"
+        wanted = f"about {needed}, {LEAST_PER_CLASS} a class on average"
+        return f"the accuracy cannot be estimated from {few}; expected {wanted}"
+    size = "--test-size sets how many are, and every class needs several labels for it"
+    return f"the accuracy is not known, as no labeled sample was held out; {size}"
 
 
 @dataclass(frozen=True)
@@ -365,12 +360,8 @@ def estimate_gain(
         with warnings.catch_warnings():  # of convergence, and of the validation
             warnings.simplefilter("ignore")
             fitted = clone(model).fit(X, seen)
-        new = X[rows]
-        predicted[rows[hidden]] = (
-            fitted.predict(new)
-            if getattr(fitted, "multilabel_", False)
-            else name_classes(fitted, fitted.predict_proba(new))
-        )
+        new = fitted.predict(X[rows]) if several else fitted.predict_proba(X[rows])
+        predicted[rows[hidden]] = new if several else name_classes(fitted, new)
     by_half = score_samples(evaluation.truth, predicted)
     by_all = score_samples(evaluation.truth, evaluation.predicted)
     error = float((by_all - by_half).std() / np.sqrt(len(by_all)))

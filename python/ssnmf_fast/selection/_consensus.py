@@ -32,7 +32,7 @@ from .._data.border import (
     check_random_state,
     check_real,
 )
-from .._data.csr_file import CsrFile, block_ends
+from .._data.csr_file import CsrFile
 from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
 from .._data.threads import limited_openmp, resolve_threads
 from .._linalg.operators import unit_rows
@@ -385,7 +385,7 @@ def _key(X: Any, recipe: Recipe) -> dict[str, Any]:
     """Return what a start depends on, but its seed."""
     form = "dense"  # on which the order of sums, and so the last bits, depends
     if isinstance(X, CsrFile):
-        form = f"on disk, {digest(repr(block_ends(X)))[:_SHORT]}"
+        form = f"on disk, {digest(repr([rows.stop for rows in X.slices]))[:_SHORT]}"
     elif sp.issparse(X):
         places = [_hash(part.astype(np.int64, copy=False)) for part in (X.indptr, X.indices)]
         form = f"sparse, {digest(repr(places))[:_SHORT]}"

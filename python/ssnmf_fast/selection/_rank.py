@@ -379,7 +379,7 @@ def _is_tensor(X: Any, estimator: BaseEstimator | None) -> bool:
 
 
 def _check_combination(
-    tensor: bool, criterion: str, y: VectorLike, X_weights: WeightsLike, estimator: Any
+    tensor: bool, criterion: str, y: VectorLike, X_weights: WeightsLike, estimator: object
 ) -> None:
     """Raise an error for arguments that do not go together."""
     of_core, plain = criterion == "corcondia", estimator is None

@@ -27,9 +27,7 @@ Compared = tuple[str, str, str]  # a name, and values as recorded and as compute
 # How far values may be apart: shares of the larger one and of what the data pull at the factors,
 # and residuals, which are shares themselves.  Levels of the kernels round differently: by less than
 # a tenth of this for float32, and a hundredth for float64 (see docs/guide/trust.md).
-_OF_VALUE = {"float64": 1e-10, "float32": 1e-5}
-_OF_SCALE = {"float64": 1e-13, "float32": 1e-6}
-_OF_RESIDUAL = {"float64": 1e-12, "float32": 2e-6}
+_ALLOWED = {"float64": (1e-10, 1e-13, 1e-12), "float32": (1e-5, 1e-6, 2e-6)}
 _SHAKES = 4  # of values whose factors are shaken
 _ROUNDING = 1e-6  # of the stopping rule, whose values are in other units
 
@@ -39,17 +37,17 @@ _VERSION = re.compile(r"\d+(\.\d+)+[a-z0-9.+-]*")
 def _differences(check: Check) -> list[str]:
     """Return what differs between a receipt and a result, its data and other inputs."""
     receipt, parts = check.receipt, check.parts
-    valid = {
-        f"{receipt.version!r:.50} for a version of the library": _VERSION.fullmatch(
-            receipt.version
-        ),
-        f"{receipt.level!r:.50} for a level of the kernels": receipt.level in LEVELS,
-        f"{receipt.dtype!r:.50} for a dtype": receipt.dtype in _OF_VALUE,
+    known = {
+        "version of the library": (receipt.version, _VERSION.fullmatch(receipt.version)),
+        "level of the kernels": (receipt.level, receipt.level in LEVELS),
+        "dtype": (receipt.dtype, receipt.dtype in _ALLOWED),
     }
     found = [] if check.data == receipt.data else ["X is not the one of the fit."]
     if receipt.seal != receipt.expected_seal():
         found.append("The receipt has been changed: its seal is that of another one.")
-    found += [f"The receipt has {value}." for value, is_valid in valid.items() if not is_valid]
+    for what, (value, is_known) in known.items():
+        if not is_known:
+            found.append(f"The receipt has {value!r:.50} for a {what}.")
     for name in [*parts, *sorted(receipt.parts.keys() - parts)]:
         if receipt.parts.get(name) != parts.get(name):
             wrong = "not the one of the fit" if name in parts else "missing"
@@ -91,17 +89,16 @@ def _of_history(check: Check) -> list[str]:
 
 def _compare_values(receipt: Receipt, now: receipts.Recomputed) -> tuple[list[str], list[Compared]]:
     """Return what differs, and all that is compared, of the objective and the residuals."""
-    dtype = receipt.dtype if receipt.dtype in _OF_VALUE else "float64"
+    of_value, of_scale, of_residual = _ALLOWED.get(receipt.dtype, _ALLOWED["float64"])
     old, new = receipt.objective, now.objective
     found, table = [], [("objective", f"{old:.10g}", f"{new:.10g}")]
-    allowed = _OF_VALUE[dtype] * max(abs(old), abs(new))
-    allowed += _OF_SCALE[dtype] * now.scale + _SHAKES * now.shaken[0]
+    allowed = of_value * max(abs(old), abs(new)) + of_scale * now.scale + _SHAKES * now.shaken[0]
     if not abs(old - new) <= allowed:  # also for NaN
         found.append(f"The objective is {new:.10g}, not {old:.10g}.")
     for name in sorted({*receipt.residuals, *now.residuals}):
         old, new = receipt.residuals.get(name, nan), now.residuals.get(name, nan)
         table.append((f"residual of {name}", f"{old:.6g}", f"{new:.6g}"))
-        allowed = _OF_RESIDUAL[dtype] * max(1.0, old) + _SHAKES * now.shaken[1]
+        allowed = of_residual * max(1.0, old) + _SHAKES * now.shaken[1]
         if name not in now.lost and not abs(old - new) <= allowed:
             found.append(f"The residual of {name} is {new:.6g}, not {old:.6g}.")
     return found, table
