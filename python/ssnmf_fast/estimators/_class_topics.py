@@ -221,11 +221,8 @@ def inputs_of_labels(
     weights.pop("side", None)
     require(model, X, y)
     labels = labels_for_training(labels_of(y, model.unlabeled), **weights)
-    inputs = {
-        "X_weights": with_sample_weight(X, X_weights, labels.sample_weight),
-        "labels": labels.members,
-        "label_weight": labels.entry_weights,
-    }
+    inputs = {"labels": labels.members, "label_weight": labels.entry_weights}
+    inputs["X_weights"] = with_sample_weight(X, X_weights, labels.sample_weight)
     if "y" in model.receipt_.inputs:
         inputs["y"], inputs["y_weights"] = targets_of(labels, X.dtype)
     return inputs

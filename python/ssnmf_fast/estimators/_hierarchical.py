@@ -31,6 +31,8 @@ from ._training_data import checked_weight
 from ._trees import place_of_level
 
 Path = tuple[Any, ...]  # labels from the top to one of them
+_LAST_COUNTS = 3  # a label of the last level, where one of a level above counts once
+_LEAST = 1e-12  # probability that can be corrected
 
 
 @dataclass(frozen=True)
@@ -122,10 +124,6 @@ class Hierarchy:
         """Return 1 where a node of the last level is part of one of a level, (last, level)."""
         last = [self.at(node, level) for node in self.level(self.depth - 1).tolist()]
         return np.asarray(np.array(last)[:, None] == self.level(level), dtype=np.float64)
-
-
-_LAST_COUNTS = 3  # a label of the last level, where one of a level above counts once
-_LEAST = 1e-12  # probability that can be corrected
 
 
 def _if_wrapped_has(name: str) -> Callable[[Method], Method]:
