@@ -154,11 +154,15 @@ def self_trained(
 
 
 def train(
-    samples: LabeledSamples, plan: Plan, names: set[str], most_voters: int | None = None
+    samples: LabeledSamples,
+    self_taught: tuple[LabeledSamples, Array | None],
+    fit: Factorization,
+    plan: Plan,
+    names: set[str],
+    most_voters: int | None = None,
 ) -> Trained:
-    """Fit topics to samples with labels by self-training, and members of a committee to these."""
-    taught, spread = self_trained(samples, plan, names)
-    fit = taught.joined().fit_topics(plan.n_components, SUPPORTS)
+    """Fit members of a committee to the fit of the topics of samples taught by self-training."""
+    taught, spread = self_taught
     labels, rows = samples.labels, taught.labels.known
     shares = samples.shares(fit.A, rows)
     own = shares[labels.known[rows]]
@@ -268,8 +272,10 @@ def predict_hidden(
             seen = samples.part(~hidden)
         else:
             seen = replace(samples, labels=labels.only(~hidden))
-        trained = train(seen, plan, set(names))
-        view = replace(samples.view[hidden], shares=samples.shares(trained.fit.A, hidden))
+        taught = self_trained(seen, plan, set(names))
+        fit = taught[0].fit_topics(plan.n_components, SUPPORTS)
+        trained = train(seen, taught, fit, plan, set(names))
+        view = replace(samples.view[hidden], shares=samples.shares(fit.A, hidden))
         for name, member in trained.members.items():
             predicted[name][hidden] = member.logits(view, n_threads)
     return {name: logits[folds >= 0] for name, logits in predicted.items()}
