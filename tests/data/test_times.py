@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from absent_packages import hide
 from each import each
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_examples import examples
 
 import ssnmf_fast as sf
-from ssnmf_fast._data import times as slicing
 
 EAST = timezone(timedelta(hours=9))
 DAYS = (date(2004, 12, 26), date(2004, 12, 28))
@@ -33,11 +33,15 @@ FORMS = {
 ARRAYS = {"integer": np.int32, "ISO": str, "datetime64": "datetime64[ns]"}
 
 
+def one_topic(freq):
+    options = {"freq": freq, "method": "nmf", "max_iter": 1, "tol": 0, "random_state": 0}
+    return sf.DynamicTopics(1, **options)
+
+
 def slices(times, freq="day"):
     """Return the beginnings of the slices into which times are cut, and the numbers in them."""
-    options = {"freq": freq, "method": "nmf", "max_iter": 1, "tol": 0, "random_state": 0}
     count = len(times) if hasattr(times, "__len__") else 2
-    model = sf.DynamicTopics(1, **options).fit(np.ones((max(count, 1), 2)), times)
+    model = one_topic(freq).fit(np.ones((max(count, 1), 2)), times)
     return model.slices_.astype(str).tolist(), model.slice_sizes_.tolist()
 
 
@@ -107,16 +111,34 @@ COLUMNS = {
 def test_all_dates_of_a_column_decide_their_order(column):
     pytest.importorskip("pandas")
     dates, first, expected, warning = COLUMNS[column]
+    dates = [*dates, EARLIER]
+    sizes = 2.0 ** np.arange(len(dates))  # of the documents, whose sums show which are in a slice
+    X = np.outer(sizes, [1, 1])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = slicing.read_times(dates)
-    assert found.values.astype("datetime64[D]").astype(str).tolist() == expected
-    assert found.first == first
+        model = one_topic("day").fit(X, dates)
+    assert model.date_order_ == first
     assert len(caught) == bool(warning)
     assert all(warning in str(one.message) for one in caught)
+    found = sum_by_day(model.slices_, model.slice_sizes_, model.prevalence_)
+    wanted = {}
+    for day, size in zip([*expected, EARLIER], sizes.tolist(), strict=True):
+        wanted[day] = wanted.get(day, 0) + size
+    assert found == pytest.approx({day: size / sizes[-1] for day, size in wanted.items()})
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Years of two digits")
-        assert (slicing.read_times(dates, first=first).values == found.values).all()
+        again = model.prevalence(X, dates)  # in the order of the fit
+    assert sum_by_day(again.slices, again.sizes, again.values) == pytest.approx(found)
+
+
+EARLIER = "1998-01-01"  # in ISO form, which has no part in the decision
+
+
+def sum_by_day(starts, counts, prevalence):
+    """Return the sums of the documents of every day relative to the first one."""
+    sums = counts * prevalence[:, 0]
+    used = np.flatnonzero(counts)
+    return {str(starts[k]): sums[k] / sums[0] for k in used}
 
 
 @each(
@@ -140,7 +162,7 @@ def test_all_dates_of_a_column_decide_their_order(column):
 def test_what_is_guessed_by_others_is_refused(dates, message):
     pytest.importorskip("pandas")
     with pytest.raises(ValueError, match=message):
-        slicing.read_times(dates)
+        slices(dates)
 
 
 def test_later_dates_are_read_in_the_order_of_the_fit(tmp_path):
@@ -286,24 +308,34 @@ def test_multiples_begin_at_borders_of_the_calendar(freq, starts):
     assert slices([first, ends.get(freq, "2005-01-01")], freq)[0] == starts
 
 
+@pytest.mark.slow
 @given(
     freq=st.sampled_from(["hour", "5 hours", "10 days", "2 weeks", "7 months", "2 years"]),
-    hours=st.lists(st.integers(-40_000, 40_000), min_size=2, max_size=6),
+    first=st.integers(-20_000, 20_000),
+    later=st.lists(st.integers(0, 36_000), min_size=1, max_size=5),
     more=st.integers(-40_000, 40_000),
 )
-def test_slices_are_even_and_go_on(freq, hours, more):
+@settings(max_examples=examples(30))
+def test_slices_are_even_and_go_on(freq, first, later, more):
     """Every time lies in its slice, slices are alike, and other times continue them."""
-    read = np.array(hours).astype("datetime64[h]").astype("datetime64[s]")
-    found = slicing.cut(read, freq, least=1)
-    steps = np.diff(found.starts)
+    hours = first + np.array([0, *later, 36_000])  # two slices or more
+    read, X = hours.astype("datetime64[h]"), np.ones((len(hours) + 1, 2))
+    model = one_topic(freq).fit(X[1:], read)
+    starts = model.slices_
+    steps = np.diff(starts)
     assert (steps == steps[:1]).all()
-    assert (found.starts[found.of] <= read).all()
-    assert (read[found.of < len(steps)] < found.starts[1:][found.of[found.of < len(steps)]]).all()
+    assert starts[0] <= read.min()
+    within = np.searchsorted(starts, read, side="right") - 1
+    assert np.array_equal(np.bincount(within, minlength=len(starts)), model.slice_sizes_)
     one = read[:1] + np.timedelta64(more, "h")
-    after = slicing.cut(one, freq, after=found.starts[0], least=1).starts
-    both = slicing.cut(np.concatenate([read, one]), freq, after=found.starts[0], least=1).starts
-    assert np.isin(found.starts, both).all()
+    after = model.prevalence(X[:1], one).slices
+    both = model.prevalence(X, np.concatenate([read, one])).slices
+    assert np.isin(starts, both).all()
     assert after[0] in both
+
+
+STEPS = {"hour": (1, "h"), "day": (1, "D"), "week": (7, "D"), "month": (1, "M")}
+STEPS |= {"quarter": (3, "M"), "year": (1, "Y")}
 
 
 @each(
@@ -315,7 +347,25 @@ def test_slices_are_even_and_go_on(freq, hours, more):
     ],
 )
 def test_the_period_of_slices(freq, period):
-    assert slicing.period_of(freq) == period
+    """Two periods are needed for a periodicity, which shows how long they are."""
+
+    def periodicity(n_slices):
+        if isinstance(freq, int):
+            times = np.array(["2001", "2031"], "datetime64[Y]")
+        else:
+            times_of, name = freq.split() if " " in freq else (1, freq)
+            length, unit = STEPS[name.rstrip("s")]
+            steps = [0, (n_slices - 1) * length * int(times_of)]
+            times = np.datetime64("2001-01-01", unit) + np.array(steps)
+        model = one_topic(freq).fit(np.ones((2, 2)), times)
+        assert len(model.slices_) == (freq if isinstance(freq, int) else n_slices)
+        return model.peaks()[0].periodicity
+
+    if period is None:
+        assert np.isnan(periodicity(800))
+    else:
+        assert np.isnan(periodicity(2 * period - 1))
+        assert not np.isnan(periodicity(2 * period))
 
 
 def test_a_duration_is_no_number_of_slices():

@@ -17,7 +17,6 @@ from honest_fits import Fit, N, counts
 from levels import AVAILABLE, environment
 
 import ssnmf_fast as sf
-from ssnmf_fast._solver import result as receipts
 
 RNG = np.random.default_rng(0)
 X = counts(RNG)
@@ -90,11 +89,16 @@ def forged(result, **changes):
     """Return a result with a receipt that fits to its factors and its history."""
     of_receipt = {name: changes.pop(name) for name in tuple(changes) if name in FIELDS}
     made = replace(result, **changes)
-    factors = {name: getattr(made, name) for name in "SABC"}
-    parts = receipts.parts_of(factors, made.objective, 1)
-    own = {"n_iter": made.n_iter, "converged": made.converged, "parts": parts}
-    own["objective"] = made.objective[-1][1]
-    return replace(made, receipt=replace(made.receipt, **{**own, **of_receipt}).sealed())
+    of_factors = sf.factorize(
+        np.ones((len(made.S), made.A.shape[1]), dtype=made.S.dtype),
+        np.ones((len(made.S), made.B.shape[1])),
+        n_components=len(made.A),
+        init=(made.S, made.A, made.B),
+        max_iter=0,
+    )
+    own = {"n_iter": made.n_iter, "converged": made.converged, "parts": of_factors.receipt.parts}
+    receipt = replace(made.receipt, **own).with_objective(made.objective)
+    return replace(made, receipt=replace(receipt, **of_receipt).sealed())
 
 
 FIELDS = {"settings", "residuals", "dtype", "data", "inputs", "version", "level"}
