@@ -1,0 +1,122 @@
+"""The number of topics of texts: by the words that topics predict."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from each import each
+
+import ssnmf_fast as sf
+
+
+def texts(n_topics: int, n: int = 600, words: int = 40, length: int = 30, seed: int = 0):
+    """Return counts of texts of one topic each; every topic has words of its own."""
+    rng = np.random.default_rng(seed)
+    topics = rng.integers(n_topics, size=n)
+    rows = np.repeat(np.arange(n), length)
+    own = topics[rows] * words + np.minimum(rng.geometric(0.1, len(rows)) - 1, words - 1)
+    other = rng.integers(n_topics * words, size=len(rows))
+    columns = np.where(rng.random(len(rows)) < 0.7, own, other)
+    X = sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n_topics * words))
+    X.sum_duplicates()
+    return X
+
+
+def shuffled(X, seed=0):
+    rng, C = np.random.default_rng(seed), X.tocoo()
+    columns = np.repeat(C.col, C.data.astype(int))
+    rows = np.repeat(C.row, C.data.astype(int))
+    Y = sp.csr_array((np.ones(len(rows)), (rows, rng.permutation(columns))), shape=X.shape)
+    Y.sum_duplicates()
+    return Y
+
+
+def choose(X, **more):
+    return sf.choose_rank(X, criterion="words", **{"random_state": 0, **more})
+
+
+@pytest.mark.slow
+@each("n_topics", [3, 8])
+def test_planted_topics_are_in_the_range(n_topics):
+    choice = choose(texts(n_topics))
+    assert choice.low <= n_topics <= choice.high
+    assert choice.rank == n_topics
+    assert repr(choice) == f"{n_topics} topics; {choice.low} to {choice.high} would do"
+    assert choice.criterion == "words"
+    assert choice.larger_is_better
+    np.testing.assert_allclose(choice.measures["perplexity"], np.exp(-choice.scores))
+
+
+@each("seed", range(3))
+def test_words_without_topics(seed):
+    choice = choose(shuffled(texts(5), seed), random_state=seed)
+    assert (choice.rank, choice.low, choice.high) == (1, 1, 1)
+    assert str(choice) == ("no topics found: the words of a text say nothing about its other words")
+
+
+def test_counts_presence_and_weights_are_the_same_texts():
+    X = texts(4, n=200)
+    rng = np.random.default_rng(0)
+    expected = choose(X).scores
+    for Z in (X > 0, X.tocsc(), X * 0.1, X.astype(np.float32), weighted(X, rng)):
+        np.testing.assert_array_equal(choose(Z).scores, expected)
+
+
+def weighted(X, rng):
+    Z = X.copy()
+    Z.data = rng.random(X.nnz) + 0.5
+    return Z
+
+
+def test_threads_change_no_bit():
+    X = texts(4, n=200)
+    expected = choose(X, n_threads=1)
+    for more in ({"n_threads": 2}, {"n_threads": 4, "n_jobs": 2}):
+        np.testing.assert_array_equal(choose(X, **more).scores, expected.scores)
+
+
+def test_topics_that_recur():
+    choice = choose(texts(3, n=300), stability=True)
+    assert choice.recurring == choice.rank == 3
+    assert repr(choice).endswith("3 of 3 topics recur in the other half of the texts")
+
+
+def test_ranks_may_be_given():
+    choice = choose(texts(3, n=200), ranks=[3, 2])
+    assert choice.ranks == (1, 2, 3)
+    assert choice.rank == 3
+    assert choice.to_rows()[0]["rank"] == 1
+
+
+def test_small_texts():
+    assert choose(sp.csr_array(np.eye(2))).rank == 1
+    assert choose(sp.csr_array(np.ones((1, 5)))).rank == 1
+    empty = sp.csr_array(np.diag([1.0, 1, 0, 1]))
+    assert choose(empty).rank == 1
+
+
+@pytest.mark.parametrize(
+    ("X", "more", "message"),
+    [
+        (np.ones((4, 5)), {}, r"in a sparse matrix; got ndarray.*choose_rank\(X, ranks\)"),
+        (sp.csr_array((3, 4)), {}, "no entry above 0"),
+        (sp.csr_array(-np.eye(3)), {}, "negative"),
+        (sp.csr_array(np.eye(3)), {"y": [0, 1, 1]}, "takes no y"),
+        (sp.csr_array(np.eye(3)), {"X_weights": np.ones((3, 3))}, "takes no X_weights"),
+        (sp.csr_array(np.eye(3)), {"estimator": sf.NMF()}, "takes no estimator"),
+        (sp.csr_array(np.eye(3)), {"loss": "frobenius"}, "takes no loss"),
+        (sp.csr_array(np.eye(3)), {"n_splits": 0}, "n_splits must be at least 1"),
+        (sp.csr_array(np.eye(3)), {"validation_fraction": 1.0}, "validation_fraction"),
+    ],
+)
+def test_what_is_refused(X, more, message):
+    with pytest.raises(ValueError, match=message):
+        choose(X, **more)
+
+
+def test_other_criteria_need_ranks():
+    with pytest.raises(ValueError, match=r"'held-out' needs ranks.*criterion='words'"):
+        sf.choose_rank(np.ones((4, 5)))
+    with pytest.raises(ValueError, match="stability=True needs criterion='words'"):
+        sf.choose_rank(np.ones((4, 5)), [2], stability=True)
