@@ -69,6 +69,9 @@ class TestLabels:
         assert "held out" not in [row["used as"] for row in rows[-2:]]
         if share == 0.2:
             assert [row["used as"] for row in rows].count("held out") == round(0.2 * 41)
+        rows = fit_texts(tmp_path, labeled(["a", "a", *"bbb", "c"]), *more)
+        training = {row["label"] for row in rows if row["used as"] == "training"}
+        assert training == {"a", "b", "c"}
 
 
 class TestMeasures:
@@ -93,9 +96,9 @@ class TestMeasures:
         assert found["lower_bound"] == model.lower_bound_
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(("model", "rank"), [("nmf", 2), ("vbnmf", 2), ("vbnmf", 8)])
+    @pytest.mark.parametrize(("model", "rank"), [("nmf", 4), ("vbnmf", 2), ("vbnmf", 8)])
     def test_terms_of_topics_that_have_some(self, model: str, rank: int, tmp_path: Path) -> None:
-        rows = labeled([""] * 20)
+        rows = labeled([""] * 20) + [{"text": "zebra"}] * 9  # a topic of one term
         fit_texts(tmp_path, rows, "--model", model, "--rank", str(rank), "--max-iter", "100")
         found, fitted = measures_of(tmp_path / "out"), sf.load(tmp_path / "out" / "model.npz")
         X = sf.io.load_vectorizer(tmp_path / "out").transform([row["text"] for row in rows])
@@ -207,7 +210,11 @@ class TestExamples:
     @pytest.mark.slow
     def test_most_alike_first_of_those_of_the_topic(self, tmp_path: Path) -> None:
         rng = np.random.default_rng(0)
-        X = rng.gamma(0.3, size=(40, 2)) @ rng.gamma(0.3, size=(2, 8)) + 0.1 * rng.random((40, 8))
+        # Long samples, pure and mixed, are more alike than short ones of one topic.
+        A = np.array([[2.0, 2, 2, 2, 3, 1, 0, 0], [2, 2, 2, 2, 0, 0, 1, 3]])
+        shares = np.array([[1, 0], [0, 1], [0.68, 0.32], [0.32, 0.68]])
+        short = rng.poisson(0.2 * np.repeat(A, 6, axis=0)) + np.repeat(np.eye(2, 8, 4), 6, axis=0)
+        X = np.vstack([short, 50 * shares @ A])
         np.save(tmp_path / "X.npy", X)
         out = tmp_path / "out"
         command = ["fit", str(tmp_path / "X.npy"), "--model", "nmf", "--rank", "2", *SHORT]
