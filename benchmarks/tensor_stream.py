@@ -80,7 +80,8 @@ def pairs(seed: int) -> Case:
 def reuters(seed: int) -> Case:
     del seed
     stories = [s for s in read_lines("reuters21578.jsonl.gz") if s["topics"]]
-    days = np.array([datetime.strptime(_day(s), "%d-%b-%Y") for s in stories], "datetime64[D]")
+    dates = [str(story["date"]).split()[0] for story in stories]
+    days = np.array([datetime.strptime(d, "%d-%b-%Y") for d in dates], "datetime64[D]")
     topics = sorted({t for s in stories for t in s["topics"]})
     X = vectors([f"{s['title']} {s['body']}" for s in stories], 3000, "counts").astype(float)
     members = sp.csr_array(
@@ -89,10 +90,6 @@ def reuters(seed: int) -> Case:
     every, counts = np.unique(days, return_counts=True)
     parts = [np.flatnonzero(days == day) for day in every[counts >= 50]]
     return Case([sp.csr_array(members[rows].T @ X[rows]) for rows in parts], D, 25)
-
-
-def _day(story: dict[str, Any]) -> str:
-    return str(story["date"]).split()[0]
 
 
 def synthetic(seed: int, loss: str, shape: tuple[int, int, int] = (400, 60, 200)) -> Case:

@@ -273,11 +273,6 @@ def machine() -> dict[str, Any]:
     }
 
 
-def file_of(part: Part, folder: Path) -> Path | None:
-    """Return the file of the results of a part, None where there is none."""
-    return next((folder / part.script).glob(f"{part.script}*.json*"), None)
-
-
 def measure(part: Part, folder: Path, options: Options) -> None:
     """Run the script of a part; what it prints stays with its results."""
     out = folder / part.script
@@ -295,7 +290,7 @@ def measure(part: Part, folder: Path, options: Options) -> None:
 def page(folder: Path) -> str:
     sections, lost, machines = [], [], []
     for part in PARTS:
-        path = file_of(part, folder)
+        path = next((folder / part.script).glob(f"{part.script}*.json*"), None)
         if path is None:
             continue
         facts = json.loads((folder / f"{part.title}.json").read_text(encoding="utf-8"))

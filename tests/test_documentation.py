@@ -6,8 +6,10 @@ is built, those of the other pages do too.
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
+import inspect
 import os
 import re
 import shlex
@@ -38,6 +40,23 @@ def test_the_files_that_a_page_names_exist(page):
     named = set(PATH.findall((DOCS / "developer" / f"{page}.md").read_text(encoding="utf-8")))
     assert named
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_the_page_of_the_papers_names_what_exists():
+    """Functions, classes and parameters of the package, and scripts of the benchmarks."""
+    scripts = {path.stem for path in (ROOT / "benchmarks").rglob("*.py")}
+    known, modules = set(scripts), ["completion", "linalg", "metrics", "papers", "plotting"]
+    for module in [sf, *(importlib.import_module(f"ssnmf_fast.{name}") for name in modules)]:
+        for name in module.__all__:
+            known.add(name)
+            with contextlib.suppress(TypeError, ValueError):
+                known.update(inspect.signature(getattr(module, name)).parameters)
+    rows = re.findall(
+        r"^\| .*$", (DOCS / "evidence" / "papers.md").read_text("utf-8"), re.MULTILINE
+    )
+    named = {name for row in rows for name in re.findall(r"`(\w+)", row.split(" | ")[1])}
+    assert len(named) > 30
+    assert sorted(named - known) == []
 
 
 class Block(NamedTuple):

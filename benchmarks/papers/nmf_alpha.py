@@ -257,7 +257,7 @@ def draw_bases(path: Path) -> None:
     case = Case(data_of("mnist", False), 0, 0.02, 500)
     arguments = common_arguments(case, BASES_RANK)
     figure, (axes,) = panels(12, 4.4, 1, 3)
-    for place, weight in zip(axes, (0.0, 10.0, 1000.0), strict=True):
+    for place, weight in zip(axes, (0.0, 1.0, 1000.0), strict=True):
         model = sf.papers.MarginNMF(supervision_weight=weight, **arguments)
         sf.plotting.image_grid(
             model.fit(case.X, alpha=case.alpha).components_, (28, 28), columns=8, ax=place

@@ -216,13 +216,6 @@ def judge(S: Array, truth: Array) -> dict[str, list[float]]:
     return {scale: [found.score, found.n_resolved] for scale, found in matched.items()}
 
 
-def named_score(S: Array, truth: Array) -> float:
-    """Return the mean similarity of every topic with the component of its own name, unmatched."""
-    present = np.flatnonzero(truth.any(axis=0))
-    similarity = sf.metrics.jaccard_similarity(S, truth[:, present])
-    return float(similarity[present, np.arange(len(present))].mean())
-
-
 def measure(options: Options, data: str, method: str, rate: float, draw: int) -> Record:
     """Fit one method; the supervised ones see the topics of the labeled stories."""
     stories = stories_of(options.quick, data)
@@ -247,7 +240,11 @@ def measure(options: Options, data: str, method: str, rate: float, draw: int) ->
     for where, rows in (("all", np.ones_like(labeled)), ("unlabeled", ~labeled)):
         record[where] = judge(S[rows], stories.topics[rows])
         if method in SUPERVISED:
-            record[f"named, {where}"] = named_score(S[rows], stories.topics[rows])
+            # The mean similarity of every topic with the component of its own name, unmatched.
+            present = np.flatnonzero(stories.topics[rows].any(axis=0))
+            similarity = sf.metrics.jaccard_similarity(S[rows], stories.topics[rows][:, present])
+            same = similarity[present, np.arange(len(present))]
+            record[f"named, {where}"] = float(same.mean())
     return record
 
 

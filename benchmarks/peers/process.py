@@ -40,22 +40,19 @@ class Silent(Exception):
     """The package did not answer: it is missing, failed, or is far too slow."""
 
 
-def write_problem(folder: Path, problem: Problem) -> None:
-    folder.mkdir()
-    (folder / "problem.txt").write_text(f"{problem.loss} {problem.rank}\n")
-    np.save(folder / "shape.npy", np.array(problem.X.shape, dtype=np.int32))
-    if sp.issparse(problem.X):
-        np.save(folder / "indices.npy", problem.X.indices.astype(np.int32))
-        np.save(folder / "indptr.npy", problem.X.indptr.astype(np.int32))
-    data = problem.X.data if sp.issparse(problem.X) else problem.X
-    np.save(folder / "data.npy", np.ascontiguousarray(data, dtype=np.float64))
-
-
 class Process:
     """A package that waits for requests: the number of iterations, and of the start."""
 
     def __init__(self, package: str, interpreter: str, folder: Path, problem: Problem) -> None:
-        write_problem(folder, problem)
+        folder.mkdir()
+        (folder / "problem.txt").write_text(f"{problem.loss} {problem.rank}\n")
+        X = problem.X
+        parts = {"shape": np.array(X.shape, dtype=np.int32), "data": X}
+        if sp.issparse(X):
+            parts |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+        for name, part in parts.items():
+            kind = np.float64 if name == "data" else np.int32
+            np.save(folder / f"{name}.npy", np.ascontiguousarray(part, dtype=kind))
         self.package, self.folder, self._problem = package, folder, problem
         threads = str(problem.threads)
         script = Path(__file__).with_name("worker.R" if package in IN_R else "worker.py")

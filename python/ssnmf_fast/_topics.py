@@ -266,10 +266,8 @@ def arrays_for_pyldavis(
     if not documents.any():
         why = "X has no document of which a topic explains something"
         raise ValueError(f"{why}. Give documents with words that the fit knows.")
-    topics, mixtures = (  # rows that sum to 1, without zeros: pyLDAvis takes logarithms
-        divide_by_sums(np.maximum(divide_by_sums(values), 1e-12))
-        for values in (A, shares[documents])
-    )
+    parts = (divide_by_sums(values) for values in (A, shares[documents]))
+    topics, mixtures = (divide_by_sums(np.maximum(part, 1e-12)) for part in parts)  # for logarithms
     return {
         "topic_term_dists": topics,
         "doc_topic_dists": mixtures,

@@ -113,7 +113,7 @@ def changed(position, value):
         ({"random_state": "seed"}, ValueError, "random_state must be"),
         ({"n_threads": 0}, ValueError, "n_threads must be at least 1"),
         ({"n_threads": "two"}, TypeError, "n_threads must be an integer"),
-        ({"y": np.ones((4, 2))}, ValueError, r"y has shape \(4, 2\) and X has shape \(5, 4\)"),
+        ({"y": np.ones((4, 2))}, ValueError, r"y has shape \(4, 2\); expected 5 rows"),
         ({"y": -np.ones((5, 2))}, ValueError, r"y\[0, 0\] = -1"),
         ({"y_weights": np.ones((5, 2))}, ValueError, "y_weights are given without y"),
         ({"X_weights": np.ones((5, 3))}, ValueError, r"X_weights has shape \(5, 3\)"),

@@ -38,10 +38,8 @@ DataLike: TypeAlias = MatrixLike | OnDisk  # what takes matrices on disk, too
 
 
 def on_disk_error(user: str, name: str = "X") -> TypeError:
-    return TypeError(
-        f"{name} is on disk, and {user} needs it in memory: load it as a whole, or give some of "
-        f"its rows, for example {name}.rows(slice(0, 10000))."
-    )
+    how = f"load it as a whole, or give some of its rows, for example {name}.rows(slice(0, 10000))"
+    return TypeError(f"{name} is on disk, and {user} needs it in memory: {how}.")
 
 
 def refuse_on_disk(X: Matrix, user: str, name: str = "X") -> None:

@@ -123,10 +123,8 @@ class RowCollector:
         """Return all rows; of those on disk, a block takes a limited number of bytes in memory."""
         indptr = np.concatenate(self._ends)
         if self._spilled:
-            indices, data = (
-                StoredArray(path, 0, array.dtype, int(indptr[-1]), _state(path.stat()))
-                for path, array in zip(self._paths, self._arrays, strict=True)
-            )
+            pairs, n = zip(self._paths, self._arrays, strict=True), int(indptr[-1])
+            indices, data = (StoredArray(p, 0, a.dtype, n, _state(p.stat())) for p, a in pairs)
             return CsrFile((indptr, indices, data), self._n_columns, block_memory)
         columns, values = (array[: indptr[-1]] for array in self._arrays)
         if len(values) <= np.iinfo(_INDEX).max:  # SciPy would make the indices long, too

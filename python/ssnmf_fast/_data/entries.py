@@ -306,11 +306,8 @@ class DenseEntries(Entries):
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
         kernel = getattr(kernels, f"dense_{name}")
-        parts = (
-            float(kernel(block.array, *parameters, F[rows], G, self.threads))
-            for rows, block in self._blocks()
-        )
-        return sum(parts)
+        parts = ((block.array, *parameters, F[rows], G) for rows, block in self._blocks())
+        return sum(float(kernel(*part, self.threads)) for part in parts)
 
 
 @dataclass(frozen=True)

@@ -149,10 +149,8 @@ class DenseTensorEntries(TensorEntries):
 
     def _blocks(self, G: RowProducts) -> Iterator[tuple[Array, Array]]:
         """Cut the unfolding into blocks of columns, with their rows of G."""
-        before, after = (
-            prod(self.tensor.shape[: self.mode]),
-            prod(self.tensor.shape[self.mode + 1 :]),
-        )
+        lengths = self.tensor.shape
+        before, after = prod(lengths[: self.mode]), prod(lengths[self.mode + 1 :])
         array = self.tensor.reshape(before, self.tensor.shape[self.mode], after)
         if self.mode == 0 or after >= _SHORT_LINES:
             outer = RowProducts(G.factors[: self.mode])

@@ -29,11 +29,7 @@ _MEAN_MISSING = frozenset(
     {"", "-", "--", "?", "<na>", "#n/a", "#na", "n/a", "na", "nan", "-nan", "nat", "none", "null"}
     | {"missing", "unknown", "unlabeled", "unlabelled"}  # codespell:ignore unlabelled
 )
-_KINDS: tuple[tuple[str, Any], ...] = (
-    ("text", str),
-    ("bool", (bool, np.bool_)),
-    ("number", numbers.Real),
-)
+_KINDS: Any = (("text", str), ("bool", (bool, np.bool_)), ("number", numbers.Real))
 _MINUS_ONE = re.compile(r"[-\u2212]1(\.0*)?")  # what NumPy makes of -1 next to text
 
 

@@ -191,10 +191,8 @@ class LowRankPlusSparse(SparsePlusLowRank):
         matrix = check_matrix(sparse, "sparse", allow_negative=True, n_threads=threads)
         if not matrix.has_sorted_indices:
             matrix = matrix.sorted_indices()
-        left, right = (
-            check_matrix(given, name, dtype=matrix.dtype, allow_nan=False, allow_negative=True)
-            for given, name in ((left, "left"), (right, "right"))
-        )
+        rules: dict[str, Any] = {"dtype": matrix.dtype, "allow_nan": False, "allow_negative": True}
+        left, right = check_matrix(left, "left", **rules), check_matrix(right, "right", **rules)
         n, m = matrix.shape
         check_shape(left, (n, left.shape[1]), "left", "as many rows as sparse")
         check_shape(right, (left.shape[1], m), "right", "columns of left x columns of sparse")

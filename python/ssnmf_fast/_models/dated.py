@@ -126,11 +126,12 @@ def folded(X: Matrix, slices: Slices, per_slice: int, rng: Generator) -> Tensor:
         places_of.append(rng.permutation(per_slice)[:count])
     documents, places = np.concatenate(documents_of), np.concatenate(places_of)
     drawn = sp.csr_array(X)[documents]
-    counts = np.diff(drawn.indptr)
-    coords = np.stack(
-        [drawn.indices, np.repeat(places, counts), np.repeat(slices.of[documents], counts)]
+    repeated = (np.repeat(each, np.diff(drawn.indptr)) for each in (places, slices.of[documents]))
+    return (
+        np.stack([drawn.indices, *repeated]),
+        drawn.data,
+        (X.shape[1], per_slice, len(slices.starts)),
     )
-    return coords, drawn.data, (X.shape[1], per_slice, len(slices.starts))
 
 
 def start_from_slices(

@@ -10,15 +10,15 @@ import numpy.typing as npt
 from .._common.arrays import LossName, MatrixLike, Seed, Solver
 from .._common.foreign import refuse_foreign
 from .._data.arrays import DataLike
-from .._data.border import check_data, check_integer, check_random_state
+from .._data.border import check_data, check_random_state
 from .._data.tensors import TensorLike, check_tensor
-from .._data.threads import resolve_jobs, resolve_threads
+from .._data.threads import resolve_threads
 from .._solver.loop import FitLoop
 from .._solver.penalties import PenaltiesLike
 from .._solver.result import Factorization, FitState, TensorFactorization
 from .._solver.weights import WeightsLike
 from .fits import MatrixFits, TensorFits
-from .many_starts import best_start, check_starts
+from .many_starts import best_start, plan_starts
 
 Start: TypeAlias = (
     Literal["auto", "random", "least-squares", "nndsvda", "random-acol"]
@@ -169,11 +169,8 @@ def factorize(
         refuse_foreign("factorize", foreign)
         raise TypeError(f"factorize() got an unexpected keyword argument {next(iter(foreign))!r}")
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
-    count = check_integer(n_starts, "n_starts", 1)
     rng = check_random_state(random_state)
-    if count > 1:
-        check_starts(count, init, loop, MatrixFits.starts)
-    jobs, threads = resolve_jobs(None, n_threads, count)
+    count, jobs, threads = plan_starts(n_starts, n_threads, init, loop, MatrixFits.starts)
     fits = MatrixFits(
         check_data(X, resolve_threads(n_threads), dtype),
         y,
@@ -298,11 +295,8 @@ def factorize_tensor(
     >>> sparse = sf.factorize_tensor((coords, values, X.shape), n_components=2, random_state=0)
     """
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
-    count = check_integer(n_starts, "n_starts", 1)
     rng = check_random_state(random_state)
-    if count > 1:
-        check_starts(count, init, loop, TensorFits.starts)
-    jobs, threads = resolve_jobs(None, n_threads, count)
+    count, jobs, threads = plan_starts(n_starts, n_threads, init, loop, TensorFits.starts)
     fits = TensorFits(
         check_tensor(X, "X", dtype),
         n_components=n_components,

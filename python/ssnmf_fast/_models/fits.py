@@ -107,12 +107,9 @@ class MatrixFits(Fits[Factorization]):
         self.data, self.labels = build.terms(X, self.y, *losses, *weights, self.threads)
         self.weight = build.check_weight(self.supervision_weight, dtype=X.dtype)
         self.of_features = build.check_weight(self.feature_weight, "feature_weight", X.dtype)
-        self.known = Known.of(
-            X.shape, rank, X.dtype, **{name: getattr(self, name) for name in KNOWN}
-        )
-        self.features = build.features_term(
-            self.feature_labels, X, self.supervision_loss, self.threads
-        )
+        known = {name: getattr(self, name) for name in KNOWN}
+        self.known = Known.of(X.shape, rank, X.dtype, **known)
+        self.features = build.features_term(self.feature_labels, X, losses[1], self.threads)
         plain = self.labels is None and self.features is None and not self.known
         if plain and isinstance(init, str):
             warn_of_rank(rank, min(X.shape), "min(n, m)")
@@ -190,8 +187,6 @@ class TensorFits(Fits[TensorFactorization]):
         views: Any = current()
         (names, term), labels = (related[0].names, related[0].term), self.labels
         columns, weights, sizes, order = normalized([views[name] for name in names], term.loss)
-        components = {
-            k: np.ascontiguousarray((views[f"B{k}"] * sizes[k])[:, order].T) for k in labels
-        }
+        found = {k: np.ascontiguousarray((views[f"B{k}"] * sizes[k])[:, order].T) for k in labels}
         outcome = run.objective, run.n_iter, run.converged
-        return TensorFactorization(columns, weights, components, *outcome)
+        return TensorFactorization(columns, weights, found, *outcome)

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from .._common.arrays import MatrixLike, Solver
 from .._common.text import short
 from .._data.arrays import DataLike
-from .._data.border import CleanMatrix, check_data, check_random_state
+from .._data.border import CleanMatrix, check_data, check_integer, check_random_state
 from .._data.threads import Stop, resolve_jobs, resolve_threads, run_side_by_side
 from .._solver.loop import FitLoop, verbose_progress
 from .._solver.result import Factorization, FitState
@@ -65,21 +65,22 @@ def best_start(fits: Fits[Fit], n_starts: int, rng: Generator, loop: FitLoop, jo
     return replace(best, start_objectives=tuple(values))
 
 
-def check_starts(
-    n_starts: int, init: object, loop: FitLoop, drawn: Sequence[str] = MatrixFits.starts
-) -> None:
-    """Raise ValueError unless starts can differ, and nothing is meant for one fit alone."""
-    if not isinstance(init, str) or init in ("nndsvda", "svd"):
+def plan_starts(
+    n_starts: int, n_threads: int | None, init: object, loop: FitLoop, drawn: Sequence[str]
+) -> tuple[int, int, int]:
+    """Return how many starts, fits at a time and threads there are; several starts must differ."""
+    count = check_integer(n_starts, "n_starts", 1)
+    if count > 1 and (not isinstance(init, str) or init in ("nndsvda", "svd")):
         given = "holds arrays" if not isinstance(init, str) else f"is {short(init)}"
         raise ValueError(
             f"n_starts={n_starts} needs starts that differ, and init {given}; expected one of "
             f"{', '.join(map(repr, drawn))}, or n_starts=1."
         )
-    if loop.callback is not None:
+    if count > 1 and loop.callback is not None:
         raise ValueError(
-            f"callback is for one fit, and n_starts={n_starts} are several at the same time; leave "
-            "it out, or fit with every start by itself."
+            f"callback is for one fit, and n_starts={n_starts} are several; leave one of them out."
         )
+    return count, *resolve_jobs(None, n_threads, count)
 
 
 def keep_best(results: Iterable[Result], n_starts: int, verbose: int) -> tuple[Result, list[float]]:

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from numpy.random import Generator
 
-from .._common.arrays import Array, Matrix, MatrixLike, Seed, Solver
+from .._common.arrays import Array, Matrix, MatrixLike, Seed
 from .._data.border import check_data, check_option, check_random_state, warn_of_rank
 from .._data.threads import resolve_threads
 from .._solver import build
-from .._solver.loop import Current, FitLoop, Observer, Optimality, Run
+from .._solver.loop import Current, FitLoop, Optimality, Run
 from .._solver.problem import Problem
 from .._solver.relations import LinearMap, Relation
 from .._solver.result import Factorization
@@ -42,9 +42,8 @@ class PreservingFits(Fits[Factorization]):
             check_option(weight, "supervision_weight", ("auto", "balanced"))
         self.weight = None if weight == "auto" else build.check_weight(weight)
         term, _ = build.terms(X, None, self.loss, self.loss, self.X_weights, None, self.threads)
-        alpha = build.check_rows(
-            self.alpha, "alpha", X.dtype, X.shape[0], "sample of X", allow_nan=False
-        )
+        given = self.alpha, "alpha", X.dtype, X.shape[0], "sample of X"
+        alpha = build.check_rows(*given, allow_nan=False)
         mixing = sp.csr_array(alpha.T)
         combined = build.build_term(mixing @ X, None, term.loss, "X", self.threads)
         self.data = Relation(("S", "A"), term)
@@ -68,18 +67,15 @@ class PreservingFits(Fits[Factorization]):
 def factorize_preserving(
     X: Matrix,
     *,
-    solver: Solver,
-    max_iter: int,
-    tol: float,
-    callback: Observer | None,
-    verbose: int,
     random_state: Seed,
     n_threads: int | None,
     dtype: npt.DTypeLike | None = None,
     **parameters: Any,
 ) -> Factorization:
     """Return the fit of :class:`PreservingFits`."""
-    loop, threads = FitLoop(solver, max_iter, tol, callback, verbose), resolve_threads(n_threads)
+    names = "solver", "max_iter", "tol", "callback", "verbose"
+    loop = FitLoop(**{name: parameters.pop(name) for name in names})
+    threads = resolve_threads(n_threads)
     fits = PreservingFits(check_data(X, threads, dtype), threads=threads, **parameters)
     return fits.fit(check_random_state(random_state), loop, random_state)
 

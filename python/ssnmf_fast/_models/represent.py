@@ -298,8 +298,7 @@ def _solved(F: Array, exponents: Array, unsolved: int, tol: float) -> Array:
     """Return solved rows times powers of two; warn if some are not."""
     if unsolved:
         warn_user(
-            f"{unsolved} of {len(F)} rows do not meet the optimality conditions to {tol:g}; they "
-            "are approximate.",
+            f"{unsolved} of {len(F)} rows do not meet the optimality conditions to {tol:g}.",
             RuntimeWarning,
         )
     with np.errstate(over="ignore"):

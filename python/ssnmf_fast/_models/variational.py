@@ -21,13 +21,14 @@ from .._common.arrays import Array, Matrix, Seed
 from .._data.border import check_integer, check_matrix, check_random_state, require_finite
 from .._data.count_scale import check_count_scale, find_count_scale, scaled
 from .._data.entries import Target
-from .._data.threads import Stop, resolve_jobs, resolve_threads, run_side_by_side
+from .._data.threads import Stop, resolve_threads, run_side_by_side
 from .._solver.build import build_term
 from .._solver.loop import FitLoop, Run
 from .._solver.losses import KULLBACK_LEIBLER
 from .._solver.result import FitState
 from .._solver.starts import start
-from .many_starts import check_starts, draw_seeds, keep_best
+from .fits import MatrixFits
+from .many_starts import draw_seeds, keep_best, plan_starts
 from .variational_problem import GammaPrior, LabelPrior, Posterior, VariationalSteps, check_prior
 
 
@@ -122,15 +123,12 @@ def fit_variational(
         return fit_once(check_random_state(seed), threads, silent)
 
     checked = Parameters(**parameters)
-    n_starts = check_integer(n_starts, "n_starts", 1)
-    rng = check_random_state(random_state)
-    if n_starts == 1:
-        return fit_once(rng, resolve_threads(n_threads), checked)
-    check_starts(n_starts, init, checked.loop)
-    jobs, threads = resolve_jobs(None, n_threads, n_starts)
-    tasks = (partial(fit, seed) for seed in draw_seeds(rng, n_starts))
-    found = run_side_by_side(tasks, jobs, threads)
-    return keep_best(found, n_starts, checked.loop.verbose)[0]
+    rng, given = check_random_state(random_state), (n_starts, n_threads, init, checked.loop)
+    count, jobs, threads = plan_starts(*given, MatrixFits.starts)
+    if count == 1:
+        return fit_once(rng, threads, checked)
+    tasks = (partial(fit, seed) for seed in draw_seeds(rng, count))
+    return keep_best(run_side_by_side(tasks, jobs, threads), count, checked.loop.verbose)[0]
 
 
 def counts_of(X: Matrix, scale: float) -> Any:

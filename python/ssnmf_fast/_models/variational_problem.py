@@ -96,9 +96,8 @@ class Posterior(PosteriorSums):
         self.add_up()
 
     def bound(self, prior_shape: float) -> float:
-        return kernels.gamma_bound(
-            self.E, prior_shape, self.rates, self.groups, self.rank, self.threads
-        )
+        given = self.rates, self.groups, self.rank, self.threads
+        return kernels.gamma_bound(self.E, prior_shape, *given)
 
 
 @dataclass

@@ -61,8 +61,7 @@ def check_rows(given: Any, name: str, dtype: npt.DTypeLike, n: int, of: str, **c
     Y = check_matrix(given, name, dtype=dtype, **checks)
     if Y.shape[0] != n or Y.shape[1] == 0:
         raise ValueError(
-            f"{name} has shape {Y.shape}; expected {n} rows, one row for each {of}, and at "
-            "least one column."
+            f"{name} has shape {Y.shape}; expected {n} rows, one row for each {of}, not empty."
         )
     return Y
 

@@ -130,8 +130,7 @@ def check_penalties(
             name = f"F{check_mode(key, 'a mode of penalties', len(shape))}"
         if name not in rows:
             raise ValueError(
-                f"penalties has {short(name)}; expected {' or '.join(map(repr, rows))}, factors of "
-                "this fit."
+                f"penalties has {short(name)}; expected {' or '.join(map(repr, rows))} of this fit."
             )
         title = f"mode {name[1:]}" if name[0] == "F" else name
         if listed := penalties_of_factor(each, title, rows[name], meets[name]):

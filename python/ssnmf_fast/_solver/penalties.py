@@ -196,8 +196,7 @@ class Graph(_Differences):
         W = check_matrix(self.weights, "weights of the graph", allow_nan=False)
         if W.shape[0] != W.shape[1]:
             raise ValueError(
-                f"weights of the graph have shape {W.shape}; expected a row and a column for each "
-                "row of the factor."
+                f"weights of the graph are {W.shape}; expected a row and a column for each node."
             )
         W = sp.csr_array(W).astype(np.float64)
         if abs(W - W.T).max() > 1e-9 * W.max():
@@ -213,8 +212,7 @@ class Graph(_Differences):
     def check(self, n_rows: int, name: str) -> None:
         if self.weights.shape[0] != n_rows:
             raise ValueError(
-                f"the penalty of {name} has a graph of {self.weights.shape[0]} nodes; expected "
-                f"{n_rows}, one for each row of the factor."
+                f"{name} has a graph of {self.weights.shape[0]} nodes; expected {n_rows}, its rows."
             )
 
     def _graph(self, n_rows: int) -> sp.csr_array:

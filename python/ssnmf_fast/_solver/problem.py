@@ -70,19 +70,14 @@ class Problem:
         self._n_elsewhere, self._n_relations = len(elsewhere), len(relations) + len(elsewhere)
         # With weights of every row only for one data matrix: products with them take long.
         lists = whole and self._n_relations == 1
-        self._all_quadratic = all(elsewhere) and all(
-            r.term.loss.quadratic
-            and r.map is None
-            and (r.term.gram or (lists and r.term.form.lists_few))
-            for r in relations
-        )
+        squares = all(r.term.loss.quadratic and r.map is None for r in relations)
+        grams = (r.term.gram or (lists and r.term.form.lists_few) for r in relations)
+        self._all_quadratic = squares and all(elsewhere) and all(grams)
         self._held: dict[str, bool] = {}
         self.threads = relations[0].term.threads
         self._images = Images(factors)
         # The objective follows from P of the rows if all terms meet it by products.
-        self._keeps_P = all(
-            r.names[0] == self.rows and r.term.loss.quadratic and r.map is None for r in relations
-        )
+        self._keeps_P = squares and all(r.names[0] == self.rows for r in relations)
         # One (P, N) for each loss serves every factor: fresh memory costs more than some updates.
         self._workspaces: Workspaces = {} if workspaces is None else workspaces
         self._kept: Array | float | None  # P of the last update, or <P, F>

@@ -211,9 +211,7 @@ def _nndsvda(X: Matrix, rank: int, mean: float, rng: Generator, threads: int) ->
 
 def zeros_that_stay(factors: dict[str, Array], rank: int) -> dict[str, Array]:
     """Return bits of the positive entries of a given start, for the factors that have zeros."""
-    return {
-        name: bits_of(factor > 0) for name, factor in factors.items() if not factor[:, :rank].all()
-    }
+    return {name: bits_of(F > 0) for name, F in factors.items() if not F[:, :rank].all()}
 
 
 TENSOR_INITS = ("auto", "random", "least-squares", "svd")

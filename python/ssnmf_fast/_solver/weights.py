@@ -128,8 +128,7 @@ class Outer(Weights):
         n_modes, n_vectors, sides = len(Z.shape), len(self.by_modes), [".rows", ".columns"]
         if n_vectors != n_modes:
             raise ValueError(
-                f"{name} has {n_vectors} vectors, and X has {n_modes} modes; give one for each "
-                "mode, or None for ones."
+                f"{name} has {n_vectors} vectors, and X has {n_modes} modes; give as many, or None."
             )
         if tensor:
             sides = [f"[{mode}]" for mode in range(n_modes)]

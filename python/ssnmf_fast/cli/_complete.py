@@ -24,7 +24,7 @@ from .._common.warn import UNINFORMED, quietly
 from .._data.arrays import drop_entries, entry_rows
 from .._labels import is_missing
 from .._solver.loop import ProgressBar
-from ..completion._complete import counts, empty_lines, is_long, only_value, read_observed
+from ..completion._complete import counts, is_long, read_observed, uninformed
 from ..completion._matrix_irls import MAX_ITER
 from ..completion._methods import METHODS
 from ..completion._noisy import Biases, ranks
@@ -214,7 +214,7 @@ class _Task:
             filled = "0 (without --exact, they are means)"
         if noisy:
             filled = f"the overall mean plus the bias of the {' or the '.join(names)} that is known"
-        empty, value = empty_lines(matrix), only_value(matrix)
+        empty, value = uninformed(matrix)
         if any(empty):
             lines = counts(*empty, names)
             warn(f"{source} has no {one} for {lines}; predictions for them are {filled}")

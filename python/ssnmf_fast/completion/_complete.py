@@ -410,17 +410,12 @@ def _pattern(observed: MatrixLike, shape: tuple[int, int]) -> sp.csr_array:
     return mask
 
 
-def empty_lines(matrix: sp.csr_array) -> tuple[int, int]:
-    n, m = matrix.shape
-    rows = int(np.count_nonzero(np.diff(matrix.indptr)))
-    return n - rows, m - len(np.unique(matrix.indices))
-
-
-def only_value(matrix: sp.csr_array) -> float | None:
-    """The value of all entries, if there are several and it is the same one other than 0."""
-    values = matrix.data
-    first = float(values[0])
-    return first if len(values) > 1 and first != 0 and bool(np.all(values == first)) else None
+def uninformed(matrix: sp.csr_array) -> tuple[tuple[int, int], float | None]:
+    """Count the empty rows and columns; return the value of all entries, if it is not 0, too."""
+    (n, m), values = matrix.shape, matrix.data
+    rows, columns = np.count_nonzero(np.diff(matrix.indptr)), len(np.unique(matrix.indices))
+    equal = len(values) > 1 and values[0] != 0 and bool(np.all(values == values[0]))
+    return (n - int(rows), m - columns), float(values[0]) if equal else None
 
 
 def counts(rows: int, columns: int, names: tuple[str, str] = ("row", "column")) -> str:
@@ -455,7 +450,7 @@ def warn_of_uninformed(
         )
     elif not listed and is_long(matrix):
         warn_user(f"The first two of the three columns of M look like ids.{hint}", UserWarning)
-    empty, value = empty_lines(matrix), only_value(matrix)
+    empty, value = uninformed(matrix)
     if any(empty):
         filled = f"fill_value = {fill_value:g}"
         if biases:

@@ -197,8 +197,6 @@ def _search(
 
     A rank starts from what the one before reached, a little above the gamma that it needed.
     """
-    if problem.entries.nnz == 1:
-        return problem.rank or 1, gamma_min or FIRST_GAMMA
     ((part, places, truth),) = _divisions(problem, 1)
     candidates = ranks(problem.rank, problem.entries.shape)
     least, choice, fruitless = np.inf, (candidates[0], FIRST_GAMMA), 0
@@ -247,8 +245,6 @@ def _best_level(
 
 def _validated(problem: Problem, schedule: Schedule, rank: int) -> Generator[Fit, None, float]:
     """Choose gamma by the Huber losses at several hidden tenths, all of which have to reach it."""
-    if problem.entries.nnz == 1:
-        return MEANS_ONLY
     sums: dict[float, Array] = {}
     for part, places, truth in _divisions(problem, problem.tenths):
         fit = _NoisyFit(problem, schedule, part, rank, problem.rng)
@@ -272,6 +268,10 @@ def _validated(problem: Problem, schedule: Schedule, rank: int) -> Generator[Fit
 def noisy_fits(problem: Problem, p: float, exact: bool) -> Iterator[Fit]:
     schedule = Schedule(FIRST_GAMMA, 1.0, 0.0, p=p, inner_steps=10, exact=exact)
     rank, gamma = problem.rank, problem.gamma_min
+    if problem.entries.nnz == 1:  # nothing can be held out
+        rank = rank or 1
+        if isinstance(gamma, str):
+            gamma = MEANS_ONLY if problem.tenths else FIRST_GAMMA
     if problem.tenths and rank is not None and isinstance(gamma, str):
         gamma = yield from _validated(problem, schedule, rank)
     if rank is None or isinstance(gamma, str):

@@ -83,8 +83,7 @@ def consensus(
     observed = settings["folder"], n_threads, settings["verbose"]
     for name in ("X", "n_jobs", "n_threads", "folder", "verbose"):
         del settings[name]
-    fitting = {name: settings.pop(name) for name in ("loss", "X_weights", "max_iter", "tol")}
-    recipe = Recipe(fitting=fitting, **settings)
+    recipe = Recipe(**settings)
     client = check_client(client)
     fits = partial(_fit_on_workers, client, count_threads(n_threads))
     with note_interrupts():

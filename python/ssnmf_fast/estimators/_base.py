@@ -241,15 +241,13 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         if not self._allow_nan and numbers and np.isnan(values).any():
             raise ValueError(
                 f"X contains NaN, and {type(self).__name__} takes no missing entries. Fill them, "
-                "for example with LowRankImputer, or use NMF or SSNMFClassifier, which leave out "
-                "NaN in dense data, and take weights.missing for sparse ones."
+                "as by LowRankImputer, or use NMF or SSNMFClassifier, which leave out NaN in dense "
+                "data, and take weights.missing for sparse ones."
             )
 
     def _refuse_weights(self, X_weights: WeightsLike) -> None:
         if X_weights is not None:
-            raise TypeError(
-                f"{type(self).__name__} takes no X_weights; NMF and SSNMFClassifier take them."
-            )
+            raise TypeError(f"{type(self).__name__} takes no X_weights; NMF and others do.")
 
     def fit(
         self: Self, X: DataLike, y: VectorLike = None, *, X_weights: WeightsLike = None

@@ -80,7 +80,6 @@ class BayesianBase(FactorizationBase):
     burn_in: int = 10
     n_starts: int = 1
     tol: float = 1e-5
-
     _allow_nan: ClassVar = False
     _takes_files: ClassVar = False
     _verifiable: ClassVar = False
@@ -89,9 +88,7 @@ class BayesianBase(FactorizationBase):
         "representation_rates_": Saved("gr", "positive"),
         "representation_groups_": Saved("n", optional=True),
         "lower_bound_": NUMBER,
-        "count_scale_": POSITIVE,
-        "A_shape_": POSITIVE,
-        "A_mean_": POSITIVE,
+        **dict.fromkeys(("count_scale_", "A_shape_", "A_mean_"), POSITIVE),
     }
 
     def fit(self: Self, X: DataLike, y: VectorLike = None) -> Self:  # type: ignore[override]
@@ -258,7 +255,6 @@ class BayesianNMF(BayesianBase):
     S_shape: float | Literal["auto"] = 1.0
     S_mean: float | Literal["auto"] = "auto"
     init: Start = "auto"
-
     _saved: ClassVar = {"S_shape_": POSITIVE, "S_mean_": POSITIVE}
 
     def _learn(self, X: Any, y: Any) -> None:
@@ -336,13 +332,10 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     init: Start = "random"
     predicts: bool = True
     tol: float = 1e-5  # as of BayesianBase, not of ReadoutPredictions
-
     _saved: ClassVar = {
         "n_labeled_": COUNT,
         "label_rates_": Saved("rk", "positive"),
-        "new_sample_rate_": POSITIVE,
-        "rate_shape_": POSITIVE,
-        "rate_mean_": POSITIVE,
+        **dict.fromkeys(("new_sample_rate_", "rate_shape_", "rate_mean_"), POSITIVE),
     }
 
     def _learn(self, X: Any, y: Any) -> None:

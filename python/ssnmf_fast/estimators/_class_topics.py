@@ -53,7 +53,6 @@ class LabeledSamples:
 
     @classmethod
     def of(cls: type[Samples], model: Any, init: Any = "labels", **given: Any) -> Samples:
-        """Return samples with the settings of an estimator."""
         state = model.random_state
         with_sample_weight(given["X"], None, given["labels"].sample_weight)  # refused on disk
         others = ("n_components", "init", "random_state", "supervision_weight")
@@ -113,28 +112,22 @@ class LabeledSamples:
         return views.visible(self.X, self.X_weights)
 
     def sums(self, weights: Array) -> Array:
-        """Return weights^T X, (columns of weights, m)."""
         return weighted_sums(self._seen, weights)
 
     def support(self, owner: Array) -> Any:
-        """Return where S may be positive."""
         return support_of(self.labels.members, self.labels.known, owner)
 
     def even_start(self, A: Array, support: Any) -> Any:
-        """Return a start of S; without a support, all may be positive."""
         return even_start(self._seen, A, support)
 
     def labeled_sums(self, S: Array) -> Array:
-        """Return the sums of S over the labeled samples."""
         known = self.labels.known
         return np.asarray((S[known] * self.labels.weight[known, None]).sum(axis=0))
 
     def targets(self) -> tuple[Any, Any]:
-        """Return Y and its weights."""
         return targets_of(self.labels, self.X.dtype)
 
     def factorize(self, y: Any = None, **arguments: Any) -> Factorization:
-        """Factorize X."""
         X_weights = with_sample_weight(self.X, self.X_weights, self.sample_weight)
         X = CleanMatrix(self.X)
         return factorize(X, y, X_weights=X_weights, **arguments, **self.options)
@@ -215,7 +208,6 @@ def weighted_sums(X: Matrix, weights: Array) -> Array:
 
 
 def targets_of(labels: TrainingLabels, dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """Return labels as Y, and its weights."""
     weights = labels.entry_weights * labels.weight[:, None]
     Y = np.where(weights > 0, labels.members, 0).astype(dtype)
     equal = (weights == weights[:, :1]).all()
@@ -229,11 +221,8 @@ def inputs_of_labels(
     weights.pop("side", None)
     require(model, X, y)
     labels = labels_for_training(labels_of(y, model.unlabeled), **weights)
-    inputs = {
-        "X_weights": with_sample_weight(X, X_weights, labels.sample_weight),
-        "labels": labels.members,
-        "label_weight": labels.entry_weights,
-    }
+    inputs = {"labels": labels.members, "label_weight": labels.entry_weights}
+    inputs["X_weights"] = with_sample_weight(X, X_weights, labels.sample_weight)
     if "y" in model.receipt_.inputs:
         inputs["y"], inputs["y_weights"] = targets_of(labels, X.dtype)
     return inputs

@@ -154,11 +154,15 @@ def self_trained(
 
 
 def train(
-    samples: LabeledSamples, plan: Plan, names: set[str], most_voters: int | None = None
+    samples: LabeledSamples,
+    taught: LabeledSamples,
+    fit: Factorization,
+    plan: Plan,
+    names: set[str],
+    spread: Array | None,
+    most_voters: int | None = None,
 ) -> Trained:
-    """Fit topics to samples with labels by self-training, and members of a committee to these."""
-    taught, spread = self_trained(samples, plan, names)
-    fit = taught.joined().fit_topics(plan.n_components, SUPPORTS)
+    """Fit members of a committee to topics, which are those of labels by self-training."""
     labels, rows = samples.labels, taught.labels.known
     shares = samples.shares(fit.A, rows)
     own = shares[labels.known[rows]]
@@ -268,7 +272,9 @@ def predict_hidden(
             seen = samples.part(~hidden)
         else:
             seen = replace(samples, labels=labels.only(~hidden))
-        trained = train(seen, plan, set(names))
+        taught, spread = self_trained(seen, plan, set(names))
+        fit = taught.joined().fit_topics(plan.n_components, SUPPORTS)
+        trained = train(seen, taught, fit, plan, set(names), spread)
         view = replace(samples.view[hidden], shares=samples.shares(trained.fit.A, hidden))
         for name, member in trained.members.items():
             predicted[name][hidden] = member.logits(view, n_threads)

@@ -23,6 +23,17 @@ from ._training_data import TrainingLabels
 LEAST_PER_CLASS = 3  # labeled samples of a class on average, for validation
 _FOUR_FOLDS, _ONE_FOLD = 60, 400  # four folds below 60 labels, one from 400 on
 _MOST_VALIDATED = 1000
+_PULL = 4.0  # of the prior on a weight, for each class: as much as some labels
+_TEMPERATURES = np.geomspace(0.01, 3.0, 40)
+_PULL_OF_TEMPERATURE = 1.0  # to 1, on its logarithm, for each class
+_SMALLEST_WEIGHT = 0.01  # of a member that is kept
+_INDEPENDENT = 0.75  # share of the validated samples; fits of folds share labels
+_FEW_POSITIVE = 10.0  # validated samples of a label that count as much as those of all
+_SLOPES = (0.2, 1.5)  # of a calibration: validation of few labels may look too good
+_MUCH_LESS_EVEN = 0.8  # ratio of the effective numbers of classes, by neighbors and by labels
+_LEAST_UNLABELED = 20  # samples per class on average
+_STEPS = 30
+_LEAST_SHARE = 1e-4
 
 
 def folds_of(labels: TrainingLabels, seed: int) -> Array:
@@ -49,12 +60,6 @@ def folds_of(labels: TrainingLabels, seed: int) -> Array:
     return folds
 
 
-_PULL = 4.0  # of the prior on a weight, for each class: as much as some labels
-_TEMPERATURES = np.geomspace(0.01, 3.0, 40)
-_PULL_OF_TEMPERATURE = 1.0  # to 1, on its logarithm, for each class
-_SMALLEST_WEIGHT = 0.01  # of a member that is kept
-
-
 @dataclass(frozen=True)
 class Truth:
     """What validated predictions are compared with."""
@@ -65,7 +70,6 @@ class Truth:
 
     @classmethod
     def of(cls, labels: TrainingLabels, rows: Array) -> Truth:
-        """Return the labels of some samples."""
         weights = (labels.entry_weights[rows] > 0) * labels.weight[rows, None]
         return cls(labels.members[rows], weights, labels.several)
 
@@ -132,11 +136,6 @@ def cross_fitted(
     return sums
 
 
-_INDEPENDENT = 0.75  # share of the validated samples; fits of folds share labels
-_FEW_POSITIVE = 10.0  # validated samples of a label that count as much as those of all
-_SLOPES = (0.2, 1.5)  # of a calibration: validation of few labels may look too good
-
-
 @dataclass(frozen=True)
 class Validation:
     """Outcome of a validation; without one, `scores` is empty and the accuracy NaN."""
@@ -150,7 +149,6 @@ class Validation:
 
     @property
     def rows(self) -> Array:
-        """Whether a sample was validated, (n,)."""
         return self.folds >= 0
 
     def calibrated(self, readout: LogisticReadout) -> Array:
@@ -190,7 +188,6 @@ class Validation:
 
     @cached_property
     def _calibration(self) -> tuple[float, float]:
-        """Slope and offset that make the validated logits probable."""
         labels, rows = self.labels, self.rows
         targets = (labels.members if labels.several else labels.codes)[rows]
         return calibration(self.logits[rows], targets, labels.several, labels.weight[rows])
@@ -301,12 +298,6 @@ def calibration(logits: Array, targets: Array, several: bool, weight: Array) -> 
     return float(np.clip(model.coef_[0, 0], *_SLOPES)), float(model.intercept_[0])
 
 
-_MUCH_LESS_EVEN = 0.8  # ratio of the effective numbers of classes, by neighbors and by labels
-_LEAST_PER_CLASS = 20  # unlabeled samples on average
-_STEPS = 30
-_LEAST_SHARE = 1e-4
-
-
 def effective_number(shares: Array) -> float:
     """Return the number of equal classes that would be as uncertain as these shares."""
     return float(np.exp(entr(shares / shares.sum()).sum()))
@@ -317,7 +308,7 @@ def labels_are_balanced_by_design(samples: LabeledSamples) -> bool:
     labels, graph = samples.labels, samples.graph
     unlabeled = np.flatnonzero(~labels.known)
     k = labels.members.shape[1]
-    if graph is None or len(unlabeled) < _LEAST_PER_CLASS * k:
+    if graph is None or len(unlabeled) < _LEAST_UNLABELED * k:
         return False
     codes = graph.spread(labels)[unlabeled].argmax(axis=1)
     counts = np.bincount(codes, labels.weight[unlabeled], minlength=k)

@@ -26,19 +26,10 @@ from .._solver.losses import loss_named
 from .._solver.result import sizes_of
 from .._solver.weights import WeightsLike
 from .._topics import Records, numbered_names
+from . import _dynamic_time
 from ._base import FactorizationBase, keep_stream
 from ._docstrings import complete_docstring
-from ._dynamic_time import (
-    Peak,
-    PeakInterval,
-    SlicePrevalence,
-    find_topics,
-    intervals_of,
-    lengths_of,
-    peak_of,
-    prevalence_of,
-    warn_if_degenerate,
-)
+from ._dynamic_time import Peak, PeakInterval, SlicePrevalence
 
 
 @complete_docstring
@@ -212,7 +203,8 @@ class DynamicTopics(FactorizationBase):
                 raise ValueError(f"documents_per_slice is used by {methods} only; leave it out.")
         settings = {"n_components": rank, "random_state": check_random_state(self.random_state)}
         options = self.documents_per_slice, self._arguments() | settings
-        self.components_, prevalence, fit = find_topics(self.method, X, slices, *options)
+        topics = _dynamic_time.find_topics(self.method, X, slices, *options)
+        self.components_, prevalence, fit = topics
         self.__dict__.pop("stream_statistics_", None)
         self.loss_, self.freq_, self.method_ = self.loss, self.freq, self.method
         self.objective_, self.n_iter_, self.date_order_ = fit.objective, fit.n_iter, read.first
@@ -222,7 +214,7 @@ class DynamicTopics(FactorizationBase):
         if prevalence is None:
             prevalence = means_of_slices(self.representation_, slices)
         self.prevalence_: Array = prevalence
-        warn_if_degenerate(self.method, self.components_, self.prevalence_, self.slice_sizes_)
+        _dynamic_time.warn_if_degenerate(self.method, self.components_, prevalence, slices.sizes)
         return self
 
     def fit_transform(self, X: MatrixLike, times: npt.ArrayLike | None = None) -> Array:  # type: ignore[override]
@@ -271,7 +263,7 @@ class DynamicTopics(FactorizationBase):
         read = self._times(X, times, getattr(self, "date_order_", "any")).values
         slices = cut(read, learned["freq"], after=self.slices_[0], least=1)
         settings = self.components_, self.loss_, self.n_threads
-        values = prevalence_of(learned["method"], X, slices, *settings)
+        values = _dynamic_time.prevalence_of(learned["method"], X, slices, *settings)
         return SlicePrevalence(slices.starts, slices.sizes, values)
 
     def partial_fit(self, X: MatrixLike, times: npt.ArrayLike) -> DynamicTopics:
@@ -416,7 +408,8 @@ class DynamicTopics(FactorizationBase):
         else:
             period = check_integer(period, "period", 2)
         columns = enumerate(self.prevalence_.astype(np.float64).T)
-        return Records(peak_of(k, values, self.slices_, window, period) for k, values in columns)
+        settings = self.slices_, window, period
+        return Records(_dynamic_time.peak_of(k, values, *settings) for k, values in columns)
 
     def lengths(self, share: float = 0.5) -> Array:
         """Return how many slices every topic lasts.
@@ -434,7 +427,7 @@ class DynamicTopics(FactorizationBase):
         check_is_fitted(self)
         if not 0 < check_real(share, "share") <= 1:
             raise ValueError(f"share must be above 0 and at most 1; got {share!r}.")
-        return lengths_of(self.prevalence_, share)
+        return _dynamic_time.lengths_of(self.prevalence_, share)
 
     def intervals(
         self,
@@ -483,11 +476,12 @@ class DynamicTopics(FactorizationBase):
         arguments, fits = self._arguments() | {"callback": None, "verbose": 0}, []
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)
-            drawn = resampled(X, slices, rng) if redrawn else (X, slices)
+            drawn, cuts = resampled(X, slices, rng) if redrawn else (X, slices)
             options = self.documents_per_slice, arguments | {"random_state": rng}
-            A, prevalence, _ = find_topics(self.method, *drawn, *options)
+            A, prevalence, _ = _dynamic_time.find_topics(self.method, drawn, cuts, *options)
             if prevalence is None:
-                prevalence = prevalence_of(self.method, *drawn, A, self.loss_, self.n_threads)
+                settings = A, self.loss_, self.n_threads
+                prevalence = _dynamic_time.prevalence_of(self.method, drawn, cuts, *settings)
             fits.append((A, prevalence))
         model = self.components_, self.prevalence_, self.slices_
-        return Records(intervals_of(model, fits, level))
+        return Records(_dynamic_time.intervals_of(model, fits, level))

@@ -73,7 +73,6 @@ class Contributions:
 
     @one_blas_thread()
     def totals(self) -> Array:
-        """Return the sums over the columns, (n, k)."""
         scaled = self.scales[:, None] * (self.rows @ self.along.T)
         return np.asarray(self.rows @ self.coefficients.T + scaled)
 
@@ -304,7 +303,6 @@ def explanation_of(
 def _of_logits(
     model: Any, readout: LogisticReadout, X: Matrix, X_weights: WeightsLike, tables: Tables
 ) -> dict[str, Any]:
-    """Return the parts of calibrated logits."""
     S, A = model._represent(X, X_weights), model.components_
     shares = topic_shares(S, A)
     empty, of_prior = empty_rows(model, X, shares)

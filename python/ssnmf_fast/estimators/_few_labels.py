@@ -14,12 +14,13 @@ from .._data.border import require_memory
 from .._labels import labels_of
 from .._solver.weights import WeightsLike
 from ._base import Self, require
-from ._class_topics import LabeledSamples, in_memory, inputs_of_labels, with_view
+from ._class_topics import SUPPORTS, LabeledSamples, in_memory, inputs_of_labels, with_view
 from ._classifier_training import (
     calibrated,
     check_threshold,
     plan_of,
     prior_of,
+    self_trained,
     train,
     validate,
 )
@@ -203,12 +204,15 @@ class FewLabelsClassifier(ReadoutPredictions):
         validation = validate(samples, plan, prior_of(samples))
         names = {name for name, weight in validation.weights.items() if weight > 0}
         texts = samples.view.rows is not None and samples.view.like_counts
-        trained = train(samples, plan, names, _MOST_VOTERS if texts else None)
+        taught, spread = self_trained(samples, plan, names)
+        fit = taught.joined().fit_topics(plan.n_components, SUPPORTS)
+        most = _MOST_VOTERS if texts else None
+        trained = train(samples, taught, fit, plan, names, spread, most)
         readout, validation = calibrated(samples, plan, trained, validation)
         self._drop_readout()
         self.__dict__.pop("validation_predicted_", None)
         self._keep(
-            trained.fit,
+            fit,
             self_training_=plan.rounds,
             n_labeled_=int(labels.known.sum()),
             multilabel_=labels.several,

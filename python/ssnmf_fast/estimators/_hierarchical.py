@@ -31,6 +31,8 @@ from ._training_data import checked_weight
 from ._trees import place_of_level
 
 Path = tuple[Any, ...]  # labels from the top to one of them
+_LAST_COUNTS = 3  # a label of the last level, where one of a level above counts once
+_LEAST = 1e-12  # probability that can be corrected
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,6 @@ class Hierarchy:
 
     @property
     def depth(self) -> int:
-        """Number of levels."""
         return max(map(len, self.paths))
 
     def labels(self, labels: ClassLabels, level: int) -> tuple[Array, Array]:
@@ -123,10 +124,6 @@ class Hierarchy:
         """Return 1 where a node of the last level is part of one of a level, (last, level)."""
         last = [self.at(node, level) for node in self.level(self.depth - 1).tolist()]
         return np.asarray(np.array(last)[:, None] == self.level(level), dtype=np.float64)
-
-
-_LAST_COUNTS = 3  # a label of the last level, where one of a level above counts once
-_LEAST = 1e-12  # probability that can be corrected
 
 
 def _if_wrapped_has(name: str) -> Callable[[Method], Method]:
@@ -317,7 +314,6 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
     feature_names_in_ = property(lambda self: self._at(-1).feature_names_in_)
 
     def _at(self, level: int) -> Any:
-        """Return the classifier of a level."""
         model = self.classifiers_[place_of_level(level, self._hierarchy.depth)]
         if model is None:
             raise ValueError(f"level {level} has one label only, and so no classifier.")

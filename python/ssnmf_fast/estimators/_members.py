@@ -59,7 +59,6 @@ class Linear:
 
     @one_blas_thread()
     def logits(self, view: View, n_threads: int | None = None) -> Array:
-        """Return the logits of samples."""
         logits = np.zeros((len(view), len(self.intercepts))) + self.intercepts
         if self.topics is not None and view.shares is not None:
             logits += np.sqrt(view.shares) @ self.topics.T
@@ -72,7 +71,6 @@ class Linear:
         return logits
 
     def scaled(self, weight: float) -> Linear:
-        """Return the same, times a weight."""
         parts = (self.topics, self.scores, self.rows)
         scaled = (None if part is None else weight * part for part in parts)
         tables = {name: weight * part for name, part in self.tables.items()}

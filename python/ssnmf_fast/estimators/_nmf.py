@@ -118,7 +118,6 @@ class NMF(BatchLearner):
     A_support: npt.ArrayLike | None = None
     fixed_components: npt.ArrayLike | None = None
     penalties: Any = None
-
     _saved: ClassVar = {"topic_names_": Saved("r", "text", optional=True)}
 
     @property
@@ -186,15 +185,10 @@ class NMF(BatchLearner):
         return self._explained(self._checked(X), X_weights, covariates=covariates)
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
-        covariates = _table(known.get("covariates"))
-        count, wanted = (
-            0 if covariates is None else covariates.shape[1],
-            getattr(self, "n_fixed_", 0),
-        )
-        if count != wanted:
-            raise ValueError(
-                f"covariates has {count} columns, and the fit had {wanted}; give the same ones."
-            )
+        covariates, wanted = _table(known.get("covariates")), getattr(self, "n_fixed_", 0)
+        k = 0 if covariates is None else covariates.shape[1]
+        if k != wanted:
+            raise ValueError(f"covariates has {k} columns, and the fit had {wanted}; match it.")
         return super()._represent(X, X_weights, covariates=covariates)
 
     def partial_fit(
@@ -421,9 +415,8 @@ def names_of_topics(model: FactorizationBase) -> list[str]:
 
 def representation_of(model: FactorizationBase) -> Array:
     if not hasattr(model, "representation_"):
-        raise ValueError(
-            f"This {type(model).__name__} has no representation_, as after partial_fit; fit it."
-        )
+        name = type(model).__name__
+        raise ValueError(f"This {name} has no representation_, as after partial_fit; fit it.")
     return np.asarray(model.representation_)
 
 

@@ -82,7 +82,6 @@ class ConstrainedNMF(ReadoutPredictions):
     solver: Solver = "auto"
     init: Any = "random"
     predicts: bool = True
-
     _saved: ClassVar = {"class_representation_": Saved("kr"), "n_labeled_": COUNT}
 
     def _grouped(
@@ -319,7 +318,6 @@ class MarginNMF(ReadoutPredictions):
     solver: Solver = "auto"
     init: Any = "random"
     predicts: bool = True
-
     _allow_nan: ClassVar = False
     _takes_files: ClassVar = False
     _tags: ClassVar = {"target_tags": "multi_output"}

@@ -88,9 +88,7 @@ _MANY_LABELS = 50  # labeled samples per class above which features predict bett
 def _has_readout(model: Any) -> bool:
     if not getattr(model, "predicts", True):
         name = type(model).__name__
-        raise AttributeError(
-            f"{name} with predicts=False does not predict. Set predicts=True and fit it again."
-        )
+        raise AttributeError(f"This {name} does not predict; set predicts=True and fit it again.")
     return True
 
 
@@ -103,7 +101,6 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     """A dictionary that labels guide, with predictions for samples without labels."""
 
     unlabeled: Any = "auto"
-
     _saved: ClassVar = READOUT_ATTRIBUTES
     _multi_label: ClassVar = False
 
@@ -154,10 +151,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
 
     def _fitted_readout(self) -> Any:
         if not hasattr(self, "readout_"):
-            raise AttributeError(
-                f"This {type(self).__name__} has no readout: it was fitted without labels. Fit "
-                "it with labels to predict them."
-            )
+            name = type(self).__name__
+            raise AttributeError(f"This {name} has no readout: fit it with labels to predict them.")
         return self.readout_
 
     def _limits(self) -> Array | None:

@@ -34,6 +34,15 @@ from ._readout import LogisticReadout
 from ._training_data import TrainingLabels, surest
 from ._views import directions_of, row_sums, view_of
 
+_LABEL_WEIGHT = 20.0  # where a predicted label has 1
+_STEPS = 5  # more of them may leave the seeds behind
+_TOTAL = 20.0  # of the features of a sample: long samples are no surer than short ones
+_SMOOTHING = 0.05
+_HELD = 5  # iterations in which named topics stay as they are, and free ones adapt
+_FREE = 10  # iterations in which all topics adapt
+_SURE = 0.5  # share of the samples of each topic that keep to it in the factorization
+_SLOPE = 3.0  # of the logits of naive Bayes, which is less sure than right
+
 
 class Vocabulary:
     """Features by name or by number; names that X does not have are collected."""
@@ -158,14 +167,6 @@ def _strengths(features: Matrix, name: object, vocabulary: Vocabulary) -> dict[i
     return strengths
 
 
-_LABEL_WEIGHT = 20.0  # where a predicted label has 1
-_STEPS = 5  # more of them may leave the seeds behind
-_TOTAL = 20.0  # of the features of a sample: long samples are no surer than short ones
-_SMOOTHING = 0.05
-_HELD = 5  # iterations in which named topics stay as they are, and free ones adapt
-_FREE = 10  # iterations in which all topics adapt
-
-
 @one_blas_thread()
 def topics_of_samples(X: Matrix, seeds: Seeds, members: Array) -> Array:
     """Return the probability of each topic for each sample, (n, k), by naive Bayes and EM."""
@@ -206,10 +207,6 @@ def _evidence(X: Matrix, seeds: Seeds, members: Array) -> tuple[Any, Array]:
 def _lifted(F: Array) -> Array:
     """Return a factor without zeros, which updates would keep."""
     return np.asarray(np.maximum(F, FILLER * F.mean() or 1.0))
-
-
-_SURE = 0.5  # share of the samples of each topic that keep to it in the factorization
-_SLOPE = 3.0  # of the logits of naive Bayes, which is less sure than right
 
 
 @complete_docstring

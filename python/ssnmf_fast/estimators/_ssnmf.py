@@ -145,7 +145,6 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     threshold: float = 0.5
     readout: Literal["logistic", "refit", "joint"] = "logistic"
     forget_factor: float = 0.8
-
     _multi_label: ClassVar = True
     _saved: ClassVar = {
         "n_labeled_": COUNT,
@@ -339,12 +338,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     fixed_components: Any = None
     penalties: Any = None
     n_starts: int = 1
-
     _tags: ClassVar = {"target_tags": "multi_output"}
-    _saved: ClassVar = {
-        "n_targets_": COUNT,
-        "offset_": Saved("k", "finite", optional=True),
-    }
+    _saved: ClassVar = {"n_targets_": COUNT, "offset_": Saved("k", "finite", optional=True)}
 
     def _inputs(
         self, X: Matrix, y: LabelsLike, X_weights: WeightsLike, weights: Any, offset: Any = np.nan

@@ -55,8 +55,8 @@ class TrainingLabels:
         """Raise ValueError if only one class has a label that counts."""
         if not self.several and (self.counts > 0).sum() < 2:
             raise ValueError(
-                "The labels of one class only have a weight above 0; expected two classes. Give "
-                "labeled samples of another class a weight above 0."
+                "Labels of one class only have a weight above 0; expected two classes. Give labels "
+                "of another class a weight."
             )
 
     def only(self, rows: Array) -> TrainingLabels:
@@ -142,9 +142,7 @@ def labels_for_training(
     members = Y.toarray() if sp.issparse(Y) else np.array(Y, dtype=np.float64)
     weights = np.where(np.isnan(members), 0.0, rows[:, None])
     if not weights.any():
-        raise ValueError(
-            "The weights of all labels are zero. Give at least one labeled sample a weight above 0."
-        )
+        raise ValueError("The weights of all labels are zero; give one label a weight above 0.")
     members[weights == 0] = 0
     return TrainingLabels(members, weights, not isinstance(targets, ClassLabels), weight)
 

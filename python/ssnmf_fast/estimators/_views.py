@@ -29,6 +29,17 @@ from ._training_data import TrainingLabels
 Tables = dict[str, Any]  # by their names; rows have length 1
 
 NAMES_OF_MEMBERS = ("topics", "features", "directions", "naive Bayes", "margins", "neighbors")
+N_NEIGHBORS = 10
+_SCALE_NEIGHBOR = 7  # whose distance is the scale of a sample (Zelnik-Manor and Perona 2004)
+_CLAMPING, _STEPS, _TOLERANCE = 0.8, 200, 1e-3
+EXACT = 50_000  # samples up to which all distances are computed
+_LEAST_CHANCE = 1e-4
+_CELLS, _CELLS_READ, _POINTS_OF_CELL = 4, 32, 64  # beyond: cells over the root of the samples
+N_DIRECTIONS = 50  # of unit scores
+_MORE_DIRECTIONS = 100  # of coordinates
+_OVERSAMPLES, _POWER_STEPS = 10, 2
+_MOSTLY_ZERO = 0.1  # share of nonzeros of data that are like counts of words
+_BLOCK_ENTRIES = 1 << 22  # of X at a time, where they are filled
 
 
 def check_tables(
@@ -59,14 +70,6 @@ def check_tables(
             raise ValueError(f"{where} has {q} columns; expected {columns[name]}, as in fit.")
         tables[name] = unit_rows(matrix)
     return tables
-
-
-N_NEIGHBORS = 10
-_SCALE_NEIGHBOR = 7  # whose distance is the scale of a sample (Zelnik-Manor and Perona 2004)
-_CLAMPING, _STEPS, _TOLERANCE = 0.8, 200, 1e-3
-EXACT = 50_000  # samples up to which all distances are computed
-_LEAST_CHANCE = 1e-4
-_CELLS, _CELLS_READ, _POINTS_OF_CELL = 4, 32, 64  # beyond: cells over the root of the samples
 
 
 @dataclass(frozen=True)
@@ -185,13 +188,6 @@ def nearest(
 def can_search(n_samples: int) -> bool:
     """Whether neighbors among so many samples can be found: with faiss, or of all distances."""
     return n_samples <= EXACT or find_spec("faiss") is not None
-
-
-N_DIRECTIONS = 50  # of unit scores
-_MORE_DIRECTIONS = 100  # of coordinates
-_OVERSAMPLES, _POWER_STEPS = 10, 2
-_MOSTLY_ZERO = 0.1  # share of nonzeros of data that are like counts of words
-_BLOCK_ENTRIES = 1 << 22  # of X at a time, where they are filled
 
 
 def visible(X: Matrix, X_weights: WeightsLike) -> Any:

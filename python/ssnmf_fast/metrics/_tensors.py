@@ -160,9 +160,8 @@ def core_consistency(result: object, X: TensorLike) -> float:
     Returns
     -------
     float
-        100 for a perfect model, and at most that; about 90 and more support the components, values
-        near 0 or below say that they are too many.  It is 100 for one component fitted by least
-        squares, and NaN if the model is zero.
+        At most 100, as for a perfect model or one component fitted by least squares; 90 and more
+        support the components, near 0 or below they are too many.  NaN if the model is zero.
 
     Raises
     ------
@@ -177,8 +176,7 @@ def core_consistency(result: object, X: TensorLike) -> float:
     for such factors.  The core is that of least squares, for models of any loss: models of counts
     that are mostly zeros may have a low consistency with the right number of components.
 
-    Nothing of the size of a dense tensor is made for a sparse one: its modes are summed out one
-    after the other, the longest first.
+    Nothing of the size of a dense tensor is made for a sparse one: its modes are summed out.
 
     References
     ----------

@@ -120,16 +120,15 @@ def topic_coherence(
     components : array_like or sparse, shape (r, m), optional
         Dictionary, at least 0; the terms of largest weight are used.
     texts : iterable of sequences of str, optional
-        The tokens of every document, such as ``map(vectorizer.build_analyzer(), documents)``; give
-        either these or `X`.  They are read once, a part at a time.
+        The tokens of every document, such as ``map(vectorizer.build_analyzer(), documents)``, in
+        place of `X`.  They are read once, a part at a time.
     feature_names : array_like of str, shape (m,), optional
         The words of the columns of `components`, which `texts` need.
     window : int, optional
-        Number of tokens of a window, at least 1; a shorter text is one window.  None takes every
-        text as a whole, as rows of `X` are.
+        Number of tokens of a window, at least 1; a shorter text, or any for None, is one window.
     terms : sequence of sequences of int or str, optional
-        The terms of every topic in decreasing order of weight: columns of `X`, or words of `texts`.
-        Give either these or `components`.  Each topic has two or more different terms.
+        Two or more different terms for every topic, those of largest weight first, in place of
+        `components`: columns of `X`, or words of `texts`.
     n_terms : int
         Number of terms taken from each row of `components`, at least 2, of a weight above 0.
     measure : {"npmi", "umass", "c_v"}
@@ -138,8 +137,7 @@ def topic_coherence(
     Returns
     -------
     TopicScore
-        `score`, the mean, and `per_topic`.  NPMI and C_V lie in -1 to 1; higher is more coherent in
-        all measures.
+        `score`, the mean, and `per_topic`.  Higher is more coherent; NPMI and C_V lie in -1 to 1.
 
     Raises
     ------
@@ -147,9 +145,8 @@ def topic_coherence(
         For values, terms or tokens of a wrong kind, or if neither or both of `components` and
         `terms`, or of `X` and `texts`, are given.
     ValueError
-        For shapes that do not match, entries that are negative or missing, terms out of range, a
-        topic of fewer than two different terms or, for "umass", a term other than the last of its
-        topic that occurs in no document.
+        For shapes that do not match, entries that are negative or missing, terms out of range, too
+        few different terms or, for "umass", one before the last of its topic that never occurs.
 
     Notes
     -----
@@ -338,8 +335,7 @@ def topic_diversity(components: MatrixLike, *, n_terms: int = 25) -> TopicScore:
     -------
     TopicScore
         `score`, above 0 to 1; and `per_topic`: the mean over the terms of a topic of 1 divided by
-        the number of topics that have the term.  `score` is the mean of these over the topics,
-        where all have as many terms.
+        the number of topics that have the term.  Where all have as many, `score` is their mean.
 
     References
     ----------

@@ -22,16 +22,9 @@ from .._common.arrays import Array, LossName, Seed
 from .._common.replacement import Replacement
 from .._common.saved import HEADER, NpzReader, header_array
 from .._common.warn import warn_user
+from .._data import border
 from .._data.arrays import DataLike
-from .._data.border import (
-    CleanMatrix,
-    check_data,
-    check_integer,
-    check_observers,
-    check_option,
-    check_random_state,
-    check_real,
-)
+from .._data.border import CleanMatrix, check_data
 from .._data.csr_file import CsrFile
 from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
 from .._data.threads import limited_openmp, resolve_threads
@@ -139,14 +132,8 @@ def consensus(
     >>> found.components.shape, found.usage.shape, found.stability.shape
     ((4, 30), (60, 4), (4,))
     """
-    fitting: dict[str, Any] = {
-        "loss": loss,
-        "X_weights": X_weights,
-        "max_iter": max_iter,
-        "tol": tol,
-    }
     settings = n_components, n_starts, distance_threshold, neighborhood_fraction, init, random_state
-    recipe = Recipe(*settings, fitting)
+    recipe = Recipe(*settings, loss=loss, X_weights=X_weights, max_iter=max_iter, tol=tol)
 
     def fits(
         X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array
@@ -161,7 +148,7 @@ def agreement(
     X: DataLike, recipe: Recipe, fits: Fits, folder: Folder, n_threads: int | None, verbose: int
 ) -> Consensus:
     """Return the consensus of starts that `fits` fits."""
-    check_observers(None, verbose)
+    border.check_observers(None, verbose)
     clean = CleanMatrix(check_data(X, resolve_threads(n_threads)))
     dtype, loss = clean.matrix.dtype, recipe.fitting["loss"]
     of_clusters, samples, seeds = recipe.draw(clean.matrix.shape[0])
@@ -282,24 +269,28 @@ class Recipe:
         neighborhood_fraction: float,
         init: str,
         random_state: Seed,
-        fitting: dict[str, Any],
+        **fitting: Any,
     ) -> None:
-        rank = check_integer(n_components, "n_components", 1)
-        self.fitting = {"n_components": rank, "init": check_option(init, "init", STARTS), **fitting}
-        self.distance_threshold = check_real(distance_threshold, "distance_threshold")
-        share = check_real(neighborhood_fraction, "neighborhood_fraction")
+        rank = border.check_integer(n_components, "n_components", 1)
+        self.fitting = {
+            "n_components": rank,
+            "init": border.check_option(init, "init", STARTS),
+            **fitting,
+        }
+        self.distance_threshold = border.check_real(distance_threshold, "distance_threshold")
+        share = border.check_real(neighborhood_fraction, "neighborhood_fraction")
         if not 0 < share <= 1:
             raise ValueError(
                 "neighborhood_fraction is a share of the starts, above 0 and at most 1; got "
                 f"{neighborhood_fraction!r}."
             )
-        self.n_starts = check_integer(n_starts, "n_starts", 1)
+        self.n_starts = border.check_integer(n_starts, "n_starts", 1)
         self.n_nearest = int(share * self.n_starts)
         self.random_state: Any = random_state
 
     def draw(self, n_samples: int) -> tuple[int, Array, list[int]]:
         """Return the seed of the clusters, samples whose main component is kept, and all seeds."""
-        rng = check_random_state(self.random_state)
+        rng = border.check_random_state(self.random_state)
         of_clusters = int(rng.integers(2**31 - 1))
         count = min(n_samples, MOST_SAMPLES)
         samples = np.sort(rng.choice(n_samples, count, replace=False, shuffle=False))

@@ -317,16 +317,15 @@ def hold_out_labels(
     y: npt.ArrayLike, estimator: BaseEstimator | None, n: int, share: float, rng: Generator
 ) -> HeldOutLabels:
     """Hold out a random share of the labels; each class keeps a labeled sample."""
-    if is_regressor(estimator):
-        targets: Any = RealTargets(y)
-    else:
-        targets = labels_of(y, getattr(estimator, "unlabeled", None))
+    marker = getattr(estimator, "unlabeled", None)
+    targets: Any = RealTargets(y) if is_regressor(estimator) else labels_of(y, marker)
     labeled = targets.labeled
     if len(labeled) != n:
         raise ValueError(f"y has {len(labeled)} samples and X has {n}; expected one row for each.")
     order = rng.permutation(np.flatnonzero(labeled))
     wanted = max(1, round(share * len(order)))
-    if isinstance(targets, ClassLabels):
+    classes = isinstance(targets, ClassLabels)
+    if classes:
         codes = np.full(n, -1)
         codes[labeled] = targets.codes
         last = {code: place for place, code in enumerate(codes[order].tolist())}
@@ -337,12 +336,10 @@ def hold_out_labels(
             f"y has {np.count_nonzero(labeled)} labels, too few to hide some of them; label more "
             "samples, or leave y out."
         )
-    if isinstance(targets, ClassLabels):
+    if classes:
         given = label_vector(y, "y", column=True)
-        seen = np.array(given, dtype=object)
-        seen[rows] = None
-        return seen, rows, given[rows]
-    given = as_array(y.toarray() if isinstance(y, (sp.sparray, sp.spmatrix)) else y, "y")
-    seen = given.astype(np.float64)
-    seen[rows] = np.nan
+    else:
+        given = as_array(y.toarray() if isinstance(y, (sp.sparray, sp.spmatrix)) else y, "y")
+    seen = given.astype(object if classes else np.float64)
+    seen[rows] = None if classes else np.nan
     return seen, rows, given[rows]

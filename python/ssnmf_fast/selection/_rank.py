@@ -237,11 +237,10 @@ def choose_rank(
     criterion : {"held-out", "bound", "stability", "corcondia"}
         How ranks are compared; see Notes.  "bound" is for matrices, "corcondia" for tensors.
     estimator : optional
-        An estimator of this package that takes `X_weights`, such as :class:`NMF` or
-        :class:`SSNMFClassifier`, with its parameters; it is not fitted itself.  For "bound" a
-        :class:`BayesianNMF` (the default) or :class:`ssnmf_fast.papers.SupervisedBayesianNMF`, for
-        tensors a :class:`NonnegativeCP`.  None fits plain factorizations (:func:`factorize`,
-        :func:`factorize_tensor`).
+        An estimator of this package that takes `X_weights`, such as :class:`NMF`, for tensors a
+        :class:`NonnegativeCP`, for "bound" a :class:`BayesianNMF` (the default) or
+        :class:`ssnmf_fast.papers.SupervisedBayesianNMF`; it is not fitted itself.  None fits plain
+        factorizations (:func:`factorize`, :func:`factorize_tensor`).
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float, optional
         Loss of plain factorizations and their predictions; "frobenius" by default.
     n_splits : int
@@ -264,12 +263,11 @@ def choose_rank(
     max_iter : int, optional
         Largest number of iterations of a plain factorization; 500 by default.
     tol : float, optional
-        Tolerance of a plain factorization, as in :func:`factorize`; 1e-6 by default for squared
-        errors, 1e-5 for others.  Models that are not fitted to the end predict like smaller ones.
-    n_jobs : int, optional
-        Number of fits at a time; None takes as many as `n_threads` can serve.
-    n_threads : int, optional
-        Number of threads of all fits together; neither changes the result.
+        Its tolerance; 1e-6 by default for squared errors, 1e-5 for others.  Models that are not
+        fitted to the end predict like smaller ones.
+    n_jobs, n_threads : int, optional
+        Number of fits at a time (None: as many as threads can serve), and of threads of all fits
+        together; neither changes the result.
     random_state : None, int, Generator or RandomState
         Seed of the splits and of the starts; None takes that of `estimator`, if there is one.
     verbose : int
