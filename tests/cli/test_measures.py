@@ -39,6 +39,7 @@ def labeled(values: list[Any]) -> list[dict[str, Any]]:
 
 
 class TestLabels:
+    @pytest.mark.slow
     def test_reading(self, tmp_path: Path) -> None:
         values = ["a; b;a", "", None, float("nan"), ["b", None, " c "], [], 3]
         more = ["--labels", "kind", "--label-separator", ";", "--test-size", "0", *NAMED]
