@@ -16,8 +16,8 @@ from .._common.saved import LOSS, Saved
 from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
 from .._data.tensors import check_tensor
 from .._data.threads import resolve_threads
-from .._data.times import Times, cut, period_of, read_times
-from .._models.dated import means_of_slices, normalize_documents, resampled, sums_of_slices
+from .._data.times import Slices, Times, cut, period_of, read_times
+from .._models.dated import mean_shares, means_of_slices, pooled, resampled, sums_of_slices
 from .._models.factorize import Start, TensorStart
 from .._models.many_starts import draw_seeds
 from .._models.online import Stream, refuse_changes
@@ -30,6 +30,9 @@ from . import _dynamic_time
 from ._base import FactorizationBase, keep_stream
 from ._docstrings import complete_docstring
 from ._dynamic_time import Peak, PeakInterval, SlicePrevalence
+
+
+_METHODS = "auto", "neighbors", "tied", "nmf", "tensor"
 
 
 @complete_docstring
@@ -135,7 +138,7 @@ class DynamicTopics(FactorizationBase):
     n_components: int = 10
     _: KW_ONLY
     freq: str | int = "month"
-    method: Literal["tied", "tensor", "sums", "nmf"] = "tied"
+    method: Literal["auto", "neighbors", "tied", "nmf", "tensor"] = "auto"
     documents_per_slice: int | None = None
     loss: LossName | float = "frobenius"
     solver: Solver = "auto"
@@ -154,6 +157,7 @@ class DynamicTopics(FactorizationBase):
         "loss_": LOSS,
         "freq_": Saved(optional=True, kind=str | int),
         "method_": Saved(optional=True, kind=str),
+        "between_slices_": Saved(optional=True, kind=float),
         "date_order_": Saved(optional=True, kind=str),
         "stream_statistics_": Saved("??", container=dict, optional=True),
     }
@@ -195,26 +199,26 @@ class DynamicTopics(FactorizationBase):
         rank = check_integer(self.n_components, "n_components", 1)
         read = self._times(X, times, "any")
         slices = cut(read.values, self.freq)
-        check_option(self.method, "method", ("tied", "tensor", "sums", "nmf"))
+        check_option(self.method, "method", _METHODS)
         if self.documents_per_slice is not None:
             check_integer(self.documents_per_slice, "documents_per_slice", 1)
-            if self.method not in ("tied", "tensor"):
-                methods = "method='tied' and 'tensor'"
+            if self.method not in ("auto", "tied", "tensor"):
+                methods = "method='auto', 'tied' and 'tensor'"
                 raise ValueError(f"documents_per_slice is used by {methods} only; leave it out.")
         settings = {"n_components": rank, "random_state": check_random_state(self.random_state)}
         options = self.documents_per_slice, self._arguments() | settings
-        topics = _dynamic_time.find_topics(self.method, X, slices, *options)
-        self.components_, prevalence, fit = topics
+        found, prevalence = _dynamic_time.find_topics(self.method, X, slices, *options)
+        fit, self.components_, self.method_ = found.fit, found.components, found.method
         self.__dict__.pop("stream_statistics_", None)
-        self.loss_, self.freq_, self.method_ = self.loss, self.freq, self.method
+        self.loss_, self.freq_, self.between_slices_ = self.loss, self.freq, found.between
         self.objective_, self.n_iter_, self.date_order_ = fit.objective, fit.n_iter, read.first
         self._warn_unless_converged(fit)
         self.representation_ = self._represent(X, None)
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
         if prevalence is None:
-            prevalence = means_of_slices(self.representation_, slices)
+            prevalence = mean_shares(self.representation_, self.components_, slices)
         self.prevalence_: Array = prevalence
-        _dynamic_time.warn_if_degenerate(self.method, self.components_, prevalence, slices.sizes)
+        _dynamic_time.warn_if_degenerate(self.method_, self.components_, prevalence, slices.sizes)
         return self
 
     def fit_transform(self, X: MatrixLike, times: npt.ArrayLike | None = None) -> Array:  # type: ignore[override]
@@ -243,6 +247,12 @@ class DynamicTopics(FactorizationBase):
         X, A = CleanMatrix(X), self.components_
         return represent(X, A, loss=self.loss_, n_threads=self.n_threads)
 
+    def _prevalence(self, method: str, X: Matrix, slices: Slices, A: Array) -> Array:
+        settings: dict[str, Any] = {"loss": self.loss_, "n_threads": self.n_threads}
+        if method == "tensor":  # of a mean document
+            return represent(means_of_slices(X, slices), A, **settings)
+        return mean_shares(represent(CleanMatrix(X), A, **settings), A, slices)
+
     def prevalence(self, X: MatrixLike, times: npt.ArrayLike) -> SlicePrevalence:
         """Return the prevalence of the topics in slices of other documents.
 
@@ -262,8 +272,7 @@ class DynamicTopics(FactorizationBase):
         X, learned = self._checked(X, reset=False), self._learned_with()
         read = self._times(X, times, getattr(self, "date_order_", "any")).values
         slices = cut(read, learned["freq"], after=self.slices_[0], least=1)
-        settings = self.components_, self.loss_, self.n_threads
-        values = _dynamic_time.prevalence_of(learned["method"], X, slices, *settings)
+        values = self._prevalence(learned["method"], X, slices, self.components_)
         return SlicePrevalence(slices.starts, slices.sizes, values)
 
     def partial_fit(self, X: MatrixLike, times: npt.ArrayLike) -> DynamicTopics:
@@ -291,16 +300,17 @@ class DynamicTopics(FactorizationBase):
         if not hasattr(self, "components_"):
             return self.fit(X, times)
         learned = self._learned_with()
-        refuse_changes({name: getattr(self, name) for name in learned}, learned)
+        self._refuse_changes(learned)
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
         X = self._checked(X, reset=False)
         read = self._times(X, times, getattr(self, "date_order_", "any"))
         new = cut(read.values, self.freq, after=self.slices_[0], least=1)
         # Rows of a matrix or a tensor to learn from: the documents, or their sums.
         rows = X.astype(self.components_.dtype, copy=False)
-        if self.method == "tied":
-            rows = normalize_documents(rows, self.loss)
-        if self.method != "nmf":
+        method = learned["method"]
+        if method == "neighbors":
+            rows = pooled(rows, new, check_random_state(self.random_state))
+        elif method == "tensor":
             rows = sums_of_slices(rows, new)[new.sizes > 0]
         used = new.starts[new.sizes > 0]
         fresh = ~np.isin(used, self.slices_[self.slice_sizes_ > 0])
@@ -323,10 +333,11 @@ class DynamicTopics(FactorizationBase):
         sizes[before] = self.slice_sizes_
         totals[before] = self.prevalence_ * self.slice_sizes_[:, None]
         sizes[at] += new.sizes
-        if self.method == "nmf":
-            totals[at] += means_of_slices(S * sums, new) * new.sizes[:, None]
-        else:
+        if method == "tensor":
             totals[at[new.sizes > 0]] += S * sums
+        else:
+            values = self._prevalence(method, X, new, self.components_)
+            totals[at] += values * new.sizes[:, None]
         # A slice to which nothing came stays as it is, to the last bit.
         prevalence = (totals / np.maximum(sizes, 1)[:, None]).astype(self.prevalence_.dtype)
         same = ~np.isin(self.slices_, used)
@@ -345,10 +356,10 @@ class DynamicTopics(FactorizationBase):
         F = np.ascontiguousarray(A.T / np.where(size > 0, size, 1))
         if hasattr(self, "stream_statistics_"):
             return Stream.of_arrays([F], self.stream_statistics_)
-        if self.method == "nmf":
-            rows = self.representation_
-        else:
+        if self._learned_with()["method"] == "tensor":
             rows = (self.prevalence_ * self.slice_sizes_[:, None])[self.slice_sizes_ > 0]
+        else:
+            rows = self.representation_
         rows = (rows * size).astype(F.dtype)
         fitted = Stream.resumed([F], rows, loss=self.loss, keep=1.0, total=0.0, threads=threads)
         return replace(fitted, seen=0.0)  # losses are those of new rows: the fit may have others
@@ -361,6 +372,12 @@ class DynamicTopics(FactorizationBase):
             "freq": getattr(self, "freq_", self.freq),
             "method": getattr(self, "method_", self.method),
         }
+
+    def _refuse_changes(self, learned: dict[str, Any]) -> None:
+        now = {name: getattr(self, name) for name in learned}
+        if self.method == "auto" and learned["method"] in ("neighbors", "tied"):
+            now["method"] = learned["method"]  # what was taken
+        refuse_changes(now, learned)
 
     def _check_loaded(self) -> None:
         if hasattr(self, "stream_statistics_"):
@@ -462,7 +479,7 @@ class DynamicTopics(FactorizationBase):
         """
         check_is_fitted(self)
         learned = self._learned_with()
-        refuse_changes({name: getattr(self, name) for name in learned}, learned)
+        self._refuse_changes(learned)
         n_fits = check_integer(n_fits, "n_fits", 2)
         if not 0 < check_real(level, "level") < 1:
             raise ValueError(f"level must be above 0 and below 1; got {level!r}.")
@@ -473,15 +490,16 @@ class DynamicTopics(FactorizationBase):
             new = f"times have {len(slices.starts)} slices from {slices.starts[0]} on"
             old = f"the fit had {len(self.slices_)} from {self.slices_[0]} on"
             raise ValueError(f"{new}, and {old}; give the documents of the fit.")
+        method = learned["method"]
         arguments, fits = self._arguments() | {"callback": None, "verbose": 0}, []
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)
             drawn, cuts = resampled(X, slices, rng) if redrawn else (X, slices)
             options = self.documents_per_slice, arguments | {"random_state": rng}
-            A, prevalence, _ = _dynamic_time.find_topics(self.method, drawn, cuts, *options)
+            found, prevalence = _dynamic_time.find_topics(method, drawn, cuts, *options)
+            A = found.components
             if prevalence is None:
-                settings = A, self.loss_, self.n_threads
-                prevalence = _dynamic_time.prevalence_of(self.method, drawn, cuts, *settings)
+                prevalence = self._prevalence(method, drawn, cuts, A)
             fits.append((A, prevalence))
         model = self.components_, self.prevalence_, self.slices_
         return Records(_dynamic_time.intervals_of(model, fits, level))
