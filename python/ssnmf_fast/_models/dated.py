@@ -1,7 +1,8 @@
-"""Topics of dated documents that share their coefficients within a slice of time."""
+"""Topics of dated documents, with the help of others of their slice of time."""
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,8 @@ _SCALE = 1e-8  # of squares: a prevalence that is the same at all times has a sc
 
 _NEIGHBORS, _WEIGHT = 10, 3.0  # of their mean, added to a document, which is the first of them
 _CANDIDATES, _BLOCK = 2000, 500  # documents of a slice among which, and for which at a time
-_TERMS, _STARTS = 200, 3
+_TERMS = 200
+_STARTS = {"n_starts": 3, "max_iter": 15}
 _REFINED = 40  # iterations of another loss than squared errors
 _SINGLE_EVENTS = 0.2  # of the variance of shares lies between slices: they are single events
 
@@ -37,6 +39,10 @@ class DatedTopics(NamedTuple):
     fit: Factorization | TensorFactorization
     method: str
     between: float | None = None  # "auto": share of the topics' variance between slices
+
+    def reason(self) -> str:
+        share = f"{self.between:.2f} of the variance of topics lies between slices"
+        return f"method {self.method}: {share} ({_SINGLE_EVENTS} or more: tied, less: neighbors)"
 
 
 def factorize_documents(
@@ -53,8 +59,11 @@ def factorize_documents(
     documents = X if quadratic else _tfidf_rows(X)
     threads, between = settings["n_threads"], None
     squares = settings | {"loss": "frobenius", "n_components": rank, "random_state": rng}
+    if not quadratic:
+        squares |= {"callback": None, "verbose": 0}
     if method != "tied":
-        A, fit = _factorize_pooled(documents, slices, rng, {**squares})
+        of_pooled = squares | {"random_state": deepcopy(rng)}
+        A, fit = _factorize_pooled(documents, slices, of_pooled)
         taken = "neighbors"
     if method == "auto":
         of_documents = shares_of(represent(CleanMatrix(documents), A, n_threads=threads), A)
@@ -74,12 +83,15 @@ def factorize_documents(
 
 
 def _factorize_pooled(
-    X: Matrix, slices: Slices, rng: Generator, settings: dict[str, Any]
+    X: Matrix, slices: Slices, settings: dict[str, Any]
 ) -> tuple[Array, Factorization]:
+    rng = settings["random_state"]
     rows = CleanMatrix(pooled(X, slices, rng))
     if _is_default(settings["init"]):
         rank, threads = settings["n_components"], settings["n_threads"]
-        settings["init"] = best_short_fit(rows, rank, rng, threads, fits=_STARTS)
+        drawn = {"init": "random", "random_state": rng, "n_threads": threads}
+        best = factorize(rows, n_components=rank, **_STARTS | drawn)
+        settings["init"] = without_zeros(best.S), without_zeros(best.A)
     fit = factorize(rows, **settings)
     return _refitted(X, fit.S, settings["n_threads"]), fit
 
@@ -87,7 +99,7 @@ def _factorize_pooled(
 def _refitted(X: Matrix, S: Array, n_threads: int | None) -> Array:
     """Return the topics of documents of length 1 whose coefficients are known."""
     terms = CleanMatrix(sp.csr_array(unit_rows(X).T.astype(S.dtype)))
-    return represent(terms, np.ascontiguousarray(S.T), n_threads=n_threads).T
+    return np.asarray(represent(terms, np.ascontiguousarray(S.T), n_threads=n_threads).T)
 
 
 def pooled(X: Matrix, slices: Slices, rng: Generator) -> sp.csr_array:
@@ -113,7 +125,9 @@ def pooled(X: Matrix, slices: Slices, rng: Generator) -> sp.csr_array:
             alike = np.take_along_axis(cosines, nearest, axis=1) > 0
             share = _WEIGHT / (1 + alike.sum(axis=1, keepdims=True))
             starts = np.arange(0, nearest.size + 1, count)
-            of_others = sp.csr_array(((share * alike).ravel(), nearest.ravel(), starts), cosines.shape)
+            of_others = sp.csr_array(
+                ((share * alike).ravel(), nearest.ravel(), starts), cosines.shape
+            )
             parts.append(_trimmed(sp.csr_array(own.multiply(1 + share) + of_others @ others)))
     whole = sp.csr_array(unit_rows(sp.vstack(parts, format="csr")))
     return whole[np.argsort(order)].astype(X.dtype)
@@ -137,7 +151,7 @@ def shares_of(S: Array, A: Array) -> Array:
 
 
 def mean_shares(S: Array, A: Array, slices: Slices) -> Array:
-    """Return the mean shares in every slice, of documents that any topic explains: they sum to 1."""
+    """Return the mean shares in every slice, of documents that any topic explains."""
     sums = sums_of_slices(shares_of(S, A), slices)
     totals = sums.sum(axis=1, keepdims=True)
     return np.asarray(sums / np.where(totals > 0, totals, 1)).astype(S.dtype)
@@ -231,11 +245,11 @@ def start_from_slices(
 
 
 def best_short_fit(
-    sums: Any, rank: int, rng: Generator, n_threads: int | None, fits: int = _FITS, **penalties: Any
+    sums: Matrix, rank: int, rng: Generator, n_threads: int | None, **penalties: Any
 ) -> tuple[Array, Array]:
     settings = {"max_iter": _STEPS, "init": "random", "n_threads": n_threads, **penalties}
-    each = (factorize(sums, n_components=rank, random_state=rng, **settings) for _ in range(fits))
-    best = min(each, key=lambda fit: fit.objective[-1][1])
+    fits = (factorize(sums, n_components=rank, random_state=rng, **settings) for _ in range(_FITS))
+    best = min(fits, key=lambda fit: fit.objective[-1][1])
     return without_zeros(best.S), without_zeros(best.A)
 
 

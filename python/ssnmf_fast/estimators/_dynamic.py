@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -17,7 +18,15 @@ from .._data.border import CleanMatrix, check_integer, check_option, check_rando
 from .._data.tensors import check_tensor
 from .._data.threads import resolve_threads
 from .._data.times import Slices, Times, cut, period_of, read_times
-from .._models.dated import mean_shares, means_of_slices, pooled, resampled, sums_of_slices
+from .._models.dated import (
+    between_slices,
+    mean_shares,
+    means_of_slices,
+    pooled,
+    resampled,
+    shares_of,
+    sums_of_slices,
+)
 from .._models.factorize import Start, TensorStart
 from .._models.many_starts import draw_seeds
 from .._models.online import Stream, refuse_changes
@@ -31,7 +40,6 @@ from ._base import FactorizationBase, keep_stream
 from ._docstrings import complete_docstring
 from ._dynamic_time import Peak, PeakInterval, SlicePrevalence
 
-
 _METHODS = "auto", "neighbors", "tied", "nmf", "tensor"
 
 
@@ -40,9 +48,8 @@ _METHODS = "auto", "neighbors", "tied", "nmf", "tensor"
 class DynamicTopics(FactorizationBase):
     """Topics of dated documents, and how prevalent each is over time.
 
-    The time from the first to the last document is cut into slices, whose documents share their
-    coefficients over the topics: unlike a factorization of the matrix of documents, this finds
-    topics that last for a short time.
+    The time from the first to the last document is cut into slices.  Topics are found with the
+    help of other documents of the same slice, and the prevalence of each in every slice.
 
     Parameters
     ----------
@@ -51,23 +58,26 @@ class DynamicTopics(FactorizationBase):
         multiple such as "6 hours" or "2 weeks".  Multiples that divide a day or a year begin with
         it, others with the first document's day, Monday, month or quarter.  Or a number of equal
         slices, at least 2.
-    method : {"tied", "tensor", "sums", "nmf"}
-        How topics are found.  "tied": with the same coefficients for all documents of a slice,
-        which are smooth over time; see the notes.  "tensor": by nonnegative CP decomposition of
-        the tensor terms x documents in a slice x slices [1]_.  Baselines: "sums", NMF of the sums
-        of the documents of every slice; "nmf", NMF of all documents, without regard to time.
+    method : {"auto", "neighbors", "tied", "nmf", "tensor"}
+        How topics are found.  "neighbors": by NMF of every document together with the documents of
+        its slice that are most like it.  "tied": with the same coefficients for all documents of a
+        slice, which are smooth over time, for slices with a single event each.  "auto":
+        "neighbors", or "tied" if a fifth or more of the variance of topics lies between slices.
+        "nmf": NMF of all documents, without regard to time.  "tensor": nonnegative CP decomposition
+        of the tensor terms x documents in a slice x slices [1]_.  See the notes.
     documents_per_slice : int, optional
         "tied": the largest number of documents that a slice, the mean of all its documents, counts
         for.  "tensor": how many documents every slice has; of larger ones so many are drawn at
         random, and smaller ones are padded with empty documents.  None: the median number of
-        documents of the slices that have any.  The other methods take none.
+        documents of the slices that have any.  "neighbors" and "nmf" take none.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
         Squared error, for TF-IDF; the I-divergence, for counts or TF-IDF; or another loss, as in
         :func:`ssnmf_fast.factorize`.
     init : {"auto", "slices", ...} or sequence of arrays
-        Start.  "auto" is "slices" but for "nmf": the best of ten short fits by squared errors to
-        the sums of the slices.  Others as in :func:`ssnmf_fast.factorize_tensor` for "tensor", else
-        in :func:`ssnmf_fast.factorize`.
+        Start, of "neighbors" that of the documents with their neighbors.  "auto" is "slices" for
+        "tied" and "tensor", the best of ten short fits by squared errors to the sums of the slices,
+        and for "neighbors" the best of three.  Others as in :func:`ssnmf_fast.factorize_tensor` for
+        "tensor", else in :func:`ssnmf_fast.factorize`.
     tol : float, optional
         As in :class:`NMF`.  None is 1e-4, and 0 for "tensor" with ``solver="mu"``, the thesis'
         model: its multiplicative updates fall too slowly for a tolerance.
@@ -82,14 +92,18 @@ class DynamicTopics(FactorizationBase):
     components_ : ndarray, shape (r, m)
         Terms of every topic, with sum 1.
     prevalence_ : ndarray, shape (slices, r)
-        How much of a mean document of every slice each topic explains, in the unit of X ("tied"
-        with another loss than "frobenius": of documents with sum 1); 0 without documents.
+        Share of every topic in a slice, with sum 1; 0 without documents.  It is the mean of the
+        shares of its documents: squared lengths of what the topics explain, over their sum.
         "tensor": the factor of time times the weights of the topics, per document that was taken.
-        "nmf": the mean of `representation_`.
     slices_ : ndarray of datetime64, shape (slices,)
         When the slices begin, in years, months, days, hours or seconds.
     slice_sizes_ : ndarray of int, shape (slices,)
         Numbers of documents.
+    method_ : {"neighbors", "tied", "nmf", "tensor"}
+        The method, of "auto" the one that was taken; ``verbose=1`` prints it and why.
+    between_slices_ : float
+        Which share of the variance of the documents' topics lies between slices (the intraclass
+        correlation); with "auto" that of the topics by "neighbors".
     date_order_ : {"month", "day", "year", "any"}
         What stands first in dates such as "01/02/2003"; "any" where all were of other forms.
     representation_ : ndarray, shape (n, r)
@@ -97,7 +111,7 @@ class DynamicTopics(FactorizationBase):
     objective_ : list of (int, float)
         Iterations at which the objective was evaluated, and its values.  After
         :meth:`partial_fit`: numbers of calls since the fit, and estimates of the objective per
-        slice, or per document with "nmf".
+        document, or per slice with "tensor".
     n_iter_ : int
         Number of iterations, or of calls of :meth:`partial_fit` since the fit.
 
@@ -108,13 +122,18 @@ class DynamicTopics(FactorizationBase):
 
     Notes
     -----
-    "tied" minimizes ``sum over slices t, documents d in t of w_t / n_t d(x_d, p_t A)`` over
-    prevalences p_t and topics A, where a slice counts for ``w_t = min(n_t, documents_per_slice)``
-    of its n_t documents.  Up to a constant that is ``w_t ||mean_t - p_t A||^2`` for squared errors,
-    ``d(w_t mean_t, w_t p_t A)`` for other losses.  Squared errors have small penalties: 1e-4 times
-    the squares of the differences of p_t between neighboring slices, and of A, for X in units of
-    the mean length of documents.  For other losses documents are divided by their sums, and the
-    start is of terms weighted by how few documents have them.
+    "neighbors" adds to each document, of length 1, three times the mean of itself and its 9 nearest
+    ones of the slice by cosine (from 2,000 drawn at random of a larger slice), and scales that to
+    length 1; of each the 200 largest terms are kept.  The components are then fitted to the
+    documents alone.
+
+    "tied" minimizes ``sum over slices t of w_t ||mean_t - p_t A||^2`` over prevalences p_t and
+    topics A, where a slice counts for ``w_t = min(n_t, documents_per_slice)`` of its n_t documents,
+    with small penalties: 1e-4 times the squares of the differences of p_t between neighboring
+    slices, and of A, for X in units of the mean length of documents.
+
+    Both use squared errors.  Another loss is fitted to the documents from their topics, for at most
+    40 iterations; these are then topics of documents with terms weighted by how few have them.
 
     "tensor" also fits the arbitrary places of documents within slices, which makes topics seem
     bound to time more than their words are.
@@ -193,7 +212,8 @@ class DynamicTopics(FactorizationBase):
         UserWarning
             If several orders of day, month and year fit all dates, or a year of two digits is read
             as one to come; if more than half of the topics resemble others or lie in a single
-            slice; or, but for "nmf", if topics are nearly as many as slices with documents.
+            slice; or, with "tied" and "tensor", if topics are nearly as many as slices with
+            documents.
         """
         X = self._checked(X, reset=True)
         rank = check_integer(self.n_components, "n_components", 1)
@@ -210,11 +230,17 @@ class DynamicTopics(FactorizationBase):
         found, prevalence = _dynamic_time.find_topics(self.method, X, slices, *options)
         fit, self.components_, self.method_ = found.fit, found.components, found.method
         self.__dict__.pop("stream_statistics_", None)
-        self.loss_, self.freq_, self.between_slices_ = self.loss, self.freq, found.between
+        self.loss_, self.freq_ = self.loss, self.freq
         self.objective_, self.n_iter_, self.date_order_ = fit.objective, fit.n_iter, read.first
+        if self.verbose and found.between is not None:
+            print(found.reason(), file=sys.stderr, flush=True)
         self._warn_unless_converged(fit)
         self.representation_ = self._represent(X, None)
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
+        self.between_slices_ = found.between
+        if found.between is None:
+            shares = shares_of(self.representation_, self.components_)
+            self.between_slices_ = between_slices(shares, slices)
         if prevalence is None:
             prevalence = mean_shares(self.representation_, self.components_, slices)
         self.prevalence_: Array = prevalence
@@ -293,9 +319,10 @@ class DynamicTopics(FactorizationBase):
         Without :meth:`fit`, the first call is one: give it many slices.  Later ones do not use
         `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`.
 
-        The sums of all documents of every slice, or with "nmf" the documents, are learned from as
-        slices of a tensor are by :meth:`NonnegativeCP.partial_fit`.  Those of a slice that was seen
-        before add to it, and nothing is forgotten for them; other slices keep their prevalence.
+        The documents, with "neighbors" pooled with those of the same call and slice, or with
+        "tensor" the sums of every slice, are learned from as slices of a tensor are by
+        :meth:`NonnegativeCP.partial_fit`.  Those of a slice that was seen before add to it, and
+        nothing is forgotten for them; other slices keep their prevalence.
         """
         if not hasattr(self, "components_"):
             return self.fit(X, times)
@@ -308,6 +335,10 @@ class DynamicTopics(FactorizationBase):
         # Rows of a matrix or a tensor to learn from: the documents, or their sums.
         rows = X.astype(self.components_.dtype, copy=False)
         method = learned["method"]
+        if method != "tensor" and not hasattr(self, "between_slices_"):
+            raise ValueError(
+                "prevalence_ is that of an earlier version, in another unit; fit the model again."
+            )
         if method == "neighbors":
             rows = pooled(rows, new, check_random_state(self.random_state))
         elif method == "tensor":

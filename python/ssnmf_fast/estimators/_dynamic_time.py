@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .._common.arrays import Array, LossName, Matrix
+from .._common.arrays import Array, Matrix
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix
 from .._data.times import Slices
 from .._linalg.operators import unit_rows
 from .._models import dated
-from .._models.factorize import Factorization, TensorFactorization, factorize, factorize_tensor
-from .._models.represent import represent
+from .._models.factorize import factorize, factorize_tensor
 from .._topics import count_copies
 
 _NEAR = 0.75  # of the number of slices: more topics than that become slices
@@ -86,7 +85,7 @@ class SlicePrevalence(NamedTuple):
     sizes : ndarray of int, shape (slices,)
         Numbers of documents.
     values : ndarray, shape (slices, r)
-        How much of a mean document of every slice each topic explains, as `prevalence_`.
+        The prevalence of each topic in every slice, as `prevalence_`.
     """
 
     slices: Array
@@ -114,7 +113,9 @@ def find_topics(
         decomposed = factorize_tensor(tensor, **arguments | {"init": init})
         terms, documents, time = decomposed.factors
         taken = np.maximum(np.minimum(slices.sizes, per_slice), 1)[:, None]
-        prevalence = (time * (decomposed.weights * documents.sum(axis=0)) / taken).astype(time.dtype)
+        prevalence = (time * (decomposed.weights * documents.sum(axis=0)) / taken).astype(
+            time.dtype
+        )
         found = dated.DatedTopics(terms.T, decomposed, method)
     elif method == "nmf":
         fit = factorize(CleanMatrix(X), **arguments)
@@ -139,7 +140,7 @@ def warn_if_degenerate(method: str, components: Array, prevalence: Array, sizes:
     problem = " and ".join(f"{count} {what}" for count, what in counts if 2 * count > rank)
     if problem:
         text = f"Of the {rank} topics {problem}, with {used} slices that have documents"
-    elif method != "nmf" and rank > max(_NEAR * used, _FEW_TOPICS):
+    elif method in ("tied", "tensor") and rank > max(_NEAR * used, _FEW_TOPICS):
         text = (
             f"n_components={rank} is near or above the number of slices with documents, "
             f"{used}: each topic may become a slice"
