@@ -144,9 +144,9 @@ def tensorly_parafac(tfidf: Any, counts: Any, seed: int) -> Any:
 
 
 METHODS: dict[str, Fit] = {
-    "tied, squared error": dynamic(),
-    "tied, divergence": dynamic(loss=D),
-    "tied, divergence, counts": dynamic(True, loss=D),
+    "tied, squared error": dynamic(method="tied"),
+    "tied, divergence": dynamic(method="tied", loss=D),
+    "tied, divergence, counts": dynamic(True, method="tied", loss=D),
     "tensor, squared error": dynamic(method="tensor"),
     "tensor, divergence": dynamic(method="tensor", loss=D),
     "tensor, divergence, counts": dynamic(True, method="tensor", loss=D),
@@ -157,7 +157,6 @@ METHODS: dict[str, Fit] = {
     "tensor, squared error, svd start": dynamic(method="tensor", init="svd"),
     "tensor, squared error, random start": dynamic(method="tensor", init="random"),
     "tensor, divergence, random start": dynamic(method="tensor", loss=D, init="random"),
-    "sums, squared error": dynamic(method="sums"),
     "NMF, squared error": dynamic(method="nmf"),
     "NMF, squared error, nndsvda start (the thesis')": dynamic(method="nmf", init="nndsvda"),
     "NMF, divergence": dynamic(method="nmf", loss=D),
@@ -166,7 +165,7 @@ METHODS: dict[str, Fit] = {
 }
 # Panels of the picture: those of the thesis, and the divergence.
 PANELS = {
-    "tied, squared error": "Same coefficients in a slice, squared error (default)",
+    "tied, squared error": "Same coefficients in a slice, squared error",
     "tied, divergence": "Same coefficients in a slice, divergence",
     "tensor, squared error": "Tensor, squared error",
     "NMF, squared error": "NMF of all posts, squared error",

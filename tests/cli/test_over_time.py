@@ -68,7 +68,7 @@ def test_all_dates_decide_whether_the_day_is_first(
         rows = [(f"{k:02d}/0{1 + k % 2}/2004", body) for k, (_, body) in enumerate(ROWS[:11], 1)]
         data = written(tmp_path / "news.csv", [*rows, (f"{last}/03/2004", ROWS[-1][1])])
         out = tmp_path / first
-        assert fit(data, out, "--method", "sums", "--max-iter", "5") == 0
+        assert fit(data, out, "--method", "nmf", "--max-iter", "5") == 0
         model = sf.load(out / "model.npz")
         assert model.date_order_ == first
         assert len(model.slices_) == (3 if first == "day" else 12)
@@ -98,9 +98,9 @@ def test_options(tmp_path: Path) -> None:
     model = sf.load(tmp_path / "a" / "model.npz")
     assert (model.freq, model.documents_per_slice, model.loss) == ("quarter", 4, "kullback-leibler")
     assert len(rows_of(tmp_path / "a" / "topics_over_time.csv")) == 4
-    assert fit(data, tmp_path / "b", "--freq", "17 weeks", "--method", "sums") == 0
+    assert fit(data, tmp_path / "b", "--freq", "17 weeks", "--method", "nmf") == 0
     assert len(rows_of(tmp_path / "b" / "topics_over_time.csv")) == 3
-    assert sf.load(tmp_path / "b" / "model.npz").method == "sums"
+    assert sf.load(tmp_path / "b" / "model.npz").method == "nmf"
 
 
 def test_predict(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_matrix_and_a_file_of_dates(tmp_path: Path) -> None:
         (
             ["--documents-per-slice", "2", "--method", "nmf"],
             "date",
-            "is only used with --method tied and tensor",
+            "is only used with --method auto, tied and tensor",
         ),
         (["--svm-c", "1"], "date", "--svm-c is not used by --model dynamic"),
         (["--model", "nmf"], "date", "--time is not used by --model nmf (only by dynamic)"),

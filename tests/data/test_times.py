@@ -116,7 +116,8 @@ def test_all_dates_of_a_column_decide_their_order(column):
     X = np.outer(sizes, [1, 1])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = one_topic("day").fit(X, dates)
+        tensor = {"method": "tensor", "loss": "kullback-leibler", "documents_per_slice": len(dates)}
+        model = one_topic("day").set_params(**tensor, max_iter=50).fit(X, dates)
     assert model.date_order_ == first
     assert len(caught) == bool(warning)
     assert all(warning in str(one.message) for one in caught)
@@ -170,7 +171,7 @@ def test_later_dates_are_read_in_the_order_of_the_fit(tmp_path):
     days = np.arange("2021-01-01", "2021-04-01", dtype="datetime64[D]").tolist()
     texts = [f"{day:%d/%m/%Y}" for day in days]
     X = np.random.default_rng(0).random((len(days), 4))
-    options = {"method": "sums", "max_iter": 2, "tol": 0, "random_state": 0}
+    options = {"method": "nmf", "max_iter": 2, "tol": 0, "random_state": 0}
     model = sf.DynamicTopics(1, **options).fit(X, texts)
     sf.save(model, tmp_path / "model.npz")
     for one in (model, sf.load(tmp_path / "model.npz")):

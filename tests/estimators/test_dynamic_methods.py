@@ -28,35 +28,77 @@ def correlations(model):
     return [np.corrcoef(model.prevalence_[:, a], truth[:, k])[0, 1] for k, a in enumerate(at)]
 
 
-@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
-class TestSums:
-    def test_topics_in_time(self, loss):
-        model = fit("sums", loss=loss)
-        assert min(correlations(model)) > 0.9
-        assert (model.prevalence_.sum(axis=1) > 0).all()
-        # In the unit of X: a mean document has so many words.
-        assert model.prevalence_.sum(axis=1).mean() == pytest.approx(X.sum(axis=1).mean(), rel=0.1)
+LOSSES = "frobenius", "kullback-leibler"
 
-    def test_it_is_nmf_of_the_sums(self, loss):
-        options = {"loss": loss, "tol": 1e-7, "max_iter": 5000}
-        model = fit("sums", **options)
-        sums = np.stack([X[t == MONTH].sum(axis=0) for t in range(dated.MONTHS)])
-        S = model.prevalence_ * model.slice_sizes_[:, None]
-        found = sf.extend.objective(sums, S, model.components_, loss=loss)
-        assert found == pytest.approx(model.objective_[-1][1], rel=1e-4)
-        best = sf.factorize(sums, n_components=4, n_starts=5, random_state=0, **options)
-        assert found < 1.01 * best.objective[-1][1]
 
-    def test_starts_may_be_given(self, loss):
-        model = fit("sums", loss=loss, init="random")
-        assert min(correlations(model)) > 0.8
-        start = np.ones((36, 4)), np.ones((4, 40)) + np.eye(4, 40)
-        assert np.isfinite(fit("sums", loss=loss, init=start).prevalence_).all()
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("method", ["neighbors", "tied"])
+def test_topics_in_time(method, loss):
+    model = fit(method, loss=loss)
+    assert sorted(correlations(model))[1] > 0.75
+    np.testing.assert_allclose(model.prevalence_.sum(axis=1), 1)
+    assert model.method_ == method
+    assert model.between_slices_ > 0.2
+    if loss != "frobenius":
+        assert model.n_iter_ <= 40
+
+
+class TestAuto:
+    def test_slices_of_several_topics(self, capsys):
+        model = fit("auto", X[MIXED], verbose=1)
+        assert model.method_ == "neighbors"
+        assert abs(model.between_slices_) < 0.05
+        same = fit("neighbors", X[MIXED])
+        np.testing.assert_array_equal(model.components_, same.components_)
+        line = f"method neighbors: {model.between_slices_:.2f} of the variance of topics"
+        assert line in capsys.readouterr().err
+
+    @pytest.mark.parametrize("loss", LOSSES)
+    def test_slices_of_one_topic_each(self, loss):
+        model = fit("auto", X[ORDER], TIMES, loss=loss)
+        assert model.method_ == "tied"
+        assert model.between_slices_ > 0.5
+        same = fit("tied", X[ORDER], TIMES, loss=loss)
+        np.testing.assert_array_equal(model.components_, same.components_)
+
+    def test_what_was_taken_is_kept(self, tmp_path):
+        model = fit("auto", X[MIXED])
+        sf.save(model, tmp_path / "model.npz")
+        loaded = sf.load(tmp_path / "model.npz")
+        assert (loaded.method_, loaded.between_slices_) == ("neighbors", model.between_slices_)
+        loaded.partial_fit(X[:40], TIMES[:40])
+        np.testing.assert_allclose(loaded.prevalence_.sum(axis=1), 1)
+
+    def test_starts_may_be_given(self):
+        start = np.ones((len(X), 4)), np.ones((4, 40)) + np.eye(4, 40)
+        for init in ("random", "nndsvda", start):
+            model = fit("auto", init=init)
+            assert np.isfinite(model.prevalence_).all()
+
+
+MIXED = np.random.default_rng(0).permutation(len(X))
+ORDER = np.argsort(TOPICS, kind="stable")[np.argsort(np.argsort(TIMES, kind="stable"))]
+
+
+def test_prevalence_is_the_mean_of_shares():
+    model = fit("nmf")
+    squares = (model.representation_ * np.linalg.norm(model.components_, axis=1)) ** 2
+    shares = squares / squares.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.prevalence_, means(shares))
+
+
+def test_neighbors_of_large_slices_are_drawn():
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(3, size=5000)
+    counts = sp.csr_array(rng.poisson(np.kron(np.eye(3), np.ones(5))[kinds]).astype(float))
+    model = fit("neighbors", counts, np.repeat(["2001", "2002"], 2500), 3, freq="year")
+    assert len(set(zip(kinds, model.representation_.argmax(axis=1), strict=True))) < 9
+    np.testing.assert_allclose(model.prevalence_.sum(axis=1), 1)
 
 
 @pytest.mark.slow
 def test_every_method_takes_any_floats():
-    for method in ("tensor", "sums", "nmf"):
+    for method in ("tensor", "neighbors", "nmf", "tied"):
         for form in (np.array, sp.csr_array):
             model = fit(method, form(X.astype(np.float32)), TIMES)
             arrays = model.components_, model.prevalence_, model.representation_
@@ -64,7 +106,7 @@ def test_every_method_takes_any_floats():
 
 
 def test_one_thread_or_two():
-    for method in ("sums", "nmf"):
+    for method in ("neighbors", "nmf"):
         one, two = (fit(method, n_threads=number) for number in (1, 2))
         assert np.array_equal(one.prevalence_, two.prevalence_)
 
@@ -72,7 +114,7 @@ def test_one_thread_or_two():
 class TestIntervals:
     @pytest.mark.slow
     def test_an_event_is_sure(self):
-        model = fit("sums")
+        model = fit("tied")
         for over in ("documents", "starts"):
             table = model.intervals(X, TIMES, over=over, n_fits=8)
             assert [row.topic for row in table] == [0, 1, 2, 3]
@@ -87,14 +129,14 @@ class TestIntervals:
 
     @pytest.mark.slow
     def test_more_level_is_wider_and_seeds_repeat(self):
-        model = fit("sums")
+        model = fit("tied")
         narrow, wide = (model.intervals(X, TIMES, n_fits=6, level=level) for level in (0.1, 0.99))
         for one, other in zip(narrow, wide, strict=True):
             assert other.low_slice <= one.low_slice <= one.high_slice <= other.high_slice
             assert other.low_length <= one.low_length <= one.high_length <= other.high_length
         assert wide == model.intervals(X, TIMES, n_fits=6, level=0.99)
 
-    @pytest.mark.parametrize("method", ["tensor", "nmf"])
+    @pytest.mark.parametrize("method", ["tensor", "neighbors"])
     def test_other_methods(self, method):
         model = fit(method)
         before = model.prevalence_.copy()
@@ -103,7 +145,7 @@ class TestIntervals:
         assert np.array_equal(model.prevalence_, before)
 
     def test_errors(self):
-        model = fit("sums")
+        model = fit("tied")
         with pytest.raises(ValueError, match="over must be one of 'documents', 'starts'"):
             model.intervals(X, TIMES, over="slices")
         with pytest.raises(ValueError, match="n_fits must be at least 2"):

@@ -12,11 +12,11 @@ import ssnmf_fast as sf
 X, TIMES, _ = dated.documents()
 MONTH = (TIMES.astype("datetime64[M]") - dated.FIRST).astype(int)
 EARLY = MONTH < 30
-NAMES = ["tensor", "sums", "nmf"]
+NAMES = ["tensor", "tied", "nmf", "neighbors"]
 LOSSES = ["frobenius", "kullback-leibler"]
 
 
-def new(method="sums", n_components=4, **options):
+def new(method="tied", n_components=4, **options):
     return sf.DynamicTopics(n_components, method=method, random_state=0, **options)
 
 
@@ -39,8 +39,8 @@ class TestPrevalence:
         assert np.array_equal(found.slices, model.slices_)
         assert np.array_equal(found.sizes, model.slice_sizes_)
         # The tensor has drawn some documents of each slice.
-        size = 0.1 if method == "tensor" else 1e-3
-        np.testing.assert_allclose(found.values, model.prevalence_, atol=size * X.sum(1).mean())
+        size = 0.1 * X.sum(1).mean() if method == "tensor" else 1e-3
+        np.testing.assert_allclose(found.values, model.prevalence_, atol=size)
 
     def test_of_new_slices(self, method, loss):
         model = new(method, loss=loss).fit(X[EARLY], TIMES[EARLY])
@@ -48,8 +48,9 @@ class TestPrevalence:
         found = model.prevalence(X[~EARLY], TIMES[~EARLY])
         assert np.array_equal(found.slices, dated.FIRST + np.arange(30, 36))
         assert found.sizes.sum() == (~EARLY).sum()
-        words = X[~EARLY].sum(axis=1).mean()
+        words = X[~EARLY].sum(axis=1).mean() if method == "tensor" else 1
         assert 0.6 * words < found.values.sum(axis=1).mean() < 1.1 * words
+        assert method == "tensor" or found.values.sum(axis=1) == pytest.approx(np.ones(6))
         assert np.array_equal(model.prevalence_, kept)
         one = model.prevalence(X[MONTH == 33], TIMES[MONTH == 33])
         np.testing.assert_allclose(one.values[0], found.values[3], rtol=1e-4, atol=1e-6)
@@ -70,7 +71,8 @@ class TestLearning:
         assert [number for number, _ in model.objective_] == [1, 2, 3, 4, 5, 6]
         assert not hasattr(model, "representation_")
         found = model.prevalence(X[~EARLY], TIMES[~EARLY]).values
-        np.testing.assert_allclose(found, model.prevalence_[30:], atol=0.05 * X.sum(1).mean())
+        size = X.sum(1).mean() if method == "tensor" else 1
+        np.testing.assert_allclose(found, model.prevalence_[30:], atol=0.05 * size)
 
     def test_a_slice_in_two_parts(self, method, loss):
         fitted = new(method, loss=loss).fit(X[EARLY], TIMES[EARLY])
@@ -80,7 +82,9 @@ class TestLearning:
             for parts in ([last[::2], last[1::2]], [last])
         )
         assert two.slice_sizes_[30] == one.slice_sizes_[30] == len(last)
-        np.testing.assert_allclose(two.prevalence_[30], one.prevalence_[30], atol=2)
+        np.testing.assert_allclose(
+            two.prevalence_[30], one.prevalence_[30], atol=2 if method == "tensor" else 0.05
+        )
         # A slice of the fit, too.
         first = MONTH == 3
         learned(fitted, [first])
@@ -117,7 +121,7 @@ class TestLearning:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("method", ["tensor", "sums"])
+@pytest.mark.parametrize("method", ["tensor", "neighbors"])
 def test_a_stream_finds_what_a_fit_finds(method, loss):
     start = MONTH < 26  # the fourth topic begins with the 24th month
     model = learned(new(method, loss=loss).fit(X[start], TIMES[start]), months(26, 36))
@@ -125,7 +129,7 @@ def test_a_stream_finds_what_a_fit_finds(method, loss):
     cosine = whole.components_ @ model.components_.T
     cosine /= np.linalg.norm(whole.components_, axis=1)[:, None]
     cosine /= np.linalg.norm(model.components_, axis=1)
-    assert np.sort(cosine.max(axis=1))[1] > 0.95
+    assert np.sort(cosine.max(axis=1))[1] > (0.95 if method == "tensor" else 0.7)
     assert cosine.max(axis=1).min() > 0.4
 
 
@@ -142,7 +146,9 @@ def test_the_first_call_is_a_fit():
 
 def test_earlier_slices_and_gaps():
     some = (MONTH > 9) & (MONTH < 20)
-    model = learned(new(freq="7 months").fit(X[some], TIMES[some]), [MONTH == 1, MONTH == 35])
+    model = learned(
+        new(freq="7 months", max_iter=1000).fit(X[some], TIMES[some]), [MONTH == 1, MONTH == 35]
+    )
     assert np.array_equal(np.diff(model.slices_), np.full(len(model.slices_) - 1, 7))
     assert dated.FIRST + 10 in model.slices_
     assert model.slices_[0] == dated.FIRST - 4
@@ -160,7 +166,7 @@ def test_what_is_forgotten():
     moved = old[:, [0, 3, 2, 1, 4, 5]]
     shares = []
     for keep in (1.0, 0.5):
-        model = sf.DynamicTopics(2, method="sums", random_state=0, forget_factor=keep)
+        model = sf.DynamicTopics(2, method="nmf", random_state=0, forget_factor=keep)
         model.fit(old, when)
         for k in range(12):
             model.partial_fit(moved[[k]], when[[k]] + 12)
@@ -185,7 +191,7 @@ class TestErrors:
             ({"n_components": 3}, "n_components must stay 4.*got 3"),
             ({"loss": "kullback-leibler"}, "loss must stay 'frobenius'"),
             ({"freq": "week"}, "freq must stay 'month'"),
-            ({"method": "nmf"}, "method must stay 'sums'.*'nmf'"),
+            ({"method": "nmf"}, "method must stay 'tied'.*'nmf'"),
             ({"forget_factor": 2}, "forget_factor must be at most 1"),
         ],
     )

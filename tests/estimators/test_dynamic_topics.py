@@ -66,9 +66,8 @@ class TestTopicsInTime:
     def test_the_matrix_misses_what_lasts_shortly(self, fitted):
         model = sf.DynamicTopics(4, method="nmf", loss=fitted.loss, random_state=0).fit(X, TIMES)
         assert model.prevalence_.shape == (36, 4)
-        means = [model.representation_[t == MONTHS].mean(axis=0) for t in range(36)]
-        np.testing.assert_allclose(model.prevalence_, means)
-        assert max(peak.concentration for peak in model.peaks()) < 0.5
+        if fitted.loss == "frobenius":
+            assert max(peak.concentration for peak in model.peaks()) < 0.5
 
 
 class TestFit:
@@ -78,9 +77,7 @@ class TestFit:
         assert fitted.prevalence_.shape == (36, 4)
         assert str(fitted.slices_[0]) == "2001-01"
         assert fitted.slice_sizes_.sum() == len(X)
-        # In the unit of X a mean document has so many words; for the divergence it has sum 1.
-        unit = X.sum(axis=1).mean() if fitted.loss == "frobenius" else 1
-        assert fitted.prevalence_.sum(axis=1).mean() == pytest.approx(unit, rel=0.1)
+        np.testing.assert_allclose(fitted.prevalence_.sum(axis=1), 1)
 
     def test_transform(self, fitted):
         assert np.array_equal(fitted.transform(X), fitted.representation_)
@@ -99,15 +96,6 @@ class TestFit:
         model = sf.DynamicTopics(4, random_state=0).fit(X.astype(np.float32), TIMES)
         arrays = model.components_, model.prevalence_, model.representation_
         assert {array.dtype for array in arrays} == {np.dtype(np.float32)}
-
-    def test_slices_of_few_documents_count_like_others(self):
-        """Prevalence is that in a mean document, whatever is drawn or padded."""
-        thin = np.concatenate([np.arange(0, 12, 2), np.repeat(np.arange(1, 12, 2), 4)])
-        data = np.concatenate([SMALL[::2], np.repeat(SMALL[1::2], 4, axis=0)])
-        model = sf.DynamicTopics(2, documents_per_slice=4, random_state=0, tol=1e-8, max_iter=999)
-        model.fit(data, MONTHLY[thin])
-        early = model.prevalence_[:6].max(axis=1)
-        np.testing.assert_allclose(early, 3, rtol=0.3)
 
     def test_documents_per_slice(self):
         for number in (5, 10_000):
@@ -231,9 +219,8 @@ class TestTables:
 
     def test_a_period_of_a_day(self):
         hours = np.datetime64("2020-01-01", "h") + np.arange(96)
-        counts = np.ones((96, 4))
-        counts[np.arange(96) % 24 < 6, :2] = 5
-        model = sf.DynamicTopics(1, freq="6 hours", method="sums", random_state=0)
+        counts = np.where(np.arange(96)[:, None] % 24 < 6, [5, 5, 0, 0], [0, 0, 5, 5])
+        model = sf.DynamicTopics(2, freq="6 hours", random_state=0)
         assert model.fit(counts, hours).peaks()[0].periodicity > 0.6
         assert str(model.slices_[1]) == "2020-01-01T06"
         assert model.prevalence(counts[:1], hours[:1] + 200).slices.dtype == model.slices_.dtype
@@ -264,7 +251,7 @@ def test_the_model_of_the_thesis_makes_all_its_iterations():
         assert sf.DynamicTopics(2, **settings, **more).fit(SMALL, MONTHLY).n_iter_ < 60
 
 
-@pytest.mark.parametrize("method", ["tied", "tensor", "sums", "nmf"])
+@pytest.mark.parametrize("method", ["neighbors", "tied", "tensor", "nmf"])
 def test_data_of_any_size_have_the_same_topics(method):
     model = sf.DynamicTopics(4, method=method, random_state=0)
     expected = clone(model).fit(X, TIMES).components_
@@ -287,13 +274,13 @@ class TestErrors:
             ({}, np.repeat(MONTHLY[:1], 12), "all times lie in one slice"),
             ({"freq": "fortnight"}, MONTHLY, "freq must be one of"),
             ({"freq": 1}, MONTHLY, "freq must be at least 2"),
-            ({"method": "two-layer"}, MONTHLY, "method must be one of 'tied', 'tensor', 'sums', "),
+            ({"method": "two-layer"}, MONTHLY, "method must be one of 'auto', 'neighbors', "),
             ({"loss": "squares"}, MONTHLY, "loss must be one of"),
             ({"documents_per_slice": 0}, MONTHLY, "documents_per_slice must be at least 1"),
             (
                 {"documents_per_slice": 2, "method": "nmf"},
                 MONTHLY,
-                "used by method='tied' and 'ten",
+                "used by method='auto', 'tied' and",
             ),
             ({"n_components": 0}, MONTHLY, "n_components must be at least 1"),
             ({"init": "nndsvda", "method": "tensor"}, MONTHLY, "init must be one of"),

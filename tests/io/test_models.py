@@ -37,7 +37,7 @@ FITS = {
     "dynamic": lambda X, y: sf.DynamicTopics(**parameters(freq="week")).fit(X, _days(X)),
     "dynamic parts": lambda X, y: sf.DynamicTopics(**parameters(freq=4)).fit(X, _days(X)),
     "dynamic stream": lambda X, y: (
-        sf.DynamicTopics(**parameters(freq="6 hours"), method="sums")
+        sf.DynamicTopics(**parameters(freq="6 hours"), method="tied")
         .fit(X[:60], _days(X)[:60])
         .partial_fit(X[60:], _days(X)[60:])
     ),

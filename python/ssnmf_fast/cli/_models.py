@@ -319,8 +319,8 @@ def choose_model(options: Namespace) -> Model:
             option, users = f"--{name.replace('_', '-')}", users_of(name)
             raise UsageError(f"{option} is not used by --model {model.name} (only by {users})")
     limited = options.documents_per_slice is not None
-    if limited and options.method not in (None, "tied", "tensor"):
-        raise UsageError("--documents-per-slice is only used with --method tied and tensor")
+    if limited and options.method not in (None, "auto", "tied", "tensor"):
+        raise UsageError("--documents-per-slice is only used with --method auto, tied and tensor")
     options.model = model.name
     defaults = model.estimator().get_params()
     for name, parameter in model.parameters.items():

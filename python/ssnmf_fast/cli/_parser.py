@@ -263,9 +263,9 @@ class.
     (for *)
 --freq {"|".join(FREQUENCIES)}|SLICES: length of the slices of time, also as '2 weeks' or '6 hours',
     or how many there are (default: month; for *)
---method tied|tensor|sums|nmf: how topics are found: with the same shares in all texts of a slice of
-    time, from a tensor, from the sums of the texts of each slice, or from the texts alone (default:
-    tied; for *)
+--method auto|neighbors|tied|nmf|tensor: how topics are found: from texts with their neighbors in
+    the slice of time, with the same shares in all texts of a slice, from the texts alone, or from a
+    tensor (default: auto, neighbors or tied; for *)
 --documents-per-slice COUNT: for how many texts a slice counts at most, or how many are drawn for
     the tensor (default: the median; for *)
 --free-topics INTEGER: topics in addition to those with names (default: 0; for *)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -16,8 +17,16 @@ from .._common.saved import LOSS, Saved
 from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
 from .._data.tensors import check_tensor
 from .._data.threads import resolve_threads
-from .._data.times import Times, cut, period_of, read_times
-from .._models.dated import means_of_slices, normalize_documents, resampled, sums_of_slices
+from .._data.times import Slices, Times, cut, period_of, read_times
+from .._models.dated import (
+    between_slices,
+    mean_shares,
+    means_of_slices,
+    pooled,
+    resampled,
+    shares_of,
+    sums_of_slices,
+)
 from .._models.factorize import Start, TensorStart
 from .._models.many_starts import draw_seeds
 from .._models.online import Stream, refuse_changes
@@ -31,15 +40,16 @@ from ._base import FactorizationBase, keep_stream
 from ._docstrings import complete_docstring
 from ._dynamic_time import Peak, PeakInterval, SlicePrevalence
 
+_METHODS = "auto", "neighbors", "tied", "nmf", "tensor"
+
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class DynamicTopics(FactorizationBase):
     """Topics of dated documents, and how prevalent each is over time.
 
-    The time from the first to the last document is cut into slices, whose documents share their
-    coefficients over the topics: unlike a factorization of the matrix of documents, this finds
-    topics that last for a short time.
+    The time from the first to the last document is cut into slices.  Topics are found with the
+    help of other documents of the same slice, and the prevalence of each in every slice.
 
     Parameters
     ----------
@@ -48,23 +58,26 @@ class DynamicTopics(FactorizationBase):
         multiple such as "6 hours" or "2 weeks".  Multiples that divide a day or a year begin with
         it, others with the first document's day, Monday, month or quarter.  Or a number of equal
         slices, at least 2.
-    method : {"tied", "tensor", "sums", "nmf"}
-        How topics are found.  "tied": with the same coefficients for all documents of a slice,
-        which are smooth over time; see the notes.  "tensor": by nonnegative CP decomposition of
-        the tensor terms x documents in a slice x slices [1]_.  Baselines: "sums", NMF of the sums
-        of the documents of every slice; "nmf", NMF of all documents, without regard to time.
+    method : {"auto", "neighbors", "tied", "nmf", "tensor"}
+        How topics are found.  "neighbors": by NMF of every document together with the documents of
+        its slice that are most like it.  "tied": with the same coefficients for all documents of a
+        slice, which are smooth over time, for slices with a single event each.  "auto":
+        "neighbors", or "tied" if a fifth or more of the variance of topics lies between slices.
+        "nmf": NMF of all documents, without regard to time.  "tensor": nonnegative CP decomposition
+        of the tensor terms x documents in a slice x slices [1]_.  See the notes.
     documents_per_slice : int, optional
         "tied": the largest number of documents that a slice, the mean of all its documents, counts
         for.  "tensor": how many documents every slice has; of larger ones so many are drawn at
         random, and smaller ones are padded with empty documents.  None: the median number of
-        documents of the slices that have any.  The other methods take none.
+        documents of the slices that have any.  "neighbors" and "nmf" take none.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
         Squared error, for TF-IDF; the I-divergence, for counts or TF-IDF; or another loss, as in
         :func:`ssnmf_fast.factorize`.
     init : {"auto", "slices", ...} or sequence of arrays
-        Start.  "auto" is "slices" but for "nmf": the best of ten short fits by squared errors to
-        the sums of the slices.  Others as in :func:`ssnmf_fast.factorize_tensor` for "tensor", else
-        in :func:`ssnmf_fast.factorize`.
+        Start, of "neighbors" that of the documents with their neighbors.  "auto" is "slices" for
+        "tied" and "tensor", the best of ten short fits by squared errors to the sums of the slices,
+        and for "neighbors" the best of three.  Others as in :func:`ssnmf_fast.factorize_tensor` for
+        "tensor", else in :func:`ssnmf_fast.factorize`.
     tol : float, optional
         As in :class:`NMF`.  None is 1e-4, and 0 for "tensor" with ``solver="mu"``, the thesis'
         model: its multiplicative updates fall too slowly for a tolerance.
@@ -79,14 +92,18 @@ class DynamicTopics(FactorizationBase):
     components_ : ndarray, shape (r, m)
         Terms of every topic, with sum 1.
     prevalence_ : ndarray, shape (slices, r)
-        How much of a mean document of every slice each topic explains, in the unit of X ("tied"
-        with another loss than "frobenius": of documents with sum 1); 0 without documents.
+        Share of every topic in a slice, with sum 1; 0 without documents.  It is the mean of the
+        shares of its documents: squared lengths of what the topics explain, over their sum.
         "tensor": the factor of time times the weights of the topics, per document that was taken.
-        "nmf": the mean of `representation_`.
     slices_ : ndarray of datetime64, shape (slices,)
         When the slices begin, in years, months, days, hours or seconds.
     slice_sizes_ : ndarray of int, shape (slices,)
         Numbers of documents.
+    method_ : {"neighbors", "tied", "nmf", "tensor"}
+        The method, of "auto" the one that was taken; ``verbose=1`` prints it and why.
+    between_slices_ : float
+        Which share of the variance of the documents' topics lies between slices (the intraclass
+        correlation); with "auto" that of the topics by "neighbors".
     date_order_ : {"month", "day", "year", "any"}
         What stands first in dates such as "01/02/2003"; "any" where all were of other forms.
     representation_ : ndarray, shape (n, r)
@@ -94,7 +111,7 @@ class DynamicTopics(FactorizationBase):
     objective_ : list of (int, float)
         Iterations at which the objective was evaluated, and its values.  After
         :meth:`partial_fit`: numbers of calls since the fit, and estimates of the objective per
-        slice, or per document with "nmf".
+        document, or per slice with "tensor".
     n_iter_ : int
         Number of iterations, or of calls of :meth:`partial_fit` since the fit.
 
@@ -105,13 +122,18 @@ class DynamicTopics(FactorizationBase):
 
     Notes
     -----
-    "tied" minimizes ``sum over slices t, documents d in t of w_t / n_t d(x_d, p_t A)`` over
-    prevalences p_t and topics A, where a slice counts for ``w_t = min(n_t, documents_per_slice)``
-    of its n_t documents.  Up to a constant that is ``w_t ||mean_t - p_t A||^2`` for squared errors,
-    ``d(w_t mean_t, w_t p_t A)`` for other losses.  Squared errors have small penalties: 1e-4 times
-    the squares of the differences of p_t between neighboring slices, and of A, for X in units of
-    the mean length of documents.  For other losses documents are divided by their sums, and the
-    start is of terms weighted by how few documents have them.
+    "neighbors" adds to each document, of length 1, three times the mean of itself and its 9 nearest
+    ones of the slice by cosine (from 2,000 drawn at random of a larger slice), and scales that to
+    length 1; of each the 200 largest terms are kept.  The components are then fitted to the
+    documents alone.
+
+    "tied" minimizes ``sum over slices t of w_t ||mean_t - p_t A||^2`` over prevalences p_t and
+    topics A, where a slice counts for ``w_t = min(n_t, documents_per_slice)`` of its n_t documents,
+    with small penalties: 1e-4 times the squares of the differences of p_t between neighboring
+    slices, and of A, for X in units of the mean length of documents.
+
+    Both use squared errors.  Another loss is fitted to the documents from their topics, for at most
+    40 iterations; these are then topics of documents with terms weighted by how few have them.
 
     "tensor" also fits the arbitrary places of documents within slices, which makes topics seem
     bound to time more than their words are.
@@ -135,7 +157,7 @@ class DynamicTopics(FactorizationBase):
     n_components: int = 10
     _: KW_ONLY
     freq: str | int = "month"
-    method: Literal["tied", "tensor", "sums", "nmf"] = "tied"
+    method: Literal["auto", "neighbors", "tied", "nmf", "tensor"] = "auto"
     documents_per_slice: int | None = None
     loss: LossName | float = "frobenius"
     solver: Solver = "auto"
@@ -154,6 +176,7 @@ class DynamicTopics(FactorizationBase):
         "loss_": LOSS,
         "freq_": Saved(optional=True, kind=str | int),
         "method_": Saved(optional=True, kind=str),
+        "between_slices_": Saved(optional=True, kind=float),
         "date_order_": Saved(optional=True, kind=str),
         "stream_statistics_": Saved("??", container=dict, optional=True),
     }
@@ -189,32 +212,39 @@ class DynamicTopics(FactorizationBase):
         UserWarning
             If several orders of day, month and year fit all dates, or a year of two digits is read
             as one to come; if more than half of the topics resemble others or lie in a single
-            slice; or, but for "nmf", if topics are nearly as many as slices with documents.
+            slice; or, with "tied" and "tensor", if topics are nearly as many as slices with
+            documents.
         """
         X = self._checked(X, reset=True)
         rank = check_integer(self.n_components, "n_components", 1)
         read = self._times(X, times, "any")
         slices = cut(read.values, self.freq)
-        check_option(self.method, "method", ("tied", "tensor", "sums", "nmf"))
+        check_option(self.method, "method", _METHODS)
         if self.documents_per_slice is not None:
             check_integer(self.documents_per_slice, "documents_per_slice", 1)
-            if self.method not in ("tied", "tensor"):
-                methods = "method='tied' and 'tensor'"
+            if self.method not in ("auto", "tied", "tensor"):
+                methods = "method='auto', 'tied' and 'tensor'"
                 raise ValueError(f"documents_per_slice is used by {methods} only; leave it out.")
         settings = {"n_components": rank, "random_state": check_random_state(self.random_state)}
         options = self.documents_per_slice, self._arguments() | settings
-        topics = _dynamic_time.find_topics(self.method, X, slices, *options)
-        self.components_, prevalence, fit = topics
+        found, prevalence = _dynamic_time.find_topics(self.method, X, slices, *options)
+        fit, self.components_, self.method_ = found.fit, found.components, found.method
         self.__dict__.pop("stream_statistics_", None)
-        self.loss_, self.freq_, self.method_ = self.loss, self.freq, self.method
+        self.loss_, self.freq_ = self.loss, self.freq
         self.objective_, self.n_iter_, self.date_order_ = fit.objective, fit.n_iter, read.first
+        if self.verbose and found.between is not None:
+            print(found.reason(), file=sys.stderr, flush=True)
         self._warn_unless_converged(fit)
         self.representation_ = self._represent(X, None)
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
+        self.between_slices_ = found.between
+        if found.between is None:
+            shares = shares_of(self.representation_, self.components_)
+            self.between_slices_ = between_slices(shares, slices)
         if prevalence is None:
-            prevalence = means_of_slices(self.representation_, slices)
+            prevalence = mean_shares(self.representation_, self.components_, slices)
         self.prevalence_: Array = prevalence
-        _dynamic_time.warn_if_degenerate(self.method, self.components_, prevalence, slices.sizes)
+        _dynamic_time.warn_if_degenerate(self.method_, self.components_, prevalence, slices.sizes)
         return self
 
     def fit_transform(self, X: MatrixLike, times: npt.ArrayLike | None = None) -> Array:  # type: ignore[override]
@@ -243,6 +273,12 @@ class DynamicTopics(FactorizationBase):
         X, A = CleanMatrix(X), self.components_
         return represent(X, A, loss=self.loss_, n_threads=self.n_threads)
 
+    def _prevalence(self, method: str, X: Matrix, slices: Slices, A: Array) -> Array:
+        settings: dict[str, Any] = {"loss": self.loss_, "n_threads": self.n_threads}
+        if method == "tensor":  # of a mean document
+            return represent(means_of_slices(X, slices), A, **settings)
+        return mean_shares(represent(CleanMatrix(X), A, **settings), A, slices)
+
     def prevalence(self, X: MatrixLike, times: npt.ArrayLike) -> SlicePrevalence:
         """Return the prevalence of the topics in slices of other documents.
 
@@ -262,8 +298,7 @@ class DynamicTopics(FactorizationBase):
         X, learned = self._checked(X, reset=False), self._learned_with()
         read = self._times(X, times, getattr(self, "date_order_", "any")).values
         slices = cut(read, learned["freq"], after=self.slices_[0], least=1)
-        settings = self.components_, self.loss_, self.n_threads
-        values = _dynamic_time.prevalence_of(learned["method"], X, slices, *settings)
+        values = self._prevalence(learned["method"], X, slices, self.components_)
         return SlicePrevalence(slices.starts, slices.sizes, values)
 
     def partial_fit(self, X: MatrixLike, times: npt.ArrayLike) -> DynamicTopics:
@@ -284,23 +319,29 @@ class DynamicTopics(FactorizationBase):
         Without :meth:`fit`, the first call is one: give it many slices.  Later ones do not use
         `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`.
 
-        The sums of all documents of every slice, or with "nmf" the documents, are learned from as
-        slices of a tensor are by :meth:`NonnegativeCP.partial_fit`.  Those of a slice that was seen
-        before add to it, and nothing is forgotten for them; other slices keep their prevalence.
+        The documents, with "neighbors" pooled with those of the same call and slice, or with
+        "tensor" the sums of every slice, are learned from as slices of a tensor are by
+        :meth:`NonnegativeCP.partial_fit`.  Those of a slice that was seen before add to it, and
+        nothing is forgotten for them; other slices keep their prevalence.
         """
         if not hasattr(self, "components_"):
             return self.fit(X, times)
         learned = self._learned_with()
-        refuse_changes({name: getattr(self, name) for name in learned}, learned)
+        self._refuse_changes(learned)
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
         X = self._checked(X, reset=False)
         read = self._times(X, times, getattr(self, "date_order_", "any"))
         new = cut(read.values, self.freq, after=self.slices_[0], least=1)
         # Rows of a matrix or a tensor to learn from: the documents, or their sums.
         rows = X.astype(self.components_.dtype, copy=False)
-        if self.method == "tied":
-            rows = normalize_documents(rows, self.loss)
-        if self.method != "nmf":
+        method = learned["method"]
+        if method != "tensor" and not hasattr(self, "between_slices_"):
+            raise ValueError(
+                "prevalence_ is that of an earlier version, in another unit; fit the model again."
+            )
+        if method == "neighbors":
+            rows = pooled(rows, new, check_random_state(self.random_state))
+        elif method == "tensor":
             rows = sums_of_slices(rows, new)[new.sizes > 0]
         used = new.starts[new.sizes > 0]
         fresh = ~np.isin(used, self.slices_[self.slice_sizes_ > 0])
@@ -323,10 +364,11 @@ class DynamicTopics(FactorizationBase):
         sizes[before] = self.slice_sizes_
         totals[before] = self.prevalence_ * self.slice_sizes_[:, None]
         sizes[at] += new.sizes
-        if self.method == "nmf":
-            totals[at] += means_of_slices(S * sums, new) * new.sizes[:, None]
-        else:
+        if method == "tensor":
             totals[at[new.sizes > 0]] += S * sums
+        else:
+            values = self._prevalence(method, X, new, self.components_)
+            totals[at] += values * new.sizes[:, None]
         # A slice to which nothing came stays as it is, to the last bit.
         prevalence = (totals / np.maximum(sizes, 1)[:, None]).astype(self.prevalence_.dtype)
         same = ~np.isin(self.slices_, used)
@@ -345,10 +387,10 @@ class DynamicTopics(FactorizationBase):
         F = np.ascontiguousarray(A.T / np.where(size > 0, size, 1))
         if hasattr(self, "stream_statistics_"):
             return Stream.of_arrays([F], self.stream_statistics_)
-        if self.method == "nmf":
-            rows = self.representation_
-        else:
+        if self._learned_with()["method"] == "tensor":
             rows = (self.prevalence_ * self.slice_sizes_[:, None])[self.slice_sizes_ > 0]
+        else:
+            rows = self.representation_
         rows = (rows * size).astype(F.dtype)
         fitted = Stream.resumed([F], rows, loss=self.loss, keep=1.0, total=0.0, threads=threads)
         return replace(fitted, seen=0.0)  # losses are those of new rows: the fit may have others
@@ -361,6 +403,12 @@ class DynamicTopics(FactorizationBase):
             "freq": getattr(self, "freq_", self.freq),
             "method": getattr(self, "method_", self.method),
         }
+
+    def _refuse_changes(self, learned: dict[str, Any]) -> None:
+        now = {name: getattr(self, name) for name in learned}
+        if self.method == "auto" and learned["method"] in ("neighbors", "tied"):
+            now["method"] = learned["method"]  # what was taken
+        refuse_changes(now, learned)
 
     def _check_loaded(self) -> None:
         if hasattr(self, "stream_statistics_"):
@@ -462,7 +510,7 @@ class DynamicTopics(FactorizationBase):
         """
         check_is_fitted(self)
         learned = self._learned_with()
-        refuse_changes({name: getattr(self, name) for name in learned}, learned)
+        self._refuse_changes(learned)
         n_fits = check_integer(n_fits, "n_fits", 2)
         if not 0 < check_real(level, "level") < 1:
             raise ValueError(f"level must be above 0 and below 1; got {level!r}.")
@@ -473,15 +521,16 @@ class DynamicTopics(FactorizationBase):
             new = f"times have {len(slices.starts)} slices from {slices.starts[0]} on"
             old = f"the fit had {len(self.slices_)} from {self.slices_[0]} on"
             raise ValueError(f"{new}, and {old}; give the documents of the fit.")
+        method = learned["method"]
         arguments, fits = self._arguments() | {"callback": None, "verbose": 0}, []
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)
             drawn, cuts = resampled(X, slices, rng) if redrawn else (X, slices)
             options = self.documents_per_slice, arguments | {"random_state": rng}
-            A, prevalence, _ = _dynamic_time.find_topics(self.method, drawn, cuts, *options)
+            found, prevalence = _dynamic_time.find_topics(method, drawn, cuts, *options)
+            A = found.components
             if prevalence is None:
-                settings = A, self.loss_, self.n_threads
-                prevalence = _dynamic_time.prevalence_of(self.method, drawn, cuts, *settings)
+                prevalence = self._prevalence(method, drawn, cuts, A)
             fits.append((A, prevalence))
         model = self.components_, self.prevalence_, self.slices_
         return Records(_dynamic_time.intervals_of(model, fits, level))

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .._common.arrays import Array, LossName, Matrix
+from .._common.arrays import Array, Matrix
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix
 from .._data.times import Slices
 from .._linalg.operators import unit_rows
 from .._models import dated
-from .._models.factorize import Factorization, TensorFactorization, factorize, factorize_tensor
-from .._models.represent import represent
+from .._models.factorize import factorize, factorize_tensor
 from .._topics import count_copies
 
 _NEAR = 0.75  # of the number of slices: more topics than that become slices
@@ -86,7 +85,7 @@ class SlicePrevalence(NamedTuple):
     sizes : ndarray of int, shape (slices,)
         Numbers of documents.
     values : ndarray, shape (slices, r)
-        How much of a mean document of every slice each topic explains, as `prevalence_`.
+        The prevalence of each topic in every slice, as `prevalence_`.
     """
 
     slices: Array
@@ -96,52 +95,39 @@ class SlicePrevalence(NamedTuple):
 
 def find_topics(
     method: str, X: Matrix, slices: Slices, per_slice: int | None, arguments: dict[str, Any]
-) -> dated.DatedTopics:
-    """Find topics of clean documents, with arguments of `factorize`; components have sum 1."""
-    fit: Factorization | TensorFactorization
-    names = "n_components", "random_state", "init", "n_threads"
-    rank, rng, init, threads = (arguments[name] for name in names)
-    of_slices = isinstance(init, str) and init in ("auto", "slices")
-    if method == "tied":
-        A, prevalence, fit = dated.factorize_tied(X, slices, rank, rng, per_slice, arguments)
-    elif method == "tensor":
+) -> tuple[dated.DatedTopics, Array | None]:
+    """Find topics of clean documents, with arguments of `factorize`; components have sum 1.
+
+    The second is the factor of time of a tensor.
+    """
+    prevalence: Array | None = None
+    rank, rng = arguments["n_components"], arguments["random_state"]
+    if method == "tensor":
         if per_slice is None:
             per_slice = int(np.median(slices.sizes[slices.sizes > 0]))
         per_slice = min(int(per_slice), int(slices.sizes.max()))
         tensor = dated.folded(X, slices, per_slice, rng)
-        if of_slices:
-            init = dated.start_from_slices(tensor, rank, rng, threads)
-        fit = factorize_tensor(tensor, **arguments | {"init": init})
-        terms, documents, time = fit.factors
+        init = arguments["init"]
+        if isinstance(init, str) and init in ("auto", "slices"):
+            init = dated.start_from_slices(tensor, rank, rng, arguments["n_threads"])
+        decomposed = factorize_tensor(tensor, **arguments | {"init": init})
+        terms, documents, time = decomposed.factors
         taken = np.maximum(np.minimum(slices.sizes, per_slice), 1)[:, None]
-        prevalence = (time * (fit.weights * documents.sum(axis=0)) / taken).astype(time.dtype)
-        A = terms.T
-    elif method == "sums":
-        sums = dated.sums_of_slices(X, slices)
-        if of_slices:
-            init = dated.best_short_fit(sums, rank, rng, threads)
-        fit = factorize(sums, **arguments | {"init": init})
-        prevalence = (fit.S / np.maximum(slices.sizes, 1)[:, None]).astype(fit.S.dtype)
-        A = fit.A
-    else:
+        prevalence = (time * (decomposed.weights * documents.sum(axis=0)) / taken).astype(
+            time.dtype
+        )
+        found = dated.DatedTopics(terms.T, decomposed, method)
+    elif method == "nmf":
         fit = factorize(CleanMatrix(X), **arguments)
-        A, prevalence = fit.A, None
+        found = dated.DatedTopics(fit.A, fit, method)
+    else:
+        found = dated.factorize_documents(method, X, slices, rank, rng, per_slice, arguments)
+    A = found.components
     totals = A.sum(axis=1)
     components = np.ascontiguousarray(A / np.where(totals > 0, totals, 1)[:, None])
     if prevalence is not None:
         prevalence = (prevalence * totals).astype(prevalence.dtype, copy=False)
-    return dated.DatedTopics(components.astype(A.dtype, copy=False), prevalence, fit)
-
-
-def prevalence_of(
-    method: str, X: Matrix, slices: Slices, A: Array, loss: LossName | float, n_threads: int | None
-) -> Array:
-    """Return the prevalence of topics: of the mean document, or the mean of the documents."""
-    if method == "nmf":
-        S = represent(X, A, loss=loss, n_threads=n_threads)
-        return np.asarray(dated.means_of_slices(S, slices))
-    documents = dated.normalize_documents(X, loss) if method == "tied" else X
-    return represent(dated.means_of_slices(documents, slices), A, loss=loss, n_threads=n_threads)
+    return found._replace(components=components.astype(X.dtype, copy=False)), prevalence
 
 
 def warn_if_degenerate(method: str, components: Array, prevalence: Array, sizes: Array) -> None:
@@ -154,7 +140,7 @@ def warn_if_degenerate(method: str, components: Array, prevalence: Array, sizes:
     problem = " and ".join(f"{count} {what}" for count, what in counts if 2 * count > rank)
     if problem:
         text = f"Of the {rank} topics {problem}, with {used} slices that have documents"
-    elif method != "nmf" and rank > max(_NEAR * used, _FEW_TOPICS):
+    elif method in ("tied", "tensor") and rank > max(_NEAR * used, _FEW_TOPICS):
         text = (
             f"n_components={rank} is near or above the number of slices with documents, "
             f"{used}: each topic may become a slice"
