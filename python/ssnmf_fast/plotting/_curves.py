@@ -184,8 +184,8 @@ def topics_over_time(
 
     Parameters
     ----------
-    model : fitted DynamicTopics
-        Topics with their `prevalence_`.
+    model : fitted DynamicTopics, or TopicsOverTime
+        Topics with their prevalence in slices.
     feature_names : array_like of str, shape (m,), optional
         Names of the features, such as ``vectorizer.get_feature_names_out()``; as in
         :meth:`~ssnmf_fast.DynamicTopics.topics`.
@@ -220,15 +220,20 @@ def topics_over_time(
     """
     check_option(kind, "kind", ("heatmap", "lines"))
     check_option(share, "share", tuple(_MEANINGS))
+    parts = ("prevalence_", "slices_", "slice_sizes_")
     if not hasattr(model, "prevalence_"):
-        raise TypeError(f"model must be a fitted DynamicTopics; got {model!r:.80}.")
+        parts = ("prevalence", "slices", "sizes")
+    if not all(hasattr(model, part) for part in parts):
+        wanted = "a fitted DynamicTopics, or what ssnmf_fast.topics_over_time returns"
+        raise TypeError(f"model must be {wanted}; got {model!r:.80}.")
     names = numbered_names(model.topics(feature_names, n_terms))
     chosen = list(range(len(names)))
     if topics is not None:
         chosen = [check_integer(k, "a topic of topics", 0, len(names) - 1) for k in topics]
     if not chosen:
         raise ValueError("topics is empty; name the topics to draw, or leave it out for all.")
-    values, starts, empty = model.prevalence_, model.slices_, model.slice_sizes_ == 0
+    values, starts, sizes = (getattr(model, part) for part in parts)
+    empty = sizes == 0
     if sort:
         chosen = sorted(chosen, key=lambda k: int(values[:, k].argmax()))
     shown, room = [names[k] for k in chosen], None
@@ -239,7 +244,8 @@ def topics_over_time(
         height = float(np.clip(0.26 * len(shown), 1.6, 40))
         drawn, axes, room = table_axes(ax, width, height, title, shown, [])
     dates: Any = import_module("matplotlib.dates")
-    edges = np.append(starts, starts[-1] + (starts[-1] - starts[-2])).astype("datetime64[s]")
+    last = starts[-1] - starts[-2] if len(starts) > 1 else 1
+    edges = np.append(starts, starts[-1] + last).astype("datetime64[s]")
     days = np.asarray(dates.date2num(edges), dtype=np.float64)
     if room is None:
         lines = []
