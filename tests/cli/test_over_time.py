@@ -142,8 +142,8 @@ def test_a_matrix_and_a_file_of_dates(tmp_path: Path) -> None:
             "is only used with --method tied and tensor",
         ),
         (["--svm-c", "1"], "date", "--svm-c is not used by --model dynamic"),
-        (["--model", "nmf"], "date", "--time is not used by --model nmf (only by dynamic)"),
-        (["--model", "nmf", "--freq", "day"], None, "--freq is not used by --model nmf"),
+        (["--model", "nmf", "--freq", "day"], None, "--freq needs --time, the column of the dates"),
+        (["--model", "nmf", "--method", "nmf"], "date", "--method is not used by --model nmf"),
     ],
 )
 def test_errors(

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array, MatrixLike, VectorLike
-from .._common.optional import TABLES_HINT, require_package
 from .._common.saved import Saved
 from .._common.text import short
 from .._data.arrays import entry_rows, refuse_on_disk
@@ -30,9 +29,10 @@ Kind = Literal["increase", "top"]
 Part = Literal["prevalence", "words", "classes"]
 
 _DECAY, _REACH = 0.8, 31  # by slice, of the words of others; beyond 31 slices they count < .001
-_ENTRIES = 1_000_000  # at a time, of documents or of words by slices
+_ENTRIES = 4_000_000  # of an array of words and topics, or of slices and words, at a time
 _ENOUGH = 50  # documents a topic, for words that are more than something to read
 _NAME_TERMS = 3
+_NOTHING = 1e-9  # of a frequency, or its increase
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,29 +41,23 @@ class TopicsOverTime:
 
     Attributes
     ----------
-    slices : ndarray of datetime64, shape (slices,)
-        When the slices begin, in years, months, days, hours or seconds.
-    sizes : ndarray of int, shape (slices,)
-        Numbers of documents.
+    slices, sizes : ndarray of datetime64 and of int, shape (slices,)
+        When the slices begin, and their numbers of documents.
     prevalence : ndarray, shape (slices, r)
         Mean shares of the topics in the documents of every slice that any topic explains: they sum
         to 1, or are 0 without such documents.
-    shares : ndarray, shape (n, r)
-        Shares of the topics in every document.
+    by_class, class_sizes : dict of label to ndarray
+        Of every class of `by`, prevalence (slices, r) and numbers of documents (slices,).
+    shares, typicality : ndarray, shape (n, r)
+        Shares of the topics in every document, and these times the cosines of the two.
     document_slices : ndarray of int, shape (n,)
         Numbers of the slices of the documents.
-    by_class : dict of label to ndarray, shape (slices, r)
-        The same as `prevalence` of the documents of every class; empty without `by`.
-    class_sizes : dict of label to ndarray of int, shape (slices,)
-        Numbers of documents of every class.
     components : ndarray, shape (r, m)
-        Terms of the topics in all slices together, with sum 1.
+        Those of the model.
     feature_names, topic_names : list of str
         Names of the features, and of the topics if the model names them.
     freq : str or int
         Length, or number, of the slices.
-    typicality : ndarray, shape (n, r)
-        Shares times the cosines of documents and topics.
     words, word_weights : dict of ndarray, shape (slices, r, n_terms)
         "increase" and "top": columns of the words of :meth:`terms`, and their weights.
     """
@@ -116,9 +110,8 @@ class TopicsOverTime:
         one: Any = [slice]
         begins = self.slices.astype("datetime64[s]") == read_times(one, "slice").values
         if not begins.any():
-            known = f"one of {self.slices[0]} to {self.slices[-1]}, as in slices"
-            why = f"slice is {short(slice)}, where none begins"
-            raise ValueError(f"{why}; expected a number from 0, or the beginning of {known}.")
+            known = f"one of {self.slices[0]} to {self.slices[-1]}, or a number from 0"
+            raise ValueError(f"slice is {short(slice)}, where none begins; expected {known}.")
         return int(begins.argmax())
 
     def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
@@ -136,36 +129,19 @@ class TopicsOverTime:
             Number of the slice, or its beginning, such as "2004-12".
         kind : {"increase", "top"}
             The words that are more there than in all slices, or the most frequent ones, which
-            seldom change.
-
-        Returns
-        -------
-        Topics
-            None in a slice without documents; none increases in the only slice.
+            seldom change.  A slice without documents has none.
         """
         number = self._number(slice)
         words, weights = self.words[check_option(kind, "kind", get_args(Kind))], self.word_weights
-        found = []
-        for one, columns, row in zip(
-            self.topics(n_terms=1), words[number], weights[kind][number], strict=True
-        ):
-            terms = tuple(self.feature_names[j] for j in columns[row > 0])
-            found.append(replace(one, terms=terms, weights=tuple(row[row > 0].tolist())))
+        found, rows = [], zip(self.topics(), words[number], weights[kind][number], strict=True)
+        for one, columns, row in rows:
+            more = row > _NOTHING
+            terms = tuple(self.feature_names[j] for j in columns[more])
+            found.append(replace(one, terms=terms, weights=tuple(row[more].tolist())))
         return Topics(found)
 
     def documents(self, slice: object, topic: int, n_documents: int = 5) -> Array:
-        """Return the rows of the documents of a slice that are most typical of a topic.
-
-        Parameters
-        ----------
-        slice : int, datetime64, date or str
-            As in :meth:`terms`.
-
-        Returns
-        -------
-        ndarray of int
-            At most `n_documents`, by falling `typicality`; without those of share 0.
-        """
+        """Return the rows of documents of a slice by falling `typicality`, without those of 0."""
         rows = np.flatnonzero(self.document_slices == self._number(slice))
         k = check_integer(topic, "topic", 0, len(self.components) - 1)
         rows = rows[self.typicality[rows, k] > 0]
@@ -179,40 +155,31 @@ class TopicsOverTime:
         columns = enumerate(self.prevalence.T)
         return Records(peak_of(k, values, self.slices, window, known) for k, values in columns)
 
-    def to_rows(self, part: Part = "prevalence") -> list[dict[str, Any]]:
-        """Return the rows of :meth:`to_frame` as dictionaries."""
+    def to_rows(self, part: Part = "prevalence") -> Records[dict[str, Any]]:
+        """Return dictionaries: prevalence by slice, words, or prevalence by class and slice."""
         check_option(part, "part", get_args(Part))
         starts = self.slices.astype(str).tolist()
         if part == "words":
-            return [
+            return Records(
                 {"slice": start, "documents": size, "kind": kind, **row}
                 for t, (start, size) in enumerate(zip(starts, self.sizes.tolist(), strict=True))
                 for kind in get_args(Kind)
                 for row in self.terms(t, kind).to_rows()
-            ]
+            )
         names = numbered_names(self.topics(n_terms=_NAME_TERMS))
         tables: list[Any] = [({}, self.sizes, self.prevalence)]
         if part == "classes":
             sizes = self.class_sizes
             tables = [({"class": one}, sizes[one], P) for one, P in self.by_class.items()]
-        return [
+        return Records(
             {**head, "slice": start, "documents": size, **dict(zip(names, row, strict=True))}
             for head, *columns in tables
             for start, size, row in zip(starts, *(one.tolist() for one in columns), strict=True)
-        ]
+        )
 
     def to_frame(self, part: Part = "prevalence") -> Any:
-        """Return a table as a pandas DataFrame (needs pandas).
-
-        Parameters
-        ----------
-        part : {"prevalence", "words", "classes"}
-            Prevalence of the topics by slice; words by slice, kind and topic; or prevalence by
-            class and slice.
-        """
-        with require_package("pandas", f"{TABLES_HINT}, or use to_rows"):
-            import pandas
-        return pandas.DataFrame(self.to_rows(part))
+        """Return a table of :meth:`to_rows` (needs pandas)."""
+        return self.to_rows(part).to_frame()
 
     def plot(self, **options: Any) -> Figure:
         """Draw the prevalence by :func:`ssnmf_fast.plotting.topics_over_time`."""
@@ -231,24 +198,20 @@ def topics_over_time(
 ) -> TopicsOverTime:
     """Look at the topics of a fitted model over time: how prevalent they are, how words change.
 
-    The model stays as it is, and need not know any times.
-
     Parameters
     ----------
     model : fitted estimator
-        With ``transform`` and `components_` >= 0: those of this package, and scikit-learn's NMF and
-        LatentDirichletAllocation.
+        With ``transform`` and `components_`: also scikit-learn's NMF and LatentDirichletAllocation.
     X : array_like or scipy.sparse, shape (n, m)
         Documents x terms, of the fit or others; in memory.
     times : array_like, shape (n,)
         When each document is from, as in :meth:`DynamicTopics.fit`.
     freq : str or int
-        Length of the slices, such as "week" or "6 hours", or their number, as in
-        :class:`DynamicTopics`.
+        Length of the slices, or their number, as in :class:`DynamicTopics`.
     feature_names : array_like of str, shape (m,), optional
         Names of the features; by default the columns of the data frame of the fit.
-    by : array_like, shape (n,), optional
-        Class of each document, for `by_class`; those with None or NaN are left out there.
+    by : array_like, shape (n,) or (n, k), optional
+        Classes of the documents, for `by_class`; None and NaN are left out there.
     n_terms : int
         Number of words of every topic in a slice.
 
@@ -256,24 +219,15 @@ def topics_over_time(
     -------
     TopicsOverTime
 
-    Raises
-    ------
-    TypeError
-        If the model has no topics, or X is on disk or a Dask array.
-    ValueError
-        If a time is missing or is no date, or sizes do not fit.
-
     Notes
     -----
-    The share of a topic in a document is the part of the squared length that it explains, (s_k
-    |a_k|)^2 divided by the sum over the topics.  Weights that already sum to 1, as those of
-    LatentDirichletAllocation, are shares.
+    The share of a topic is its part of the squared length of a document, (s_k |a_k|)^2 over the sum
+    of all topics'.  Weights that sum to 1, as LatentDirichletAllocation's, are shares.
 
-    The words of a slice come from one multiplicative update of the topics to its documents, by the
-    I-divergence with the shares fixed.  Those of other slices count, too, 0.8 times less for each
-    slice between, and the mean of all slices counts as one: words of few documents would be noise.
-    The words that increase are those of the largest ``h log(h / g)``, for frequencies h in the
-    slice and g in all.
+    The words of a slice are the topics after one multiplicative update to its documents, by the
+    I-divergence with the shares fixed.  They are smoothed: other slices count, 0.8 times less for
+    each step, and so does the mean slice.  Words that increase have the largest ``h log(h / g)``,
+    for frequencies h in the slice and g in all.
 
     Examples
     --------
@@ -286,30 +240,24 @@ def topics_over_time(
     >>> sorted(str(peak.slice) for peak in over_time.peaks())
     ['2020-01', '2020-07']
     """
-    if hasattr(model, "in_memory"):  # of a cluster
-        model = model.in_memory()
     components = getattr(model, "components_", None)
     if components is None or not hasattr(model, "transform"):
-        wanted = "a fitted model with components_ and transform, such as NMF"
-        raise TypeError(f"model must be {wanted}; got {short(model)}. Fit it first.")
+        raise TypeError(f"model must be fitted, and have components_; got {short(model)}.")
     refuse_on_disk(X, "topics_over_time")
-    if type(X).__module__.split(".")[0] == "dask":
+    if type(X).__module__.startswith("dask."):
         raise TypeError("X is a Dask array, and topics_over_time needs it in memory: X.compute().")
     if np.min(components) < 0:
         raise ValueError("model has components_ below 0, which are no topics; use NMF or LDA.")
-    read = read_times(times, first=getattr(model, "date_order_", "any")).values
-    clean = check_data(X, 1)
+    read, clean = read_times(times, first=getattr(model, "date_order_", "any")), check_data(X, 1)
     (n, m), members = clean.shape, None
     if by is not None:
         members = Indicators(by) if is_indicator(by) else ClassLabels(by, None, name="by")
-    for name, one in (("times", read), ("by", None if members is None else members.labeled)):
+    for name, one in (("times", read.values), ("by", None if members is None else members.labeled)):
         if one is not None and len(one) != n:
             raise ValueError(f"{name} has {len(one)} entries and X has {n} documents; give {n}.")
-    if m != components.shape[1]:
-        raise ValueError(f"X has {m} features and model was fitted to {components.shape[1]}.")
     given = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
     names, count = names_of(given, m), min(check_integer(n_terms, "n_terms", 1), m)
-    cuts, own = cut(read, freq, least=1), isinstance(model, FactorizationBase)
+    cuts, own = cut(read.values, freq, least=1), isinstance(model, FactorizationBase)
     S = model._represent(model._checked(X), None) if own else model.transform(X)
     shares, A = np.asarray(S, dtype=np.float64), np.asarray(components, dtype=np.float64)
     if not np.allclose(shares.sum(axis=1), 1, atol=1e-5):
@@ -318,28 +266,17 @@ def topics_over_time(
         shares = divide_by_sums((lengths / np.where(largest > 0, largest, 1)) ** 2)
     by_class, class_sizes = {}, {}
     if members is not None:
-        of_classes = members.matrix(np.float64).tocsc()
+        known = members.matrix(np.float64) == 1
         for k, label in enumerate(members.classes.tolist()):
-            some = of_classes[:, [k]].nonzero()[0]
+            some = known[:, [k]].nonzero()[0]
             by_class[label], class_sizes[label] = _means(shares[some], cuts.of[some], cuts)
     documents = clean if sp.issparse(clean) else sp.csr_array(np.nan_to_num(clean))
-    words, weights, totals = _words(documents, shares, divide_by_sums(A), cuts, count)
-    return TopicsOverTime(
-        slices=cuts.starts,
-        sizes=cuts.sizes,
-        prevalence=_means(shares, cuts.of, cuts)[0],
-        shares=shares,
-        document_slices=cuts.of,
-        by_class=by_class,
-        class_sizes=class_sizes,
-        components=totals,
-        feature_names=names,
-        topic_names=model._topic_names() if own and hasattr(model, "topic_names_") else [],
-        freq=freq,
-        typicality=shares * np.asarray(unit_rows(documents) @ unit_rows(A).T),
-        words=words,
-        word_weights=weights,
-    )
+    named = model._topic_names() if own and hasattr(model, "topic_names_") else []
+    typicality = shares * np.asarray(unit_rows(documents) @ unit_rows(A).T)
+    prevalence, words = _means(shares, cuts.of, cuts)[0], _words(documents, shares, A, cuts, count)
+    by_slice, by_document = (cuts.starts, cuts.sizes, prevalence), (shares, cuts.of)
+    rest = by_class, class_sizes, A, names, named, freq, typicality, *words
+    return TopicsOverTime(*by_slice, *by_document, *rest)
 
 
 def _means(shares: Array, of: Array, cuts: Slices) -> tuple[Array, Array]:
@@ -351,29 +288,28 @@ def _means(shares: Array, of: Array, cuts: Slices) -> tuple[Array, Array]:
 
 def _words(
     X: sp.csr_array, Q: Array, A: Array, cuts: Slices, count: int
-) -> tuple[dict[str, Array], dict[str, Array], Array]:
-    """Return columns and weights of words, (slices, r, count), and topics of all slices, (r, m)."""
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Return columns of the words of each kind, (slices, r, count), and their weights."""
     (n, m), r, T, at = X.shape, len(A), len(cuts.starts), np.flatnonzero(cuts.sizes)
+    A = divide_by_sums(A)
     ratios, rows = sp.csr_array(X, dtype=np.float64, copy=True), entry_rows(X.indptr)
-    for start in range(0, len(rows), _ENTRIES):
-        part = slice(start, start + _ENTRIES)
+    for start in range(0, len(rows), _ENTRIES // r + 1):
+        part = slice(start, start + _ENTRIES // r + 1)
         model = np.einsum("ij,ji->i", Q[rows[part]], A[:, ratios.indices[part]])
         ratios.data[part] *= np.divide(1, model, out=np.zeros_like(model), where=model > 0)
     offsets = np.arange(-min(_REACH, T - 1), min(_REACH, T - 1) + 1)
     near = sp.diags(_DECAY ** np.abs(offsets), offsets, shape=(T, T), format="csr")
-    totals = np.zeros((r, m))
     words = {kind: np.zeros((T, r, count), dtype=np.int64) for kind in get_args(Kind)}
     weights = {kind: np.zeros((T, r, count)) for kind in words}
     for k in range(r):
         E = sp.csr_array((Q[:, k], (cuts.of, np.arange(n))), (T, n)) @ ratios
         E.data *= A[k, E.indices]
         G = np.asarray(E.sum(axis=0)).ravel()
-        totals[k] = divide_by_sums(G, axis=0) if G.any() else A[k]
         for some in np.array_split(at, 1 + len(at) * m // _ENTRIES) if G.any() else []:
             H = divide_by_sums((near[some] @ E).toarray() + G / len(at))
-            more = H * np.log(np.divide(H, totals[k], out=np.ones_like(H), where=H > 0))
+            more = H * np.log(np.divide(H, G / G.sum(), out=np.ones_like(H), where=H > 0))
             for kind, values in (("increase", more), ("top", H)):
                 best = np.argsort(-values, axis=1, kind="stable")[:, :count]
                 words[kind][some, k] = best
                 weights[kind][some, k] = np.take_along_axis(values, best, axis=1)
-    return words, weights, totals
+    return words, weights

@@ -221,9 +221,8 @@ def topics_over_time(
     check_option(kind, "kind", ("heatmap", "lines"))
     check_option(share, "share", tuple(_MEANINGS))
     parts = ("prevalence_", "slices_", "slice_sizes_")
-    if not hasattr(model, "prevalence_"):
-        parts = ("prevalence", "slices", "sizes")
-    if not all(hasattr(model, part) for part in parts):
+    parts = parts if hasattr(model, parts[0]) else ("prevalence", "slices", "sizes")
+    if not hasattr(model, parts[1]):
         wanted = "a fitted DynamicTopics, or what ssnmf_fast.topics_over_time returns"
         raise TypeError(f"model must be {wanted}; got {model!r:.80}.")
     names = numbered_names(model.topics(feature_names, n_terms))
@@ -233,7 +232,6 @@ def topics_over_time(
     if not chosen:
         raise ValueError("topics is empty; name the topics to draw, or leave it out for all.")
     values, starts, sizes = (getattr(model, part) for part in parts)
-    empty = sizes == 0
     if sort:
         chosen = sorted(chosen, key=lambda k: int(values[:, k].argmax()))
     shown, room = [names[k] for k in chosen], None
@@ -249,7 +247,7 @@ def topics_over_time(
     days = np.asarray(dates.date2num(edges), dtype=np.float64)
     if room is None:
         lines = []
-        for number, column in enumerate(np.where(empty[:, None], np.nan, values)[:, chosen].T):
+        for number, column in enumerate(np.where(sizes[:, None] == 0, np.nan, values)[:, chosen].T):
             look = style.curve_look(number, points=len(column) <= _FEW_SLICES)
             middles = (days[:-1] + days[1:]) / 2
             lines += axes.plot(middles, column, linewidth=1.5, markersize=4, **look)
@@ -260,7 +258,7 @@ def topics_over_time(
         largest = {"peak": values.max(axis=0), "largest": values.max()}
         divisor = largest[share] if share in largest else values.sum(axis=1, keepdims=True)
         shares = (values / np.maximum(divisor, np.finfo(np.float64).tiny))[:, chosen].T
-        shares[:, empty] = np.nan
+        shares[:, sizes == 0] = np.nan
         down = np.arange(len(shown) + 1) - 0.5
         draw_cells(axes, days, down, shares, 1.0, _MEANINGS[share], room.height)
         axes.hlines(down[1:-1], days[0], days[-1], color=style.FRAME, linewidth=0.4)
