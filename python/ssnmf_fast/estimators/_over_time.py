@@ -31,7 +31,6 @@ Part = Literal["prevalence", "words", "classes"]
 _DECAY, _REACH = 0.8, 31  # by slice, of the words of others; beyond 31 slices they count < .001
 _ENTRIES = 4_000_000  # of an array of words and topics, or of slices and words, at a time
 _ENOUGH = 50  # documents a topic, for words that are more than something to read
-_NAME_TERMS = 3
 _NOTHING = 1e-9  # of a frequency, or its increase
 
 
@@ -131,13 +130,13 @@ class TopicsOverTime:
             The words that are more there than in all slices, or the most frequent ones, which
             seldom change.  A slice without documents has none.
         """
+        check_option(kind, "kind", get_args(Kind))
         number = self._number(slice)
-        words, weights = self.words[check_option(kind, "kind", get_args(Kind))], self.word_weights
-        found, rows = [], zip(self.topics(), words[number], weights[kind][number], strict=True)
-        for one, columns, row in rows:
-            more = row > _NOTHING
-            terms = tuple(self.feature_names[j] for j in columns[more])
-            found.append(replace(one, terms=terms, weights=tuple(row[more].tolist())))
+        words, weights = self.words[kind][number], self.word_weights[kind][number]
+        found = []
+        for one, columns, row in zip(self.topics(), words, weights, strict=True):
+            terms = tuple(self.feature_names[j] for j in columns[row > _NOTHING])
+            found.append(replace(one, terms=terms, weights=tuple(row[row > _NOTHING].tolist())))
         return Topics(found)
 
     def documents(self, slice: object, topic: int, n_documents: int = 5) -> Array:
@@ -166,11 +165,10 @@ class TopicsOverTime:
                 for kind in get_args(Kind)
                 for row in self.terms(t, kind).to_rows()
             )
-        names = numbered_names(self.topics(n_terms=_NAME_TERMS))
+        names = numbered_names(self.topics(n_terms=3))
         tables: list[Any] = [({}, self.sizes, self.prevalence)]
         if part == "classes":
-            sizes = self.class_sizes
-            tables = [({"class": one}, sizes[one], P) for one, P in self.by_class.items()]
+            tables = [({"class": c}, self.class_sizes[c], P) for c, P in self.by_class.items()]
         return Records(
             {**head, "slice": start, "documents": size, **dict(zip(names, row, strict=True))}
             for head, *columns in tables
@@ -274,9 +272,9 @@ def topics_over_time(
     named = model._topic_names() if own and hasattr(model, "topic_names_") else []
     typicality = shares * np.asarray(unit_rows(documents) @ unit_rows(A).T)
     prevalence, words = _means(shares, cuts.of, cuts)[0], _words(documents, shares, A, cuts, count)
-    by_slice, by_document = (cuts.starts, cuts.sizes, prevalence), (shares, cuts.of)
-    rest = by_class, class_sizes, A, names, named, freq, typicality, *words
-    return TopicsOverTime(*by_slice, *by_document, *rest)
+    of_documents = prevalence, shares, cuts.of, by_class, class_sizes
+    parts: Any = *of_documents, A, names, named, freq, typicality, *words
+    return TopicsOverTime(cuts.starts, cuts.sizes, *parts)
 
 
 def _means(shares: Array, of: Array, cuts: Slices) -> tuple[Array, Array]:
