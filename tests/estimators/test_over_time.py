@@ -246,6 +246,8 @@ def test_refusals(model: Any, over_time: Any, tmp_path: Any) -> None:
     refused(TypeError, "X is on disk, and topics_over_time", model, on_disk, TIMES)
     refused(TypeError, "model must be fitted", sf.NMF(2), X, TIMES)
     refused(TypeError, "model must be fitted", "NMF", X, TIMES)
+    tensor = sf.NonnegativeCP(1, random_state=0).fit(np.ones((2, 3, 4)))
+    refused(TypeError, "model must be fitted", tensor, X, TIMES)
     refused(ValueError, "components_ below 0", PCA(2).fit(X.toarray()), X, TIMES)
     refused(ValueError, "times has 3 entries and X has 600", model, X, TIMES[:3])
     refused(ValueError, "by has 3 entries and X has 600", model, X, TIMES, by=CLASSES[:3])
@@ -253,6 +255,7 @@ def test_refusals(model: Any, over_time: Any, tmp_path: Any) -> None:
     refused(ValueError, "feature_names holds 1 names", model, X, TIMES, feature_names=["a"])
     refused(ValueError, "freq must be one of", model, X, TIMES, freq="eon")
     refused(ValueError, "n_terms", model, X, TIMES, n_terms=0)
+    refused(ValueError, "0 sample", model, X[:0], [])
     refused(ValueError, "is not a date", model, X, ["soon"] * 600)
     for wrong, message in ((12, "slice"), (-1, "slice"), ("2009-01", "none begins")):
         with pytest.raises(ValueError, match=message):

@@ -51,12 +51,8 @@ class TopicsOverTime:
         Shares of the topics in every document, and these times the cosines of the two.
     document_slices : ndarray of int, shape (n,)
         Numbers of the slices of the documents.
-    components : ndarray, shape (r, m)
-        Those of the model.
-    feature_names, topic_names : list of str
-        Names of the features, and of the topics if the model names them.
-    freq : str or int
-        Length, or number, of the slices.
+    components, feature_names, topic_names, freq
+        Of the model and the call; `topic_names` is empty unless the model names its topics.
     words, word_weights : dict of ndarray, shape (slices, r, n_terms)
         "increase" and "top": columns of the words of :meth:`terms`, and their weights.
     """
@@ -109,8 +105,7 @@ class TopicsOverTime:
         one: Any = [slice]
         begins = self.slices.astype("datetime64[s]") == read_times(one, "slice").values
         if not begins.any():
-            known = f"one of {self.slices[0]} to {self.slices[-1]}, or a number from 0"
-            raise ValueError(f"slice is {short(slice)}, where none begins; expected {known}.")
+            raise ValueError(f"slice is {short(slice)}, where none begins; see those in `slices`.")
         return int(begins.argmax())
 
     def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
@@ -149,10 +144,9 @@ class TopicsOverTime:
 
     def peaks(self, window: int = 1, period: int | None = None) -> Records[Peak]:
         """Return when every topic is most prevalent, as :meth:`DynamicTopics.peaks`."""
-        check_integer(window, "window", 0)
         known = period_of(self.freq) if period is None else check_integer(period, "period", 2)
-        columns = enumerate(self.prevalence.T)
-        return Records(peak_of(k, values, self.slices, window, known) for k, values in columns)
+        rest = self.slices, check_integer(window, "window", 0), known
+        return Records(peak_of(k, values, *rest) for k, values in enumerate(self.prevalence.T))
 
     def to_rows(self, part: Part = "prevalence") -> Records[dict[str, Any]]:
         """Return dictionaries: prevalence by slice, words, or prevalence by class and slice."""
@@ -194,7 +188,7 @@ def topics_over_time(
     by: VectorLike = None,
     n_terms: int = 10,
 ) -> TopicsOverTime:
-    """Look at the topics of a fitted model over time: how prevalent they are, how words change.
+    """Return how prevalent the topics of a fitted model are over time, and how words change.
 
     Parameters
     ----------
@@ -239,8 +233,8 @@ def topics_over_time(
     ['2020-01', '2020-07']
     """
     components = getattr(model, "components_", None)
-    if components is None or not hasattr(model, "transform"):
-        raise TypeError(f"model must be fitted, and have components_; got {short(model)}.")
+    if getattr(components, "ndim", 0) != 2 or not hasattr(model, "transform"):
+        raise TypeError(f"model must be fitted, and have components_ (r, m); got {short(model)}.")
     refuse_on_disk(X, "topics_over_time")
     if type(X).__module__.startswith("dask."):
         raise TypeError("X is a Dask array, and topics_over_time needs it in memory: X.compute().")
@@ -253,15 +247,14 @@ def topics_over_time(
     for name, one in (("times", read.values), ("by", None if members is None else members.labeled)):
         if one is not None and len(one) != n:
             raise ValueError(f"{name} has {len(one)} entries and X has {n} documents; give {n}.")
+    own = isinstance(model, FactorizationBase)
+    S = model._represent(model._checked(X), None) if own else model.transform(X)
     given = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
     names, count = names_of(given, m), min(check_integer(n_terms, "n_terms", 1), m)
-    cuts, own = cut(read.values, freq, least=1), isinstance(model, FactorizationBase)
-    S = model._represent(model._checked(X), None) if own else model.transform(X)
+    cuts = cut(read.values, freq, least=1)
     shares, A = np.asarray(S, dtype=np.float64), np.asarray(components, dtype=np.float64)
     if not np.allclose(shares.sum(axis=1), 1, atol=1e-5):
-        lengths = shares * np.linalg.norm(A, axis=1)
-        largest = lengths.max(axis=1, keepdims=True)
-        shares = divide_by_sums((lengths / np.where(largest > 0, largest, 1)) ** 2)
+        shares = divide_by_sums((shares * np.linalg.norm(A, axis=1)) ** 2)
     by_class, class_sizes = {}, {}
     if members is not None:
         known = members.matrix(np.float64) == 1
@@ -307,7 +300,9 @@ def _words(
             H = divide_by_sums((near[some] @ E).toarray() + G / len(at))
             more = H * np.log(np.divide(H, G / G.sum(), out=np.ones_like(H), where=H > 0))
             for kind, values in (("increase", more), ("top", H)):
-                best = np.argsort(-values, axis=1, kind="stable")[:, :count]
+                best = np.argpartition(-values, count - 1, axis=1)[:, :count]
+                order = np.argsort(-np.take_along_axis(values, best, axis=1), axis=1)
+                best = np.take_along_axis(best, order, axis=1)
                 words[kind][some, k] = best
                 weights[kind][some, k] = np.take_along_axis(values, best, axis=1)
     return words, weights

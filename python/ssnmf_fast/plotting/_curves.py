@@ -223,8 +223,9 @@ def topics_over_time(
     parts = ("prevalence_", "slices_", "slice_sizes_")
     parts = parts if hasattr(model, parts[0]) else ("prevalence", "slices", "sizes")
     if not hasattr(model, parts[1]):
-        wanted = "a fitted DynamicTopics, or what ssnmf_fast.topics_over_time returns"
-        raise TypeError(f"model must be {wanted}; got {model!r:.80}.")
+        raise TypeError(
+            f"model must be a fitted DynamicTopics or TopicsOverTime; got {model!r:.60}."
+        )
     names = numbered_names(model.topics(feature_names, n_terms))
     chosen = list(range(len(names)))
     if topics is not None:
