@@ -232,7 +232,7 @@ def topics_over_time(
     >>> sorted(str(peak.slice) for peak in over_time.peaks())
     ['2020-01', '2020-07']
     """
-    components = getattr(model, "components_", None)
+    components: Any = getattr(model, "components_", None)
     if getattr(components, "ndim", 0) != 2 or not hasattr(model, "transform"):
         raise TypeError(f"model must be fitted, and have components_ (r, m); got {short(model)}.")
     refuse_on_disk(X, "topics_over_time")
