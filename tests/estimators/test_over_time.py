@@ -146,6 +146,7 @@ def test_tables(over_time: Any) -> None:
     first = over_time.terms(0)[1]
     some = words[(words["slice"] == "2001-01") & (words["kind"] == "increase")]
     assert tuple(some[some["topic"] == 1]["term"]) == first.terms
+    assert set(words["name"]) == {*frame.columns[2:]}
 
 
 @pytest.mark.parametrize("freq", ["week", 5])

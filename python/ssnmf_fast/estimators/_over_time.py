@@ -152,14 +152,20 @@ class TopicsOverTime:
         """Return dictionaries: prevalence by slice, words, or prevalence by class and slice."""
         check_option(part, "part", get_args(Part))
         starts = self.slices.astype(str).tolist()
+        names = numbered_names(self.topics(n_terms=3))
         if part == "words":
             return Records(
-                {"slice": start, "documents": size, "kind": kind, **row}
+                {
+                    "slice": start,
+                    "documents": size,
+                    "kind": kind,
+                    **row,
+                    "name": names[row["topic"]],
+                }
                 for t, (start, size) in enumerate(zip(starts, self.sizes.tolist(), strict=True))
                 for kind in get_args(Kind)
                 for row in self.terms(t, kind).to_rows()
             )
-        names = numbered_names(self.topics(n_terms=3))
         tables: list[Any] = [({}, self.sizes, self.prevalence)]
         if part == "classes":
             tables = [({"class": c}, self.class_sizes[c], P) for c, P in self.by_class.items()]
