@@ -155,16 +155,10 @@ class TopicsOverTime:
         names = numbered_names(self.topics(n_terms=3))
         if part == "words":
             return Records(
-                {
-                    "slice": start,
-                    "documents": size,
-                    "kind": kind,
-                    **row,
-                    "name": names[row["topic"]],
-                }
+                {"slice": start, "documents": size, "kind": kind, **row}
                 for t, (start, size) in enumerate(zip(starts, self.sizes.tolist(), strict=True))
                 for kind in get_args(Kind)
-                for row in self.terms(t, kind).to_rows()
+                for row in self.terms(t, kind).named(names).to_rows()
             )
         tables: list[Any] = [({}, self.sizes, self.prevalence)]
         if part == "classes":
