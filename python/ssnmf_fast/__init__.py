@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         SSNMFClassifier,
         SSNMFRegressor,
         TopicSupervisedNMF,
+        topics_over_time,
     )
     from .selection import choose_rank, consensus, verify
 
@@ -72,6 +73,7 @@ __all__ = [
     "results",
     "save",
     "show_config",
+    "topics_over_time",
     "trees",
     "verify",
     "weights",

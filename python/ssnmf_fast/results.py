@@ -13,6 +13,7 @@ from .estimators import (
     SampleContributions,
     SlicePrevalence,
     TopicNode,
+    TopicsOverTime,
 )
 from .selection import Consensus, RankChoice, Verification
 
@@ -33,5 +34,6 @@ __all__ = [
     "Topic",
     "TopicNode",
     "Topics",
+    "TopicsOverTime",
     "Verification",
 ]

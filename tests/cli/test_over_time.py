@@ -142,8 +142,8 @@ def test_a_matrix_and_a_file_of_dates(tmp_path: Path) -> None:
             "is only used with --method auto, tied and tensor",
         ),
         (["--svm-c", "1"], "date", "--svm-c is not used by --model dynamic"),
-        (["--model", "nmf"], "date", "--time is not used by --model nmf (only by dynamic)"),
-        (["--model", "nmf", "--freq", "day"], None, "--freq is not used by --model nmf"),
+        (["--model", "nmf", "--freq", "day"], None, "--freq needs --time, the column of the dates"),
+        (["--model", "nmf", "--method", "nmf"], "date", "--method is not used by --model nmf"),
     ],
 )
 def test_errors(
@@ -167,3 +167,32 @@ def test_a_row_without_a_date(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     np.save(tmp_path / "X.npy", np.ones((3, 2)))
     assert fit(tmp_path / "X.npy", tmp_path / "out", time=str(tmp_path / "dates.txt")) == 2
     assert "has 1 lines; expected one for each of the 3 samples" in error_line(capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["nmf", "few-labels"])
+def test_every_model_takes_times(model: str, tmp_path: Path) -> None:
+    data, out = tmp_path / "news.csv", tmp_path / "out"
+    lines = [f"{date},{body},{'pets' if 'cat' in body else 'money'}" for date, body in ROWS]
+    data.write_text("\n".join(["date,body,kind", *lines]) + "\n", encoding="utf-8")
+    given = ["--text", "body", "--min-df", "1", "--labels", "kind", "--out", str(out)]
+    more = ["--rank", "2"] if model == "nmf" else []
+    time = ["--time", "date", "--freq", "quarter"]
+    assert main(["fit", str(data), *given, *more, "--model", model, *time]) == 0
+    starts = ["2004-01", "2004-04", "2004-07", "2004-10"]
+    table = rows_of(out / "topics_over_time.csv")
+    assert [(row["slice"], row["documents"]) for row in table] == [(one, "9") for one in starts]
+    for row in table:
+        assert sum(float(value) for value in [*row.values()][2:]) == pytest.approx(1, abs=1e-4)
+    words = rows_of(out / "words_over_time.csv")
+    first = {row["term"] for row in words if (row["slice"], row["kind"]) == ("2004-01", "top")}
+    assert {"cat", "dog", "pet", "vet"} <= first
+    classes = rows_of(out / "classes_over_time.csv")
+    assert [(row["class"], row["slice"]) for row in classes[:2]] == [
+        ("money", "2004-01"),
+        ("money", "2004-04"),
+    ]
+    assert [row["documents"] for row in classes] == ["0", "0", "9", "9", "9", "9", "0", "0"]
+    content = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
+    assert content["slices"] == 4
+    assert any("their words are for reading" in line for line in content["remarks"])

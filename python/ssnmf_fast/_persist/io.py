@@ -178,7 +178,7 @@ def save(model: object, path: Names) -> None:
 
     Parameters
     ----------
-    model : Factorization, TensorFactorization, Completion, Consensus or fitted estimator
+    model : Factorization, TensorFactorization, Completion, Consensus, TopicsOverTime or estimator
         What to save, with all of its attributes.
     path : str or path-like
         The file, usually with the ending .npz; it is replaced as a whole or not at all.
@@ -232,7 +232,7 @@ def load(path: Names) -> Any:
 
     Returns
     -------
-    Factorization, TensorFactorization, Completion, Consensus or estimator
+    Factorization, TensorFactorization, Completion, Consensus, TopicsOverTime or estimator
         Of the class that was saved, ready for use.
 
     Raises

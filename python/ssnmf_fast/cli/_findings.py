@@ -17,7 +17,8 @@ from .._common.text import sort_naturally
 from .._persist.texts import VECTORIZER_NAME, write_vectorizer
 from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
-from ..plotting import image_grid, topics_over_time
+from ..estimators._dynamic_time import lengths_of
+from ..plotting import image_grid
 from ..report import Example, Picture, Report, png, render
 from ..report.evaluation import REGRESSION, SVC, Evaluation, explain_no_estimate, format_score
 from ._models import Fitted, measure
@@ -27,6 +28,7 @@ from ._read import warn
 _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
 _OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
+_PARTS = {"words": "words_over_time.csv", "classes": "classes_over_time.csv"}
 _PICTURE, _REPORT = "components.png", "report.html"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
@@ -40,6 +42,8 @@ FILES = {
     _PICTURE: "the topics as images",
     _OVER_TIME: "prevalence of every topic in every slice of time",
     _HEAT_MAP: "the same as a picture",
+    _PARTS["words"]: "words of every topic in every slice, and those that increase there",
+    _PARTS["classes"]: "prevalence of every topic in every class and slice",
     _REPORT: "all of it on one page: open this first",
 }
 HARDER = (
@@ -58,7 +62,7 @@ _LONGEST_NAME = 32
 
 def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report, dict[str, Any]]:
     """Write every file; return what is reported, and the sizes and measures for JSON."""
-    report, model, terms = make_report(fitted, options), fitted.model, fitted.terms
+    report, model = make_report(fitted, options), fitted.model
     save(model, out.path(MODEL_NAME))
     if (vectorizer := fitted.vectorizer) is not None:
         path = out.path(VECTORIZER_NAME)
@@ -75,17 +79,13 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report,
         more = " and, in brackets, the classes that it stands for" if any(classes) else ""
         caption = f"Each with its number{more}. An image is approximated by a weighted sum of them."
         pictures.append(Picture("Components", caption, drawn))
-    if fitted.dated:
-        heads = ["slice", "documents", *numbered_names(model.topics(terms, _NAME_TERMS))]
-        columns = (model.slices_.astype(str), model.slice_sizes_, model.prevalence_)
-        slices = zip(*(column.tolist() for column in columns), strict=True)
-        rows = ([start, size, *values] for start, size, values in slices)
-        out.write_csv(_OVER_TIME, heads, rows)
-        drawn = out.write(
-            _HEAT_MAP, lambda: png(topics_over_time(model, terms, n_terms=_NAME_TERMS))
-        )
+    if (over := fitted.over_time) is not None:
+        for part, name in {"prevalence": _OVER_TIME, **_PARTS}.items():
+            if rows := over.to_rows(part):  # type: ignore[arg-type]
+                out.write_csv(name, [*rows[0]], ([*row.values()] for row in rows))
+        drawn = out.write(_HEAT_MAP, lambda: png(over.plot(n_terms=_NAME_TERMS)))
         caption = (
-            f"How prevalent every topic is in {len(model.slices_)} slices of time, relative to its "
+            f"How prevalent every topic is in {len(over.slices)} slices of time, relative to its "
             "peak. Topics are in the order of their peaks; gray slices have no documents."
         )
         pictures.append(Picture("Topics over time", caption, drawn))
@@ -116,8 +116,9 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         facts["labeled"] = str(labeled)
         if fitted.held_out.any():
             facts["held out"] = str(int(fitted.held_out.sum()))
-    if fitted.dated:
-        facts["slices of time"] = str(len(model.slices_))
+    if (over := fitted.over_time) is not None:
+        facts["slices of time"] = str(len(over.slices))
+        remarks += over.notes
     facts["iterations"] = str(model.n_iter_)
     if fitted.residual is not None:
         facts["residual"] = f"{fitted.residual:.1e}"
@@ -261,9 +262,9 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
         "warnings": report.warnings,
         "remarks": report.remarks,
     }
-    if fitted.dated:
-        content["slices"] = len(fitted.model.slices_)
-        lengths = fitted.model.lengths().tolist()
+    if (over := fitted.over_time) is not None:
+        content["slices"] = len(over.slices)
+        lengths = lengths_of(over.prevalence).tolist()
         content["peaks"] = [
             {
                 "topic": peak.topic,
@@ -273,7 +274,7 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
                 "periodicity": None if math.isnan(peak.periodicity) else round(peak.periodicity, 6),
                 "length": length,
             }
-            for peak, length in zip(fitted.model.peaks(), lengths, strict=True)
+            for peak, length in zip(over.peaks(), lengths, strict=True)
         ]
     if fitted.labels is not None and fitted.labels.several:
         content["label_separator"] = options.label_separator or SEPARATOR
@@ -302,11 +303,11 @@ def print_report(fitted: Fitted, report: Report) -> None:
         print(f"  {head:<{width}}  {', '.join(words)}".rstrip())
     if len(shown) < len(report.topics):
         print(f"  and {len(report.topics) - len(shown)} more")
-    if fitted.dated:
-        names = numbered_names(fitted.model.topics(fitted.terms, _NAME_TERMS))
+    if (over := fitted.over_time) is not None:
+        names = numbered_names(over.topics(n_terms=_NAME_TERMS))
         width = max(map(len, names))
         print("\nPeaks (share of the topic within one slice of its peak)")
-        for peak in sorted(fitted.model.peaks(), key=lambda one: one.slice):
+        for peak in sorted(over.peaks(), key=lambda one: one.slice):
             print(f"  {names[peak.topic]:<{width}}  {peak.slice}  {peak.concentration:.0%}")
 
 

@@ -132,13 +132,14 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         for known in ("The cross-validated accuracy", "The number of unique classes is greater"):
             warnings.filterwarnings("ignore", message=known)  # reported in other words
         estimator = model.build(options, visible, bar, data.terms)
-        estimator.fit(data.X, y if data.times is None else data.times)
+        estimator.fit(data.X, data.times if model.dated else y)
     estimator.set_params(callback=None)
     return Fitted(
         **vars(data),
         model=estimator,
         held_out=held_out,
         guided=model.guided,
+        freq=options.freq or "month",
         seconds=time.perf_counter() - begin,
         settings=_list_settings(estimator, data, options),
     )

@@ -7,14 +7,14 @@ import math
 import re
 from argparse import Namespace
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from .. import estimators, metrics
+from .. import estimators, metrics, results
 from .._common.arrays import Array
 from .._data.times import Times
 from .._topics import amounts, topic_shares
@@ -54,10 +54,17 @@ class Fitted(Data):
     guided: bool = True
     seconds: float = 0.0
     settings: Sequence[tuple[str, str]] = ()
+    freq: str | int = "month"
 
-    @property
-    def dated(self) -> bool:
-        return hasattr(self.model, "prevalence_")
+    @cached_property
+    def over_time(self) -> results.TopicsOverTime | None:
+        """The topics in slices of time; None without times."""
+        if self.times is None:
+            return None
+        by = None if self.labels is None else self.labels.single_or_indicators()
+        more: Any = {"freq": self.freq, "feature_names": self.terms, "by": by}
+        over = estimators.topics_over_time(self.model, self.X, self.times.values, **more)
+        return replace(over, prevalence=getattr(self.model, "prevalence_", over.prevalence))
 
     @property
     def predicts(self) -> bool:
@@ -213,7 +220,7 @@ def measure(fitted: Fitted) -> list[Measure]:
 
 
 # Options that some models take but their estimators do not, and parameters of other names.
-_OF_COMMAND = ("free_topics", "label_separator", "seeds", "test_size", "time")
+_OF_COMMAND = ("free_topics", "label_separator", "seeds", "test_size")
 _NEEDED = {"time": ", the column of the dates", "seeds": ", a file with words of topics"}
 _RENAMED = {"svm_c": "C", "s_shape": "S_shape"}
 _REFUSED = {"ssnmf": "auto", "nmf-alpha": math.inf}  # weights of labels that others take
@@ -234,7 +241,7 @@ nmf-alpha MarginNMF: loss supervision_weight svm_c label_separator test_size
     topics that keep what separates the classes for a support vector machine
 cnmf ConstrainedNMF: loss test_size
     labeled samples of a class share their topics exactly
-dynamic DynamicTopics: time freq method documents_per_slice loss
+dynamic DynamicTopics: freq method documents_per_slice loss
     topics of dated texts and how prevalent each is over time
 vbnmf BayesianNMF: s_shape
     Bayesian topics without the help of labels
@@ -250,6 +257,7 @@ class Model:
         self.name, self.about, self.options = name, about, options.split()
         self.estimator = getattr(estimators, estimator)
         self.guided = "test_size" in self.options  # is it fitted to labels?
+        self.dated = "freq" in self.options  # or to times?
         self.names_topics = "free_topics" in self.options  # has every label a topic?
         # Does the fit estimate the accuracy, and has each class its topics?
         self.validates = "self_training" in self.options
@@ -309,13 +317,14 @@ def choose_model(options: Namespace) -> Model:
     default = "seeded" if seeded else "few-labels" if options.labels else "nmf"
     model = MODELS[options.model or default]
     needs = {"labels": model.guided and "seeds" not in model.options}
-    needs |= {name: name in model.options for name in _NEEDED}
+    needs |= {"time": model.dated or options.freq is not None, "seeds": "seeds" in model.options}
     for name, needed in needs.items():
         if needed and not getattr(options, name):
             hint = _NEEDED.get(name, "; without labels use --model nmf")
-            raise UsageError(f"--model {model.name} needs --{name}{hint}")
+            who = "--freq" if name == "time" and not model.dated else f"--model {model.name}"
+            raise UsageError(f"{who} needs --{name}{hint}")
     for name in dict.fromkeys(name for other in MODELS.values() for name in other.options):
-        if name not in model.options and getattr(options, name) is not None:
+        if name not in (*model.options, "freq") and getattr(options, name) is not None:
             option, users = f"--{name.replace('_', '-')}", users_of(name)
             raise UsageError(f"{option} is not used by --model {model.name} (only by {users})")
     limited = options.documents_per_slice is not None

@@ -260,9 +260,8 @@ class.
 --test-size FRACTION: share of the labeled samples held out for the score, 0 for none (default: 0
     for few-labels, which validates, else 0.2)
 --time COLUMN: column with the dates (2004-12-26, 20041226, ...), or a file with one date per line
-    (for *)
 --freq {"|".join(FREQUENCIES)}|SLICES: length of the slices of time, also as '2 weeks' or '6 hours',
-    or how many there are (default: month; for *)
+    or how many there are (default: month)
 --method auto|neighbors|tied|nmf|tensor: how topics are found: from texts with their neighbors in
     the slice of time, with the same shares in all texts of a slice, from the texts alone, or from a
     tensor (default: auto, neighbors or tied; for *)

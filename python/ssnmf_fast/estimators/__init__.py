@@ -11,6 +11,7 @@ from ._few_labels import FewLabelsClassifier
 from ._hierarchical import HierarchicalClassifier
 from ._imputer import LowRankImputer
 from ._nmf import NMF, merge_topics, split_topic
+from ._over_time import TopicsOverTime, topics_over_time
 from ._papers import ConstrainedNMF, MarginNMF, TopicSupervisedNMF
 from ._seeded import SeededTopics
 from ._ssnmf import SSNMFClassifier, SSNMFRegressor
@@ -38,7 +39,9 @@ __all__ = [
     "TopicNode",
     "TopicSupervisedNMF",
     "TopicTree",
+    "TopicsOverTime",
     "merge_topics",
     "split_topic",
     "topic_tree",
+    "topics_over_time",
 ]

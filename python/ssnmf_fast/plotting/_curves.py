@@ -184,8 +184,8 @@ def topics_over_time(
 
     Parameters
     ----------
-    model : fitted DynamicTopics
-        Topics with their `prevalence_`.
+    model : fitted DynamicTopics, or TopicsOverTime
+        Topics with their prevalence in slices.
     feature_names : array_like of str, shape (m,), optional
         Names of the features, such as ``vectorizer.get_feature_names_out()``; as in
         :meth:`~ssnmf_fast.DynamicTopics.topics`.
@@ -220,15 +220,19 @@ def topics_over_time(
     """
     check_option(kind, "kind", ("heatmap", "lines"))
     check_option(share, "share", tuple(_MEANINGS))
-    if not hasattr(model, "prevalence_"):
-        raise TypeError(f"model must be a fitted DynamicTopics; got {model!r:.80}.")
+    parts = ("prevalence_", "slices_", "slice_sizes_")
+    parts = parts if hasattr(model, parts[0]) else ("prevalence", "slices", "sizes")
+    if not hasattr(model, parts[1]):
+        raise TypeError(
+            f"model must be a fitted DynamicTopics or TopicsOverTime; got {model!r:.60}."
+        )
     names = numbered_names(model.topics(feature_names, n_terms))
     chosen = list(range(len(names)))
     if topics is not None:
         chosen = [check_integer(k, "a topic of topics", 0, len(names) - 1) for k in topics]
     if not chosen:
         raise ValueError("topics is empty; name the topics to draw, or leave it out for all.")
-    values, starts, empty = model.prevalence_, model.slices_, model.slice_sizes_ == 0
+    values, starts, sizes = (getattr(model, part) for part in parts)
     if sort:
         chosen = sorted(chosen, key=lambda k: int(values[:, k].argmax()))
     shown, room = [names[k] for k in chosen], None
@@ -239,11 +243,12 @@ def topics_over_time(
         height = float(np.clip(0.26 * len(shown), 1.6, 40))
         drawn, axes, room = table_axes(ax, width, height, title, shown, [])
     dates: Any = import_module("matplotlib.dates")
-    edges = np.append(starts, starts[-1] + (starts[-1] - starts[-2])).astype("datetime64[s]")
+    last = starts[-1] - starts[-2] if len(starts) > 1 else 1
+    edges = np.append(starts, starts[-1] + last).astype("datetime64[s]")
     days = np.asarray(dates.date2num(edges), dtype=np.float64)
     if room is None:
         lines = []
-        for number, column in enumerate(np.where(empty[:, None], np.nan, values)[:, chosen].T):
+        for number, column in enumerate(np.where(sizes[:, None] == 0, np.nan, values)[:, chosen].T):
             look = style.curve_look(number, points=len(column) <= _FEW_SLICES)
             middles = (days[:-1] + days[1:]) / 2
             lines += axes.plot(middles, column, linewidth=1.5, markersize=4, **look)
@@ -254,7 +259,7 @@ def topics_over_time(
         largest = {"peak": values.max(axis=0), "largest": values.max()}
         divisor = largest[share] if share in largest else values.sum(axis=1, keepdims=True)
         shares = (values / np.maximum(divisor, np.finfo(np.float64).tiny))[:, chosen].T
-        shares[:, empty] = np.nan
+        shares[:, sizes == 0] = np.nan
         down = np.arange(len(shown) + 1) - 0.5
         draw_cells(axes, days, down, shares, 1.0, _MEANINGS[share], room.height)
         axes.hlines(down[1:-1], days[0], days[-1], color=style.FRAME, linewidth=0.4)

@@ -1,0 +1,308 @@
+"""Topics of any fitted model over time: how prevalent they are, and how their words change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._common.arrays import Array, MatrixLike, VectorLike
+from .._common.saved import Saved
+from .._common.text import short
+from .._data.arrays import entry_rows, refuse_on_disk
+from .._data.border import check_data, check_integer, check_option
+from .._data.times import Slices, cut, period_of, read_times
+from .._labels import ClassLabels, Indicators, is_indicator
+from .._linalg.operators import unit_rows
+from .._topics import Records, Topics, divide_by_sums, make_topics, names_of, numbered_names
+from ..plotting import topics_over_time as draw
+from ._base import FactorizationBase
+from ._dynamic_time import Peak, peak_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Kind = Literal["increase", "top"]
+Part = Literal["prevalence", "words", "classes"]
+
+_DECAY, _REACH = 0.8, 31  # by slice, of the words of others; beyond 31 slices they count < .001
+_ENTRIES = 4_000_000  # of an array of words and topics, or of slices and words, at a time
+_ENOUGH = 50  # documents a topic, for words that are more than something to read
+_NOTHING = 1e-9  # of a frequency, or its increase
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopicsOverTime:
+    """Topics of a model in slices of time; the result of :func:`ssnmf_fast.topics_over_time`.
+
+    Attributes
+    ----------
+    slices, sizes : ndarray of datetime64 and of int, shape (slices,)
+        When the slices begin, and their numbers of documents.
+    prevalence : ndarray, shape (slices, r)
+        Mean shares of the topics in the documents of every slice that any topic explains: they sum
+        to 1, or are 0 without such documents.
+    by_class, class_sizes : dict of label to ndarray
+        Of every class of `by`, prevalence (slices, r) and numbers of documents (slices,).
+    shares, typicality : ndarray, shape (n, r)
+        Shares of the topics in every document, and these times the cosines of the two.
+    document_slices : ndarray of int, shape (n,)
+        Numbers of the slices of the documents.
+    components, feature_names, topic_names, freq
+        Of the model and the call; `topic_names` is empty unless the model names its topics.
+    words, word_weights : dict of ndarray, shape (slices, r, n_terms)
+        "increase" and "top": columns of the words of :meth:`terms`, and their weights.
+    """
+
+    _saved: ClassVar[dict[str, Saved]] = {
+        "slices": Saved("t", "times"),
+        "sizes": Saved("t", "whole"),
+        "prevalence": Saved("tr"),
+        "shares": Saved("nr"),
+        "document_slices": Saved("n", "whole"),
+        "by_class": Saved("tr", container=dict),
+        "class_sizes": Saved("t", "whole", container=dict),
+        "components": Saved("rm"),
+        "typicality": Saved("nr"),
+        "words": Saved("trw", "whole", container=dict),
+        "word_weights": Saved("trw", "finite", container=dict),
+    }
+
+    slices: Array
+    sizes: Array
+    prevalence: Array
+    shares: Array
+    document_slices: Array
+    by_class: dict[Any, Array]
+    class_sizes: dict[Any, Array]
+    components: Array
+    feature_names: list[str]
+    topic_names: list[str]
+    freq: str | int
+    typicality: Array
+    words: dict[str, Array]
+    word_weights: dict[str, Array]
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know of the words of slices."""
+        least, used = _ENOUGH * len(self.components), self.sizes > 0
+        few = int((used & (self.sizes < least)).sum())
+        of = f"{few} of {int(used.sum())} slices have fewer than {_ENOUGH} documents a topic"
+        return [f"{of}: their words are for reading, no evidence of a change."] if few else []
+
+    def __repr__(self) -> str:
+        (n, r), T, first, last = self.shares.shape, len(self.slices), *self.slices[[0, -1]]
+        head = f"TopicsOverTime({r} topics, {n} documents, {T} slices from {first} to {last})"
+        return "\n".join([head, *self.notes])
+
+    def _number(self, slice: object) -> int:
+        if isinstance(slice, (int, np.integer)) and not isinstance(slice, (bool, np.timedelta64)):
+            return check_integer(slice, "slice", 0, len(self.slices) - 1)
+        one: Any = [slice]
+        begins = self.slices.astype("datetime64[s]") == read_times(one, "slice").values
+        if not begins.any():
+            raise ValueError(f"slice is {short(slice)}, where none begins; see those in `slices`.")
+        return int(begins.argmax())
+
+    def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
+        """Return the words of the topics in all slices together."""
+        names = self.feature_names if feature_names is None else feature_names
+        topics = make_topics(self.components, names, n_terms)
+        return topics.named(self.topic_names) if self.topic_names else topics
+
+    def terms(self, slice: object, kind: Kind = "increase") -> Topics:
+        """Return the words of every topic in a slice.
+
+        Parameters
+        ----------
+        slice : int, datetime64, date or str
+            Number of the slice, or its beginning, such as "2004-12".
+        kind : {"increase", "top"}
+            The words that are more there than in all slices, or the most frequent ones, which
+            seldom change.  A slice without documents has none.
+        """
+        check_option(kind, "kind", get_args(Kind))
+        number = self._number(slice)
+        words, weights = self.words[kind][number], self.word_weights[kind][number]
+        found = []
+        for one, columns, row in zip(self.topics(), words, weights, strict=True):
+            terms = tuple(self.feature_names[j] for j in columns[row > _NOTHING])
+            found.append(replace(one, terms=terms, weights=tuple(row[row > _NOTHING].tolist())))
+        return Topics(found)
+
+    def documents(self, slice: object, topic: int, n_documents: int = 5) -> Array:
+        """Return the rows of documents of a slice by falling `typicality`, without those of 0."""
+        rows = np.flatnonzero(self.document_slices == self._number(slice))
+        k = check_integer(topic, "topic", 0, len(self.components) - 1)
+        rows = rows[self.typicality[rows, k] > 0]
+        order = np.argsort(-self.typicality[rows, k], kind="stable")
+        return np.asarray(rows[order[: check_integer(n_documents, "n_documents", 1)]])
+
+    def peaks(self, window: int = 1, period: int | None = None) -> Records[Peak]:
+        """Return when every topic is most prevalent, as :meth:`DynamicTopics.peaks`."""
+        known = period_of(self.freq) if period is None else check_integer(period, "period", 2)
+        rest = self.slices, check_integer(window, "window", 0), known
+        return Records(peak_of(k, values, *rest) for k, values in enumerate(self.prevalence.T))
+
+    def to_rows(self, part: Part = "prevalence") -> Records[dict[str, Any]]:
+        """Return dictionaries: prevalence by slice, words, or prevalence by class and slice."""
+        check_option(part, "part", get_args(Part))
+        starts = self.slices.astype(str).tolist()
+        names = numbered_names(self.topics(n_terms=3))
+        if part == "words":
+            return Records(
+                {"slice": start, "documents": size, "kind": kind, **row}
+                for t, (start, size) in enumerate(zip(starts, self.sizes.tolist(), strict=True))
+                for kind in get_args(Kind)
+                for row in self.terms(t, kind).named(names).to_rows()
+            )
+        tables: list[Any] = [({}, self.sizes, self.prevalence)]
+        if part == "classes":
+            tables = [({"class": c}, self.class_sizes[c], P) for c, P in self.by_class.items()]
+        return Records(
+            {**head, "slice": start, "documents": size, **dict(zip(names, row, strict=True))}
+            for head, *columns in tables
+            for start, size, row in zip(starts, *(one.tolist() for one in columns), strict=True)
+        )
+
+    def to_frame(self, part: Part = "prevalence") -> Any:
+        """Return a table of :meth:`to_rows` (needs pandas)."""
+        return self.to_rows(part).to_frame()
+
+    def plot(self, **options: Any) -> Figure:
+        """Draw the prevalence by :func:`ssnmf_fast.plotting.topics_over_time`."""
+        return draw(self, **options)
+
+
+def topics_over_time(
+    model: Any,
+    X: MatrixLike,
+    times: npt.ArrayLike,
+    *,
+    freq: str | int = "month",
+    feature_names: VectorLike = None,
+    by: VectorLike = None,
+    n_terms: int = 10,
+) -> TopicsOverTime:
+    """Return how prevalent the topics of a fitted model are over time, and how words change.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With ``transform`` and `components_`: also scikit-learn's NMF and LatentDirichletAllocation.
+    X : array_like or scipy.sparse, shape (n, m)
+        Documents x terms, of the fit or others; in memory.
+    times : array_like, shape (n,)
+        When each document is from, as in :meth:`DynamicTopics.fit`.
+    freq : str or int
+        Length of the slices, or their number, as in :class:`DynamicTopics`.
+    feature_names : array_like of str, shape (m,), optional
+        Names of the features; by default the columns of the data frame of the fit.
+    by : array_like, shape (n,) or (n, k), optional
+        Classes of the documents, for `by_class`; None and NaN are left out there.
+    n_terms : int
+        Number of words of every topic in a slice.
+
+    Returns
+    -------
+    TopicsOverTime
+
+    Notes
+    -----
+    The share of a topic is its part of the squared length of a document, (s_k |a_k|)^2 over the sum
+    of all topics'.  Weights that sum to 1, as LatentDirichletAllocation's, are shares.
+
+    The words of a slice are the topics after one multiplicative update to its documents, by the
+    I-divergence with the shares fixed.  They are smoothed: other slices count, 0.8 times less for
+    each step, and so does the mean slice.  Words that increase have the largest ``h log(h / g)``,
+    for frequencies h in the slice and g in all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.kron(np.eye(2), np.ones((6, 3)))  # two topics: the second one comes later
+    >>> times = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
+    >>> model = sf.NMF(2, random_state=0).fit(X)
+    >>> over_time = sf.topics_over_time(model, X, times, freq="quarter")
+    >>> sorted(str(peak.slice) for peak in over_time.peaks())
+    ['2020-01', '2020-07']
+    """
+    components: Any = getattr(model, "components_", None)
+    if getattr(components, "ndim", 0) != 2 or not hasattr(model, "transform"):
+        raise TypeError(f"model must be fitted, and have components_ (r, m); got {short(model)}.")
+    refuse_on_disk(X, "topics_over_time")
+    if type(X).__module__.startswith("dask."):
+        raise TypeError("X is a Dask array, and topics_over_time needs it in memory: X.compute().")
+    if np.min(components) < 0:
+        raise ValueError("model has components_ below 0, which are no topics; use NMF or LDA.")
+    read, clean = read_times(times, first=getattr(model, "date_order_", "any")), check_data(X, 1)
+    (n, m), members = clean.shape, None
+    if by is not None:
+        members = Indicators(by) if is_indicator(by) else ClassLabels(by, None, name="by")
+    for name, one in (("times", read.values), ("by", None if members is None else members.labeled)):
+        if one is not None and len(one) != n:
+            raise ValueError(f"{name} has {len(one)} entries and X has {n} documents; give {n}.")
+    own = isinstance(model, FactorizationBase)
+    S = model._represent(model._checked(X), None) if own else model.transform(X)
+    given = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
+    names, count = names_of(given, m), min(check_integer(n_terms, "n_terms", 1), m)
+    cuts = cut(read.values, freq, least=1)
+    shares, A = np.asarray(S, dtype=np.float64), np.asarray(components, dtype=np.float64)
+    if not np.allclose(shares.sum(axis=1), 1, atol=1e-5):
+        shares = divide_by_sums((shares * np.linalg.norm(A, axis=1)) ** 2)
+    by_class, class_sizes = {}, {}
+    if members is not None:
+        known = members.matrix(np.float64) == 1
+        for k, label in enumerate(members.classes.tolist()):
+            some = known[:, [k]].nonzero()[0]
+            by_class[label], class_sizes[label] = _means(shares[some], cuts.of[some], cuts)
+    documents = clean if sp.issparse(clean) else sp.csr_array(np.nan_to_num(clean))
+    named = model._topic_names() if own and hasattr(model, "topic_names_") else []
+    typicality = shares * np.asarray(unit_rows(documents) @ unit_rows(A).T)
+    prevalence, words = _means(shares, cuts.of, cuts)[0], _words(documents, shares, A, cuts, count)
+    of_documents = prevalence, shares, cuts.of, by_class, class_sizes
+    parts: Any = *of_documents, A, names, named, freq, typicality, *words
+    return TopicsOverTime(cuts.starts, cuts.sizes, *parts)
+
+
+def _means(shares: Array, of: Array, cuts: Slices) -> tuple[Array, Array]:
+    """Return the mean shares of documents in every slice, and the numbers of documents."""
+    T, n = len(cuts.starts), len(of)
+    sums = sp.csr_array((np.ones(n), (of, np.arange(n))), (T, n)) @ shares
+    return divide_by_sums(sums), np.bincount(of, minlength=T)
+
+
+def _words(
+    X: sp.csr_array, Q: Array, A: Array, cuts: Slices, count: int
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Return columns of the words of each kind, (slices, r, count), and their weights."""
+    (n, m), r, T, at = X.shape, len(A), len(cuts.starts), np.flatnonzero(cuts.sizes)
+    A = divide_by_sums(A)
+    ratios, rows = sp.csr_array(X, dtype=np.float64, copy=True), entry_rows(X.indptr)
+    for start in range(0, len(rows), _ENTRIES // r + 1):
+        part = slice(start, start + _ENTRIES // r + 1)
+        model = np.einsum("ij,ji->i", Q[rows[part]], A[:, ratios.indices[part]])
+        ratios.data[part] *= np.divide(1, model, out=np.zeros_like(model), where=model > 0)
+    offsets = np.arange(-min(_REACH, T - 1), min(_REACH, T - 1) + 1)
+    near = sp.diags(_DECAY ** np.abs(offsets), offsets, shape=(T, T), format="csr")
+    words = {kind: np.zeros((T, r, count), dtype=np.int64) for kind in get_args(Kind)}
+    weights = {kind: np.zeros((T, r, count)) for kind in words}
+    for k in range(r):
+        E = sp.csr_array((Q[:, k], (cuts.of, np.arange(n))), (T, n)) @ ratios
+        E.data *= A[k, E.indices]
+        G = np.asarray(E.sum(axis=0)).ravel()
+        for some in np.array_split(at, 1 + len(at) * m // _ENTRIES) if G.any() else []:
+            H = divide_by_sums((near[some] @ E).toarray() + G / len(at))
+            more = H * np.log(np.divide(H, G / G.sum(), out=np.ones_like(H), where=H > 0))
+            for kind, values in (("increase", more), ("top", H)):
+                best = np.argpartition(-values, count - 1, axis=1)[:, :count]
+                order = np.argsort(-np.take_along_axis(values, best, axis=1), axis=1)
+                best = np.take_along_axis(best, order, axis=1)
+                words[kind][some, k] = best
+                weights[kind][some, k] = np.take_along_axis(values, best, axis=1)
+    return words, weights
