@@ -58,8 +58,8 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
         fitted = train(model, data, options)
         report, content = write_all(fitted, out, options)
     choice = getattr(fitted.model, "rank_choice_", None)
-    if choice is not None:
-        print(str(choice).replace(";", ",") + "; --rank sets it")
+    if choice is not None and choice.high > 1:  # else there is a warning
+        print(f"{choice}; --rank sets it".replace(";", ",", 1))
     print_report(fitted, report)
     return {**content, **out.show()}
 
@@ -304,7 +304,8 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
         options.criterion = "words" if find_source(options).is_table else "held-out"
     criterion = options.criterion
     for name in _REFUSED.get(criterion, ()):
-        if getattr(options, name):
+        value = getattr(options, name)
+        if value is not None and value is not False:
             option = f"--{name.replace('_', '-')}"
             wrong = f"{option} is not used by --criterion {criterion}; leave it out"
             raise UsageError(f"{wrong}, or compare by --criterion held-out")
