@@ -2,199 +2,245 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from types import SimpleNamespace
+import base64
+import csv
+import io
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from topic_tables import make_topics
+from labeled_texts import MONEY, PETS
+from outputs import measures_of, rows_of
+from sklearn.metrics.pairwise import cosine_similarity
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import _findings, _models
-from ssnmf_fast.cli import _labels as _sample_labels
+from ssnmf_fast.cli import main
+
+SHORT = ["--max-iter", "5", "--tol", "0"]
+PLAIN = ["--model", "ssnmf", "--supervision-weight", "1", "--readout", "joint", *SHORT]
+NAMED = ["--model", "ts-nmf", *SHORT]
+
+
+def fit_texts(folder: Path, rows: list[dict[str, Any]], *more: str) -> list[dict[str, str]]:
+    """Fit a file of JSON lines; return the predictions."""
+    lines = "\n".join(json.dumps(row) for row in rows)
+    (folder / "texts.jsonl").write_text(lines + "\n", encoding="utf-8")
+    command = ["fit", str(folder / "texts.jsonl"), "--out", str(folder / "out"), "--min-df", "1"]
+    assert main([*command, *more]) == 0
+    return rows_of(folder / "out" / "predictions.csv")
+
+
+def labeled(values: list[Any]) -> list[dict[str, Any]]:
+    texts = PETS + MONEY
+    return [{"text": texts[k % 20], "kind": value} for k, value in enumerate(values)]
 
 
 class TestLabels:
-    def test_reading(self) -> None:
+    @pytest.mark.slow
+    def test_reading(self, tmp_path: Path) -> None:
         values = ["a; b;a", "", None, float("nan"), ["b", None, " c "], [], 3]
-        labels = _sample_labels.parse_labels(values, ";")
-        assert labels.each == (("a", "b"), (), (), (), ("b", "c"), (), ("3",))
-        assert labels.several
-        assert labels.names == ["3", "a", "b", "c"]
-        assert not _sample_labels.parse_labels(["a; b"], None).several
+        more = ["--labels", "kind", "--label-separator", ";", "--test-size", "0", *NAMED]
+        rows = fit_texts(tmp_path, labeled(values), *more)
+        assert [row["label"] for row in rows] == ["a;b", "", "", "", "b;c", "", "3"]
+        content = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
+        assert content["label_separator"] == ";"
+        assert list(sf.load(tmp_path / "out" / "model.npz").topic_names_) == ["3", "a", "b", "c"]
+        rows = fit_texts(tmp_path, labeled(["a; b", "c"]), "--labels", "kind", *more[4:])
+        assert [row["label"] for row in rows] == ["a; b", "c"]
 
-    def test_what_is_missing(self) -> None:
-        pandas = pytest.importorskip("pandas")
-        values = [None, float("nan"), pandas.NA, " ", " a ", -1]
-        assert _sample_labels.parse_labels(values, None).each == ((), (), (), (), ("a",), ("-1",))
+    def test_what_is_missing(self, tmp_path: Path) -> None:
+        values = [None, float("nan"), " ", " a ", -1]
+        more = ["--labels", "kind", "--test-size", "0", *NAMED]
+        rows = fit_texts(tmp_path, labeled(values), *more)
+        assert [row["label"] for row in rows] == ["", "", "", "a", "-1"]
+        assert [row["used as"] == "training" for row in rows] == [False] * 3 + [True] * 2
 
-    def test_every_label_stays_seen(self) -> None:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("share", [0.2, 0.9])
+    def test_every_label_stays_seen(self, share: float, tmp_path: Path) -> None:
         rng = np.random.default_rng(0)
         lists = [list(rng.choice(list("abcdef"), 2, replace=False)) for _ in range(40)]
-        labels = _sample_labels.parse_labels([*lists, ["rare", "a"], []], None)
-        for share in (0.2, 1.0):
-            hidden = labels.hold_out(share, seed=3)
-            assert labels.without(hidden).names == labels.names
-            assert not hidden[-2:].any()
-        assert labels.hold_out(0.2, 3).sum() == round(0.2 * 41)
-
-
-def fitted_like(S: Any, labels: Any, held_out: Any, **attributes: Any) -> _models.Fitted:
-    """Return what the measures read of a fit whose transform is S."""
-    model = SimpleNamespace(transform=lambda X: X, representation_=S, **attributes)
-    known = _sample_labels.parse_labels(labels, None)
-    return _models.Fitted(model=model, X=S, labels=known, held_out=held_out)
+        more = ["--labels", "kind", "--test-size", str(share), "--seed", "3", *NAMED]
+        rows = fit_texts(tmp_path, labeled([*lists, ["rare", "a"], []]), *more)
+        training = [row["label"] for row in rows if row["used as"] == "training"]
+        assert {name for label in training for name in label.split(";")} == {*"abcdef", "rare"}
+        assert "held out" not in [row["used as"] for row in rows[-2:]]
+        if share == 0.2:
+            assert [row["used as"] for row in rows].count("held out") == round(0.2 * 41)
+        rows = fit_texts(tmp_path, labeled(["a", "a", *"bbb", "c"]), *more)
+        training = {row["label"] for row in rows if row["used as"] == "training"}
+        assert training == {"a", "b", "c"}
 
 
 class TestMeasures:
-    def test_bound_and_sparsities(self) -> None:
-        S = np.array([[1.0, 0], [2, 0], [0, 1], [0, 3]])
-        hidden = np.array([False, False, False, True])
-        attributes = {"lower_bound_": -12.5, "components_": np.eye(2)}
-        fitted = fitted_like(S, ["a", "a", "b", "b"], hidden, **attributes)
-        between, bound = _models.measure(fitted)
-        _, sparsity = _models.measure(replace(fitted, guided=False))
-        assert (bound.value, bound.text) == (-12.5, "-12.5")
-        assert sparsity.value == sf.metrics.hoyer_sparsity(S)
-        wanted = sf.metrics.inter_label_sparsity(S[:3], ["a", "a", "b"]).score
-        assert between.value == wanted
+    @pytest.mark.slow
+    def test_bound_and_sparsities(self, tmp_path: Path) -> None:
+        rows = labeled(["pets"] * 10 + ["money"] * 10)
+        more = ["--rank", "2", *SHORT]
+        predictions = fit_texts(
+            tmp_path, rows, "--labels", "kind", "--model", "supervised-vbnmf", *more
+        )
+        found, model = measures_of(tmp_path / "out"), sf.load(tmp_path / "out" / "model.npz")
+        known = np.array([row["used as"] == "training" for row in predictions])
+        assert 0 < known.sum() < 20
+        labels = np.array([row["label"] for row in predictions])[known]
+        wanted = sf.metrics.inter_label_sparsity(model.representation_[known], labels).score
+        assert found["inter_label_sparsity"] == pytest.approx(wanted)
+        assert found["lower_bound"] == model.lower_bound_
+        assert "sparsity" not in found
+        fit_texts(tmp_path, rows, "--model", "vbnmf", *more)
+        found, model = measures_of(tmp_path / "out"), sf.load(tmp_path / "out" / "model.npz")
+        assert found["sparsity"] == pytest.approx(sf.metrics.hoyer_sparsity(model.representation_))
+        assert found["lower_bound"] == model.lower_bound_
 
-    def test_terms_of_topics_that_have_some(self) -> None:
-        X = np.array([[1.0, 2, 0], [3, 1, 0], [0, 0, 1], [0, 1, 1]])
-        A = np.array([[5.0, 4, 0], [0, 0, 2], [0, 0, 0], [0, 1, 3]])
-        model = SimpleNamespace(components_=A)
-        fitted = _models.Fitted(model=model, X=X, texts=[""] * 4)
-        used = A[[0, 3]]
-        metrics = sf.metrics
-        scores = [
-            metrics.topic_coherence(X, used).score,
-            metrics.topic_diversity(used).score,
-            metrics.topic_exclusivity(used).score,
-        ]
-        found = _models.measure(fitted)
-        assert [one.key for one in found] == ["coherence", "diversity", "exclusivity"]
-        assert [one.value for one in found] == scores
-        model.active_components_ = np.array([True, True, True, False])
-        (coherence,) = _models.measure(fitted)  # one topic is left
-        assert coherence.value == metrics.topic_coherence(X, A[:1]).score
-        model.components_ = A[1:3]
-        model.active_components_ = np.full(2, True)
-        assert _models.measure(fitted) == []
+    @pytest.mark.slow
+    @pytest.mark.parametrize(("model", "rank"), [("nmf", 4), ("vbnmf", 2), ("vbnmf", 8)])
+    def test_terms_of_topics_that_have_some(self, model: str, rank: int, tmp_path: Path) -> None:
+        rows = labeled([""] * 20) + [{"text": "zebra"}] * 9  # a topic of one term
+        fit_texts(tmp_path, rows, "--model", model, "--rank", str(rank), "--max-iter", "100")
+        found, fitted = measures_of(tmp_path / "out"), sf.load(tmp_path / "out" / "model.npz")
+        X = sf.io.load_vectorizer(tmp_path / "out").transform([row["text"] for row in rows])
+        A = fitted.components_
+        active = getattr(fitted, "active_components_", np.full(rank, True))
+        used = A[active & ((A > 0).sum(axis=1) >= 2)]
+        wanted = {"coherence": sf.metrics.topic_coherence(X, used).score}
+        if len(used) > 1:
+            wanted["diversity"] = sf.metrics.topic_diversity(used).score
+            wanted["exclusivity"] = sf.metrics.topic_exclusivity(used).score
+        of_terms = {name: found.get(name) for name in ("coherence", "diversity", "exclusivity")}
+        assert {name: v for name, v in of_terms.items() if v is not None} == pytest.approx(wanted)
 
 
-def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> _models.Fitted:
-    """Return a fit whose transform is S, and whose B says that every topic has one class."""
-    A = np.eye(S.shape[1]) * np.arange(1, S.shape[1] + 1)  # scales that must not matter
-    model = SimpleNamespace(
-        transform=lambda X: X,
-        representation_=np.full(S.shape, np.nan),  # it saw the labels
-        components_=A,
-        topics=lambda terms, n_terms: make_topics(
-            A, terms, n_terms, np.array(["a", "b"]), np.eye(S.shape[1], 2)
-        ),
-    )
-    known = _sample_labels.parse_labels(labels, None)
-    return _models.Fitted(model=model, X=S, labels=known, held_out=held_out, **more)
+def shares_of(out: Path, X: Any, guided: bool = True) -> Any:
+    """Return how much of each sample each topic explains, represented without labels."""
+    model = sf.load(out / "model.npz")
+    S = model.transform(X) if guided else model.representation_
+    amounts = S * model.components_.sum(axis=1)
+    return amounts / amounts.sum(axis=1, keepdims=True)
 
 
 class TestSharesOfData:
-    S = np.array([[3.0, 1 / 2], [1, 3 / 2]])  # amounts: 3 and 1, 1 and 3
+    def fit(self, folder: Path, labels: list[str], *more: str) -> tuple[Any, list[str], str]:
+        """Fit a matrix; return it, what samples are used as, and the report."""
+        rng = np.random.default_rng(0)
+        kinds = {name: k for k, name in enumerate(dict.fromkeys(labels))}
+        X = rng.random((len(labels), 8)) + 2 * np.eye(8)[[kinds[name] for name in labels]]
+        np.save(folder / "X.npy", X)
+        (folder / "y.txt").write_text("\n".join(labels) + "\n", encoding="utf-8")
+        command = ["fit", str(folder / "X.npy"), "--labels", str(folder / "y.txt")]
+        assert main([*command, "--out", str(folder / "out"), *more]) == 0
+        used = [row.get("used as", "") for row in rows_of(folder / "out" / "predictions.csv")]
+        page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+        return X, used, " ".join(page.split())
 
-    def test_held_out_samples_and_not_the_matrix_of_the_model(self) -> None:
-        held_out = np.arange(80) >= 40
-        S = np.vstack([np.tile(np.eye(2), (20, 1)), np.tile(self.S, (20, 1))])
-        topics, note, counts = _findings.describe_topics(
-            described_like(S, ["a", "b"] * 40, held_out), 2
-        )
-        shares = [[share for _, share in topic.shares] for topic in topics]
-        np.testing.assert_allclose(shares, [[0.75, 0.25], [0.25, 0.75]])
-        assert counts == [20, 20]
-        assert "the 40 samples whose labels were hidden from the fit" in note
-        assert sum(topic.size or 0 for topic in topics) == pytest.approx(1)
+    def check(self, folder: Path, shares: Any, names: list[str], members: Any) -> None:
+        """Check shares of classes, whose members are weights (n, k) of the samples read."""
+        with (folder / "out" / "topic_classes.csv").open(encoding="utf-8", newline="") as file:
+            heads, *rows = csv.reader(file)
+        assert heads[-len(names) :] == names
+        means = shares.T @ members / members.sum(axis=0)  # a large class does not dominate
+        wanted = means / means.sum(axis=1, keepdims=True)
+        found = np.array([row[-len(names) :] for row in rows], dtype=float)
+        np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-5)
 
-    def test_all_labeled_samples_where_few_are_held_out(self) -> None:
-        held_out = np.arange(40) >= 30
-        S = np.vstack([np.tile(np.eye(2), (15, 1)), np.tile(self.S, (5, 1))])
-        _, note, counts = _findings.describe_topics(described_like(S, ["a", "b"] * 20, held_out), 2)
-        assert counts == [20, 20]
-        assert "all 40 samples with labels, hidden ones and others" in note
+    @pytest.mark.slow
+    def test_held_out_samples_where_they_are_enough(self, tmp_path: Path) -> None:
+        labels = ["a"] * 90 + ["b"] * 30
+        more = [*PLAIN, "--rank", "2", "--test-size", "0.5"]
+        X, used, page = self.fit(tmp_path, labels, *more)
+        held_out = np.array([one == "held out" for one in used])
+        members = (np.array(labels)[:, None] == ["a", "b"]) * held_out[:, None]
+        assert members.sum(axis=0).tolist() == [45, 15]
+        self.check(tmp_path, shares_of(tmp_path / "out", X), ["a", "b"], members)
+        assert "the 60 samples whose labels were hidden from the fit" in page
 
-    def test_large_classes_do_not_dominate(self) -> None:
-        labels = ["a"] * 90 + ["b"] * 10
-        topics, _, counts = _findings.describe_topics(
-            described_like(np.ones((100, 2)), labels, np.ones(100, dtype=bool)), 2
-        )
-        for topic in topics:
-            np.testing.assert_allclose([share for _, share in topic.shares], 0.5)
-            assert topic.leading == ()
-        assert counts == [90, 10]
+    @pytest.mark.slow
+    def test_all_labeled_samples_where_few_are_held_out(self, tmp_path: Path) -> None:
+        labels = ["10", "9", "2", ""] * 10
+        more = [*PLAIN, "--rank", "3", "--test-size", "0.2"]
+        X, used, page = self.fit(tmp_path, labels, *more)
+        assert used.count("held out") == 6
+        names = ["2", "9", "10"]  # in natural order
+        members = np.array(labels)[:, None] == names
+        self.check(tmp_path, shares_of(tmp_path / "out", X), names, members)
+        assert "all 30 samples with labels, hidden ones and others" in page
 
-    def test_classes_in_natural_order(self) -> None:
-        labels = ["10", "9", "2"] * 10
-        topics, _, _counts = _findings.describe_topics(
-            described_like(np.ones((30, 2)), labels, np.zeros(30, bool)), 2
-        )
-        assert [label for label, _ in topics[0].shares] == ["2", "9", "10"]
+    @pytest.mark.slow
+    def test_several_labels(self, tmp_path: Path) -> None:
+        labels = ["a", "a;b", "b", ""] * 3
+        more = [*NAMED, "--label-separator", ";", "--test-size", "0"]
+        X, _, page = self.fit(tmp_path, labels, *more)
+        members = np.array([["a" in one, "b" in one] for one in labels]).astype(float)
+        members /= np.maximum(members.sum(axis=1, keepdims=True), 1)
+        self.check(tmp_path, shares_of(tmp_path / "out", X), ["a", "b"], members)
+        assert "A sample of several labels counts for each in equal parts." in page
 
-    def test_several_labels(self) -> None:
-        labels = [["a"], ["a", "b"], []]
-        S = np.array([[1.0, 0], [0, 1 / 2], [5, 5]])
-        topics, note, _ = _findings.describe_topics(described_like(S, labels, np.zeros(3, bool)), 2)
-        shares = [[share for _, share in topic.shares] for topic in topics]
-        np.testing.assert_allclose(shares, [[1, 0], [0.25, 0.75]])
-        assert note.endswith("A sample of several labels counts for each in equal parts.")
-
-    def test_fit_that_saw_no_label(self) -> None:
-        fitted = described_like(
-            np.ones((4, 2)), ["a", "b", "a", ""], np.zeros(4, bool), guided=False
-        )
-        fitted.model.representation_ = np.vstack([self.S, self.S])
-        topics, note, _ = _findings.describe_topics(fitted, 2)
-        assert "the 3 samples that have labels" in note
-        shares = [share for _, share in topics[0].shares]
-        np.testing.assert_allclose(shares, [0.75, 0.25])
+    @pytest.mark.slow
+    def test_fit_that_saw_no_label(self, tmp_path: Path) -> None:
+        labels = ["a", "b", "a", ""] * 3
+        X, _, page = self.fit(tmp_path, labels, "--model", "nmf", "--rank", "2", *SHORT)
+        shares = shares_of(tmp_path / "out", X, guided=False)
+        self.check(tmp_path, shares, ["a", "b"], np.array(labels)[:, None] == ["a", "b"])
+        assert "the 9 samples that have labels" in page
 
 
 class TestExamples:
-    def test_most_alike_first_of_those_of_the_topic(self) -> None:
-        S = np.array([[1.0, 0], [2, 0], [3, 1], [0, 1], [0, 0]])
-        fitted = described_like(S, ["a", "", "b", "b", "a"], np.zeros(5, bool))
-        first, second = _findings.find_examples(fitted)
-        assert [one.sample for one in first] == [0, 1, 2]
-        assert [one.label for one in first] == ["a", "", "b"]
-        assert [round(one.share, 2) for one in first] == [1, 1, 0.6]
-        assert [one.sample for one in second] == [3]  # sample 2 is more of the first topic
-        assert first[0].text == ""
+    def check(self, out: Path, X: Any) -> list[list[dict[str, str]]]:
+        """Check that examples are those of their topics most alike; return them by topic."""
+        shares = shares_of(out, X, guided=False)
+        alike = cosine_similarity(X, sf.load(out / "model.npz").components_)
+        rows = rows_of(out / "topic_examples.csv")
+        topics = [[row for row in rows if row["topic"] == str(k)] for k in range(shares.shape[1])]
+        for k, some in enumerate(topics):
+            samples = [int(row["sample"]) for row in some]
+            least = max(0.01, shares[:, k].max() / 2)
+            main_samples = np.flatnonzero(shares[:, k] >= least * (1 + 1e-6))
+            assert samples
+            assert (shares[samples, k] >= least * (1 - 1e-6)).all()
+            assert [float(row["share"]) for row in some] == pytest.approx(
+                shares[samples, k].tolist(), rel=1e-3
+            )
+            cosines = alike[samples, k]
+            assert (np.diff(cosines) <= 1e-6).all()
+            assert cosines[0] >= alike[main_samples, k].max() - 1e-6
+        return topics
 
-    def test_pure_but_short_samples_are_not_typical(self) -> None:
-        topic = np.array([[4.0, 3, 2, 1, 0], [0, 0, 0, 0, 1]])
-        X = np.array([[0.0, 0, 0, 1, 0], [4, 3, 2, 0.9, 0.1], [0, 0, 0, 0, 1]])
-        S = np.array([[1.0, 0], [0.97, 0.03], [0, 1]])
-        fitted = described_like(S, ["a", "b", "b"], np.zeros(3, bool), ids=("id", "pqr"))
-        fitted.model.components_, fitted.model.transform = topic, lambda X: S
-        for data in (X, sp.csr_array(X)):
-            first, _ = _findings.find_examples(replace(fitted, X=data))
-            assert [one.id for one in first] == ["q", "p"]
+    @pytest.mark.slow
+    def test_most_alike_first_of_those_of_the_topic(self, tmp_path: Path) -> None:
+        rng = np.random.default_rng(0)
+        # Long samples, pure and mixed, are more alike than short ones of one topic.
+        A = np.array([[2.0, 2, 2, 2, 3, 1, 0, 0], [2, 2, 2, 2, 0, 0, 1, 3]])
+        shares = np.array([[1, 0], [0, 1], [0.68, 0.32], [0.32, 0.68]])
+        short = rng.poisson(0.2 * np.repeat(A, 6, axis=0)) + np.repeat(np.eye(2, 8, 4), 6, axis=0)
+        X = np.vstack([short, 50 * shares @ A])
+        np.save(tmp_path / "X.npy", X)
+        out = tmp_path / "out"
+        command = ["fit", str(tmp_path / "X.npy"), "--model", "nmf", "--rank", "2", *SHORT]
+        assert main([*command, "--image-shape", "2x4", "--out", str(out)]) == 0
+        topics = self.check(out, X)
+        assert [len(some) for some in topics] == [3, 3]
+        image = pytest.importorskip("matplotlib.image")
+        page = (out / "report.html").read_text(encoding="utf-8")
+        coded = re.findall(r"data:image/png;base64,([\w+/=]{30,})", page)
+        shown = [image.imread(io.BytesIO(base64.b64decode(one))) for one in coded]
+        shown = [1 - one[..., 0] for one in shown if one.shape[:2] == (2, 4)]
+        for row in X[[int(row["sample"]) for some in topics for row in some]]:
+            assert min(abs(one.ravel() - row / row.max()).max() for one in shown) < 0.01
 
-    def test_texts_that_begin_alike_are_shown_once(self) -> None:
-        words = ["word " * 60 + end for end in ("x", "y")]
-        S = np.array([[9.0, 0], [8, 0], [7, 0]])
-        fitted = described_like(S, ["a", "b", "a"], np.zeros(3, bool), texts=[*words, "other"])
-        first, second = _findings.find_examples(fitted)
-        assert [one.sample for one in first] == [0, 2]
-        assert len(first[0].text) <= 200
-        assert first[0].text.endswith("word…")
-        assert second == []
-
-    def test_images(self) -> None:
-        fitted = described_like(np.eye(2), ["a", "b"], np.zeros(2, bool), image_shape=(1, 2))
-        first, second = _findings.find_examples(fitted)
-        np.testing.assert_array_equal(first[0].image, [[1, 0]])
-        np.testing.assert_array_equal(second[0].image, [[0, 1]])
-
-    def test_excerpt(self) -> None:
-        assert _findings.shorten(" a\n b\t c ") == "a b c"
-        assert _findings.shorten("a" * 300) == "a" * 199 + "…"
-        assert _findings.shorten("one two three", 9) == "one two…"
+    @pytest.mark.slow
+    def test_texts_that_begin_alike_are_shown_once(self, tmp_path: Path) -> None:
+        long = "cat dog pet " * 20
+        texts = [long + "x", long + "y", " stock\n bank\t market ", "stock price", "v" * 300]
+        rows = [{"text": text, "name": f"n{k}"} for k, text in enumerate(texts)]
+        more = ["--model", "nmf", "--rank", "2", "--id", "name", "--max-iter", "50"]
+        fit_texts(tmp_path, rows, *more)
+        found = rows_of(tmp_path / "out" / "topic_examples.csv")
+        shown = {row["id"]: row["text"] for row in found}
+        (begin,) = (text for text in shown.values() if text.startswith("cat"))
+        assert len(begin) <= 200
+        assert begin.endswith(("cat…", "dog…", "pet…"))
+        assert shown.get("n2") == "stock bank market"
+        assert all(row["id"] == f"n{row['sample']}" for row in found)

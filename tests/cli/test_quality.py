@@ -17,7 +17,7 @@ from sklearn.metrics import f1_score
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import _findings, build_parser, main
+from ssnmf_fast.cli import build_parser, main
 from ssnmf_fast.report.evaluation import Evaluation, Measure, predict_simply
 
 MODEL, SVC, LARGEST = "model", "LinearSVC", "largest class"
@@ -323,15 +323,24 @@ class TestClasses:
         assert [one.f for one in found] == pytest.approx(wanted[[1, 2, 0]].tolist())
         assert [one.samples for one in found] == truth.sum(axis=0)[[1, 2, 0]].tolist()
 
-    def test_the_largest_of_many_are_printed(self, capsys: pytest.CaptureFixture[str]) -> None:
-        names = [f"class {k}" for k in range(30)]
-        truth = np.repeat(names, [2 if k % 2 else 1 for k in range(30)])
-        _findings.print_class_scores(Evaluation(truth, {MODEL: truth}, names, True), "all.html")
+    @pytest.mark.slow
+    def test_the_largest_of_many_are_printed(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        kinds = np.repeat(np.arange(30), [8 if k % 2 else 4 for k in range(30)])
+        np.save(tmp_path / "X.npy", np.eye(30)[kinds] + 0.1)
+        labels = "\n".join(f"class {k}" for k in kinds)
+        (tmp_path / "y.txt").write_text(labels + "\n", encoding="utf-8")
+        command = ["fit", str(tmp_path / "X.npy"), "--labels", str(tmp_path / "y.txt")]
+        command += ["--model", "ssnmf", "--supervision-weight", "1", "--rank", "30"]
+        command += ["--readout", "joint", "--max-iter", "5", "--tol", "0", "--test-size", "0.5"]
+        assert main([*command, "--out", str(tmp_path / "out")]) == 0
         printed = capsys.readouterr().out
-        lines = printed.splitlines()[2:]
-        assert len(lines) == 21
-        assert all(f"  class {k} " in printed for k in range(30) if k % 2)
-        assert lines[-1] == "  and 10 smaller ones; all.html has all"
+        lines = printed[printed.index("\nClasses ") :].splitlines()[2:23]
+        shown = "\n".join(lines)
+        assert all(line.startswith("  class ") for line in lines[:20])
+        assert all(f"  class {k} " in shown for k in range(30) if k % 2)
+        assert lines[-1] == "  and 10 smaller ones; report.html has all"
 
     @pytest.mark.slow
     def test_where_they_are_told(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.special import softmax
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading
@@ -17,18 +15,9 @@ from test_few_labels import hide
 from threadpoolctl import threadpool_info
 
 import ssnmf_fast as sf
-from ssnmf_fast.estimators import _committee, _members, _training_data
-from ssnmf_fast.estimators import _views as _neighbors
+from ssnmf_fast.estimators import _committee
 
 QUICK = {"random_state": 0, "max_iter": 20, "tol": 0, "n_threads": 1}
-
-
-def labels_of(y, weights=None):
-    """Return training labels of codes, -1 for none."""
-    known = y >= 0
-    members = np.eye(y.max() + 1)[np.maximum(y, 0)] * known[:, None]
-    given = known.astype(float) if weights is None else weights * known
-    return _training_data.TrainingLabels(members, np.repeat(given[:, None], y.max() + 1, 1), False)
 
 
 def documents(seed, sizes, length=40, m=300):
@@ -107,42 +96,55 @@ def test_weights_of_a_fold_come_from_the_others():
 # ------------------------------------------------------------------------------------- members
 
 
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def features_of(model, X):
+    """Return what the readout of a model sees of samples (n, m): topics, directions, features."""
+    rows = unit(X)
+    explained = model.transform(X) * model.components_.sum(axis=1)
+    shares = explained / explained.sum(axis=1, keepdims=True)
+    return np.hstack([np.sqrt(shares), unit(rows @ model.readout_.directions.T), rows])
+
+
 @pytest.mark.parametrize("form", [sp.csr_array, np.asarray])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_logistic_regression_in_the_span_of_the_samples(form, classes):
     """Fewer samples than features: the unknowns are as many as these, the solution is the same."""
     rng = np.random.default_rng(0)
     X, y = rng.random((20, 90)), np.arange(20) % classes
-    coefficients, intercepts = _members.fit_logistic(form(X), labels_of(y), 10.0, None, tol=1e-9)
-    machine = LogisticRegression(C=10.0, tol=1e-9, max_iter=5000).fit(X, y)
-    expected = machine.predict_proba(X)
-    found = softmax(X @ coefficients.T + intercepts, axis=1)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("name", ["margins", "naive Bayes", "directions"])
-def test_members_of_one_class_or_of_missing_classes(name):
-    X = np.random.default_rng(0).random((12, 8))
-    view = _neighbors.view_of(X, np.eye(8)[:4])
-    for y in (np.zeros(12, dtype=int), np.array([0, 2] * 6)):
-        labels = _training_data.TrainingLabels(np.eye(4)[y], np.ones((12, 4)), False)
-        member = _members.fit_member(name, view, labels)
-        logits = member.logits(view)
-        assert logits.shape == (12, 4)
-        assert np.isfinite(logits).all()
-        assert set(logits.argmax(axis=1)) <= set(y)
-
-
-def test_a_sum_of_members_gives_the_sum_of_their_logits():
-    rng = np.random.default_rng(0)
-    X, shares = rng.random((7, 5)), rng.dirichlet(np.ones(3), 7)
-    view = replace(_neighbors.view_of(X, rng.normal(size=(2, 5))), shares=shares)
-    one = _members.Linear(
-        rng.normal(size=4), rng.normal(size=(4, 3)), None, rng.normal(size=(4, 5))
+    model = sf.SSNMFClassifier(n_components=3, supervision_weight=1.0, **QUICK).fit(form(X), y)
+    features = features_of(model, X)
+    machine = LogisticRegression(C=10.0, tol=1e-9, max_iter=5000).fit(features, y)
+    np.testing.assert_allclose(
+        model.predict_proba(form(X)), machine.predict_proba(features), atol=0.02
     )
-    other = _members.Linear(rng.normal(size=4), None, rng.normal(size=(4, 2)))
-    expected = 2 * one.logits(view) + other.logits(view)
-    np.testing.assert_allclose((one.scaled(2) + other).logits(view), expected)
+
+
+@pytest.mark.slow
+def test_predictions_are_those_of_the_sum_of_the_members():
+    X, y = documents(0, [30, 30])
+    several = np.stack([y == 0, y == 1], axis=1).astype(float)
+    several[hide(y, 9, 0) < 0] = np.nan
+    model = sf.FewLabelsClassifier(threshold=0.5, **QUICK).fit(X, several)
+    readout = model.readout_
+    raw = features_of(model, X.toarray()) @ readout.coefficients.T + readout.intercepts
+    expected = raw * readout.slopes + readout.offsets
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_members_of_missing_classes():
+    """The only label of a class is hidden from some of the validation."""
+    X, y = documents(0, [40, 40, 40])
+    hidden = hide(y, 6, 0)
+    hidden[np.flatnonzero(hidden == 2)[1:]] = -1
+    model = sf.FewLabelsClassifier(**QUICK).fit(X, hidden)
+    assert {"margins", "naive Bayes", "directions"} <= model.committee_.keys()
+    assert np.isfinite(model.validation_proba_).all()
+    assert np.isfinite([one["score"] for one in model.committee_.values()]).all()
+    assert np.isfinite(model.decision_function(X)).all()
 
 
 @pytest.mark.slow
@@ -171,57 +173,52 @@ def clusters():
     return np.eye(3)[y] * 4 + 0.3 * rng.normal(size=(150, 3)), y
 
 
-def seen_at(points):
-    """Return a view of samples whose scores are some points."""
-    return SimpleNamespace(scores=points)
+def fit_clusters(X, y, **settings):
+    """Return a committee that learned from some labels of clusters, and nothing from itself."""
+    settings = {"self_training": 0, "loss": "frobenius"} | QUICK | settings
+    return sf.FewLabelsClassifier(**settings).fit(X, y)
 
 
+@pytest.mark.slow
 def test_labels_spread_to_their_clusters(clusters):
     points, y = clusters
-    graph = _neighbors.Graph.of(points, 1)
-    assert abs(graph.nearness - graph.nearness.T).max() == 0
-    assert graph.nearness.diagonal().max() == 0
-    labels = labels_of(hide(y, 1, 0))
-    chances = graph.spread(labels)
-    np.testing.assert_allclose(chances.sum(axis=1), 1)
-    assert (chances.argmax(axis=1) == y).all()
-    machine = LabelSpreading("knn", n_neighbors=10).fit(points, hide(y, 1, 0))
-    assert (machine.transduction_ == chances.argmax(axis=1)).all()
-    known = labels.known
-    for most in (150, 60, 2):  # the labeled samples always vote
-        votes = graph.votes(chances, known, most)
-        assert len(votes.points) == max(most, known.sum())
-        assert (votes.logits(seen_at(points + 0.01)).argmax(axis=1) == y).all()
+    points, hidden = np.abs(points), hide(y, 3, 0)
+    model = fit_clusters(points, hidden)
+    votes = model.readout_.votes
+    assert len(votes.points) == len(points)
+    np.testing.assert_allclose(votes.chances.sum(axis=1), 1)
+    assert (votes.chances.argmax(axis=1) == y).all()
+    machine = LabelSpreading("knn", n_neighbors=10).fit(points, hidden)
+    assert (machine.transduction_ == votes.chances.argmax(axis=1)).all()
+    assert (model.predict(points + 0.01) == y).all()
 
 
+@pytest.mark.slow
 def test_copies_and_few_samples():
     points = np.repeat(np.random.default_rng(0).random((3, 2)), 15, axis=0)
-    graph = _neighbors.Graph.of(points, 1)
-    assert np.isfinite(graph.nearness.data).all()
-    assert graph.nearness.diagonal().max() == 0
     y = np.repeat([0, 1, 2], 15)
-    chances = graph.spread(labels_of(hide(y, 1, 0)))
-    assert np.isfinite(chances).all()
-    two = _neighbors.Graph.of(points[:16], 1)
-    assert np.isfinite(
-        two.votes(chances[:16], np.ones(16, dtype=bool), 16).logits(seen_at(points[:2]))
-    ).all()
+    for rows in (np.arange(45), np.arange(6, 22)):
+        model = fit_clusters(points[rows], hide(y, 4, 0)[rows])
+        assert np.isfinite(model.predict_proba(points)).all()
+        assert model.readout_.votes is None or np.isfinite(model.readout_.votes.scales).all()
 
 
+@pytest.mark.slow
 def test_any_number_of_threads_finds_the_same_neighbors(clusters):
-    points, _ = clusters
-    found = [_neighbors.nearest(points, points, 5, threads) for threads in (1, 2, 3)]
-    assert all(
-        np.array_equal(a, b) for each in found[1:] for a, b in zip(each, found[0], strict=True)
-    )
+    points, y = clusters
+    points = np.abs(points)
+    models = [fit_clusters(points, hide(y, 3, 0), n_threads=n) for n in (1, 2, 3)]
+    found = [model.predict_proba(points) for model in models]
+    assert all(np.array_equal(one, found[0]) for one in found[1:])
 
 
+@pytest.mark.slow
 def test_several_threads_leave_no_limit_behind(clusters):
-    points, _ = clusters
+    points, y = clusters
+    model = fit_clusters(np.abs(points), hide(y, 3, 0))
+    assert model.readout_.votes is not None
     before = [part["num_threads"] for part in threadpool_info()]
-    workers = [
-        threading.Thread(target=_neighbors.nearest, args=(points, points, 5, 1)) for _ in range(8)
-    ]
+    workers = [threading.Thread(target=model.predict, args=(np.abs(points),)) for _ in range(8)]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -229,33 +226,34 @@ def test_several_threads_leave_no_limit_behind(clusters):
     assert [part["num_threads"] for part in threadpool_info()] == before
 
 
+MANY = 50_100  # samples: more than those whose neighbors are searched among all
+
+
+def many_clusters():
+    y = np.arange(MANY) % 3
+    points = np.eye(3)[y] * 4 + 0.3 * np.random.default_rng(0).normal(size=(MANY, 3))
+    known = np.where(np.arange(MANY) < 600, y, -1)
+    return np.abs(points), y, known
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the package that is imported
-def test_approximate_neighbors(clusters, monkeypatch):
+def test_approximate_neighbors():
     pytest.importorskip("faiss")
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(4000, 8)).astype(np.float32)
-    exact = _neighbors.nearest(points, points, 6, 1)[1]
-    monkeypatch.setattr(_neighbors, "EXACT", 100)
-    distances, near = _neighbors.nearest(points, points, 6, 2)
-    assert (np.diff(distances, axis=1) >= 0).all()
-    same = np.mean([len(set(a) & set(b)) / 6 for a, b in zip(near, exact, strict=True)])
-    assert same > 0.95
-    points, y = clusters
-    model = sf.FewLabelsClassifier(**QUICK).fit(np.abs(points), hide(y, 3, 0))
+    points, y, known = many_clusters()
+    model = fit_clusters(points, known, max_iter=2, n_threads=2)
     assert "neighbors" in model.committee_
-    assert (model.predict(np.abs(points)) == y).mean() > 0.9
+    assert (model.readout_.votes.chances.argmax(axis=1) == y).mean() > 0.95
+    assert (model.predict(points[:9999]) == y[:9999]).mean() > 0.99
 
 
 @pytest.mark.slow
-def test_too_many_samples_for_exact_neighbors(clusters, monkeypatch):
-    points, y = clusters
-    monkeypatch.setattr(_neighbors, "EXACT", 100)
-    monkeypatch.setattr(_neighbors, "find_spec", lambda name: None)
-    assert not _neighbors.can_search(150)
-    model = sf.FewLabelsClassifier(**QUICK).fit(np.abs(points), hide(y, 3, 0))
+def test_too_many_samples_for_exact_neighbors(monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    points, y, known = many_clusters()
+    model = fit_clusters(points, known, max_iter=2)
     assert "neighbors" not in model.committee_
-    assert (model.predict(np.abs(points)) == y).mean() > 0.9
+    assert (model.predict(points[:999]) == y[:999]).mean() > 0.9
 
 
 @pytest.mark.slow

@@ -16,7 +16,6 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import ssnmf_fast as sf
-from ssnmf_fast._data import threads as internal_threads
 
 D = "kullback-leibler"
 
@@ -403,21 +402,34 @@ def test_blas_has_one_thread_in_the_readout(small, several, monkeypatch):
 
 
 def test_blas_gets_its_threads_back_from_several_threads():
-    before, together, seen = blas_threads(), threading.Barrier(4), []
+    X, together, seen = np.random.default_rng(0).random((6, 5)), threading.Barrier(4), []
 
-    @internal_threads.one_blas_thread()
-    def work(fails):
-        together.wait(10)
-        seen.extend(blas_threads())
-        together.wait(10)
-        if fails:
-            raise OSError
+    def watched_fit(callback):
+        model = sf.NMF(n_components=1, max_iter=2, tol=0, callback=callback)
+        settings = {"n_splits": 1, "n_starts": 1, "n_threads": 1, "random_state": 0}
+        return sf.choose_rank(X, [1], estimator=model, **settings)
 
     def body(fails):
+        def look(state):
+            if state.iteration == 0:
+                together.wait(10)
+                seen.extend(blas_threads())
+                together.wait(10)
+                if fails:
+                    raise OSError
+
         for _ in range(5):
             with contextlib.suppress(OSError):
-                work(fails)
+                watched_fit(look)
 
+    def inner(state):
+        seen.extend(blas_threads())
+
+    def outer(state):
+        watched_fit(inner)
+        seen.extend(blas_threads())
+
+    before = blas_threads()
     threads = [threading.Thread(target=body, args=(k % 2 == 0,)) for k in range(4)]
     for thread in threads:
         thread.start()
@@ -425,8 +437,9 @@ def test_blas_gets_its_threads_back_from_several_threads():
         thread.join()
     assert 1 in seen
     assert blas_threads() == before
-    with internal_threads.one_blas_thread(), internal_threads.one_blas_thread():
-        assert set(blas_threads()) == {1}
+    seen.clear()
+    watched_fit(outer)
+    assert set(seen) == {1}
     assert blas_threads() == before
 
 

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from test_few_labels import documents, hide, tfidf
 
 import ssnmf_fast as sf
-from ssnmf_fast.estimators import _views as _side
 
 N_CLASSES = 4
 
@@ -234,11 +233,14 @@ def test_bad_tables_are_refused(side, error, message, data):
 
 @pytest.mark.slow
 def test_names_of_all_members_are_taken(data):
-    X, y, hidden, _ = data
+    X, y, hidden, E = data
     names = {*quick().fit(X, hidden).validation_scores_}
     indicators = np.where(hidden[:, None] < 0, np.nan, np.eye(N_CLASSES)[y])
     names |= {*quick().fit(X, indicators).validation_scores_}
-    assert names <= {*_side.NAMES_OF_MEMBERS, "committee"}
+    assert {"committee", "topics", "neighbors"} < names
+    for name in names:
+        with pytest.raises(ValueError, match="the name of a member of the committee"):
+            quick().fit(X, hidden, side={name: E})
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ import scipy.sparse as sp
 from each import each
 
 import ssnmf_fast as sf
-from ssnmf_fast._data import threads as side_by_side
 
 RNG = np.random.default_rng(0)
 DENSE = RNG.gamma(0.5, size=(40, 4)) @ RNG.gamma(0.5, size=(4, 15)) + 0.1 * RNG.random((40, 15))
@@ -60,7 +60,9 @@ def test_the_best_of_fits_with_the_seeds(case):
     same(best, fits[int(np.argmin(last))])
     assert best.start_objectives == tuple(last)
     for n_threads in (1, 2, 3):
-        same(sf.factorize(X, n_starts=5, random_state=7, n_threads=n_threads, **options), best)
+        found = sf.factorize(X, n_starts=5, random_state=7, n_threads=n_threads, **options)
+        same(found, best)
+        assert found.start_objectives == best.start_objectives
 
 
 @pytest.mark.slow
@@ -129,42 +131,73 @@ def test_bad_arguments(changes, message):
         sf.factorize(DENSE, **{"n_components": 3, "n_starts": 2} | changes)
 
 
+QUICK = {"n_splits": 1, "n_starts": 1, "random_state": 0}
+
+
 def test_results_come_in_the_order_of_their_tasks():
     begun = threading.Event()
 
-    def first(threads, stop):
-        assert begun.wait(10)  # the second runs beside it
-        return "first"
+    def wait(state):
+        if len(state.A) == 2:
+            begun.set()
+        return not begun.wait(10)  # the second runs at the same time
 
-    def second(threads, stop):
-        begun.set()
-        return "second"
+    def scores(n_jobs, callback):
+        model = sf.NMF(max_iter=3, tol=0, callback=callback)
+        jobs = {"n_jobs": n_jobs, "n_threads": n_jobs}
+        return sf.choose_rank(DENSE, [1, 2], estimator=model, **jobs, **QUICK).scores
 
-    assert list(side_by_side.run_side_by_side([first, second], 2, 1)) == ["first", "second"]
+    assert np.array_equal(scores(2, wait), scores(1, None))
+    assert begun.is_set()
 
 
 def test_an_error_ends_the_others():
-    begun, ended = threading.Event(), threading.Event()
+    begun, calls = threading.Event(), []
 
-    def wrong(threads, stop):
+    def fail(state):
+        if len(state.A) == 2:
+            calls.append(state.iteration)
+            begun.set()
+            return False
         assert begun.wait(10)
         raise ZeroDivisionError
 
-    def long(threads, stop):
-        begun.set()
-        while not stop(None):
-            pass
-        ended.set()
-
+    model = sf.NMF(max_iter=2**31 - 1, tol=0, callback=fail)
     with pytest.raises(ZeroDivisionError):
-        list(side_by_side.run_side_by_side([wrong, long], 2, 1))
-    assert ended.is_set()
+        sf.choose_rank(DENSE, [1, 2], estimator=model, n_jobs=2, n_threads=2, **QUICK)
+    ended = len(calls)
+    time.sleep(0.01)
+    assert len(calls) == ended
 
 
-def test_threads_are_shared_out():
-    assert side_by_side.resolve_jobs(None, 8, 100) == (8, 1)
-    assert side_by_side.resolve_jobs(-1, 8, 3) == (3, 2)
-    assert side_by_side.resolve_jobs(2, 8, 100) == (2, 4)
-    assert side_by_side.resolve_jobs(4, 1, 100) == (4, 1)
+@each(
+    ("given", "fits", "jobs", "threads"),
+    [((None, 8), 20, 8, 1), ((-1, 8), 3, 3, 2), ((2, 8), 20, 2, 4), ((4, 1), 20, 4, 1)],
+)
+def test_threads_are_shared_out(given, fits, jobs, threads):
+    together, lock, running, seen = threading.Barrier(jobs), threading.Lock(), [0], []
+
+    class Watched(sf.NMF):
+        def fit(self, X, X_weights=None):
+            with lock:
+                running[0] += 1
+                seen.append((self.n_threads, running[0]))
+                first = len(seen) <= jobs
+            if first:
+                together.wait(10)
+            super().fit(X, X_weights=X_weights)
+            with lock:
+                running[0] -= 1
+            return self
+
+    settings = dict(zip(("n_jobs", "n_threads"), given, strict=True)) | QUICK
+    model = Watched(max_iter=1, tol=0)
+    sf.choose_rank(DENSE, [2], estimator=model, **settings | {"n_starts": fits})
+    assert len(seen) == fits
+    assert {of_fit for of_fit, _ in seen} == {threads}
+    assert max(at_once for _, at_once in seen) == jobs
+
+
+def test_there_is_a_job():
     with pytest.raises(ValueError, match="n_jobs must be at least 1"):
-        side_by_side.resolve_jobs(0, 2, 4)
+        sf.choose_rank(DENSE, [2], n_jobs=0, n_threads=2)

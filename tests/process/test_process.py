@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import threadpoolctl
 from levels import AVAILABLE, environment
+from sklearn.cluster import KMeans
 
 import ssnmf_fast as sf
-from ssnmf_fast._data.threads import limited_openmp, resolve_threads
 
 FIT = """
 import sys
@@ -209,24 +209,25 @@ sf.show_config()
     assert "SSNMF_FAST_LEVELS=all" in done.stdout
 
 
+def threads_in(printed):
+    return [line.split()[1] for line in printed.splitlines() if line.startswith("threads ")]
+
+
 @pytest.mark.slow
 @pytest.mark.compiled("plain NumPy has no threads")
 def test_threads_follow_the_environment_and_threadpoolctl(capsys):
-    def threads(printed):
-        return [line.split()[1] for line in printed.splitlines() if line.startswith("threads ")]
-
     code = "import ssnmf_fast; ssnmf_fast.show_config()"
-    assert threads(run(code, OMP_NUM_THREADS="3").stdout) == ["3"]
+    assert threads_in(run(code, OMP_NUM_THREADS="3").stdout) == ["3"]
     with threadpoolctl.threadpool_limits(1, user_api="openmp"):
         elsewhere = threading.Thread(target=sf.show_config)
         elsewhere.start()
         elsewhere.join()
         sf.show_config()
-    assert threads(capsys.readouterr().out) == ["1", "1"]
+    assert threads_in(capsys.readouterr().out) == ["1", "1"]
 
 
 @pytest.mark.compiled("plain NumPy has no threads")
-def test_threadpoolctl_shows_and_limits_the_kernels():
+def test_threadpoolctl_shows_and_limits_the_kernels(capsys):
     def shown():
         found = threadpoolctl.threadpool_info()
         return [each for each in found if each["internal_api"] == "ssnmf_fast"]
@@ -234,18 +235,32 @@ def test_threadpoolctl_shows_and_limits_the_kernels():
     (before,) = shown()
     assert before["user_api"] == "openmp"
     assert before["version"] == sf.__version__
-    assert before["num_threads"] == resolve_threads()
+    sf.show_config()
     with threadpoolctl.threadpool_limits(1):
-        assert [each["num_threads"] for each in shown()] == [1] == [resolve_threads()]
-        assert resolve_threads(3) == 3  # what a caller asks for by name
+        assert [each["num_threads"] for each in shown()] == [1]
+        sf.show_config()
+    assert threads_in(capsys.readouterr().out) == [str(before["num_threads"]), "1"]
     assert shown() == [before]
 
 
 @pytest.mark.compiled("plain NumPy has no threads")
-def test_limits_of_other_libraries_leave_the_kernels_alone():
-    before = resolve_threads()
-    with limited_openmp(1):  # in one thread, which others should not feel
-        assert resolve_threads() == before
+def test_limits_of_other_libraries_leave_the_kernels_alone(monkeypatch, capsys):
+    fit, others = KMeans.fit, []
+
+    def watched(self, *arguments, **options):
+        sf.show_config()
+        found = threadpoolctl.threadpool_info()
+        others.extend(each["num_threads"] for each in found if each["internal_api"] == "openmp")
+        return fit(self, *arguments, **options)
+
+    monkeypatch.setattr(KMeans, "fit", watched)
+    sf.show_config()
+    X = np.random.default_rng(0).random((8, 6))
+    given = {"criterion": "stability", "n_starts": 3, "max_iter": 2, "tol": 0, "random_state": 0}
+    sf.choose_rank(X, [2], **given)  # whose clusters are found by one thread of OpenMP
+    before, *within = threads_in(capsys.readouterr().out)
+    assert {*within} == {before}
+    assert {*others} <= {1}
 
 
 def test_show_config(capsys):

@@ -142,8 +142,12 @@ worker.join()
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_threads_are_kept_for_the_next_call():
     succeeds("""
+from threadpoolctl import threadpool_limits
 before = threads()
-fit(4)
+with threadpool_limits(1):
+    fit(None)
+    assert threads() == before
+    fit(4)  # what a caller asks for by name
 after = threads()
 assert after <= before + 3
 for _ in range(5):
