@@ -115,7 +115,8 @@ class TestEveryModel:
         assert f"--model {model} needs --labels" in error_line(capsys)
 
     @pytest.mark.parametrize(
-        "model", [name for name in ESTIMATORS if name not in ("ts-nmf", "few-labels")]
+        "model",
+        [name for name in ESTIMATORS if name not in ("ts-nmf", "few-labels", "nmf", "vbnmf")],
     )
     def test_needs_rank(
         self, model: str, single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

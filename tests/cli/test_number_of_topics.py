@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from outputs import error_line, rows_of
 from planted_ranks import RANK, counts
 from test_suggest import texts, write
+from test_words import texts as texts_of_topics
 
+import ssnmf_fast as sf
 from ssnmf_fast.cli import build_parser, main
 
 QUICK = ["--starts", "1", "--splits", "2", "--threads", "1"]
@@ -61,9 +64,61 @@ def test_criteria(
 def test_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     table = write(tmp_path / "posts.csv", texts("kind"))
-    given = ["--text", "body", "--ranks", "2:3", "--min-df", "1"]
+    given = ["--text", "body", "--ranks", "2:3", "--min-df", "1", "--criterion", "held-out"]
     assert main(["choose-rank", table, *given, *QUICK]) == 0
     assert (tmp_path / "posts-ranks" / "ranks.csv").exists()
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> str:
+    """A table of texts of three topics."""
+    X = texts_of_topics(3, n=200).toarray()
+    lines = [" ".join(f"word{j}" for j in np.flatnonzero(row)) for row in X]
+    return write(tmp_path / "planted.csv", [["body"], *([line] for line in lines)])
+
+
+def test_words_of_texts(planted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "ranks"
+    assert main(["choose-rank", planted, "--text", "body", "--out", str(out)]) == 0
+    printed = capsys.readouterr()
+    assert re.match(r"3 topics; \d to \d would do\n", printed.out)
+    assert re.search(r"choose_rank: topic 1/\d+, gain 0, \S+ s, about \d+ s left", printed.err)
+    content = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
+    assert (content["criterion"], content["rank"]) == ("words", 3)
+    assert content["low"] <= 3 <= content["high"]
+    assert content["settings"]["ranks"].startswith("1,2,3,4")
+    assert rows_of(out / "ranks.csv")[0]["rank"] == "1"
+    assert "would do" in (out / "report.html").read_text(encoding="utf-8")
+    again = ["--ranks", "2:4", "--criterion", "words", "--splits", "1", "--json"]
+    assert main(["choose-rank", planted, "--text", "body", "--out", str(out), *again]) == 0
+    assert [row["rank"] for row in json.loads(capsys.readouterr().out)["ranks"]] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("model", ["nmf", "vbnmf"])
+def test_fit_finds_the_number_of_topics(
+    model: str, planted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--text", "body", "--model", model, "--out", str(tmp_path / "o")]
+    assert main(["fit", planted, *given]) == 0
+    assert re.search(r"(?m)^3 topics, \d to \d would do; --rank sets it$", capsys.readouterr().out)
+    settings = json.loads((tmp_path / "o" / "metrics.json").read_text("utf-8"))["settings"]
+    assert settings["rank"] == "auto"
+    assert settings["rank, set by the fit"].startswith("3 topics; ")
+    assert sf.load(tmp_path / "o").n_components_ == 3
+    assert main(["fit", planted, *given, "--rank", "2"]) == 0
+    assert "--rank sets it" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "given",
+    [["--loss", "frobenius"], ["--only-nonzeros"], ["--starts", "1"], ["--tol", "0"]],
+    ids=lambda given: given[0],
+)
+def test_what_words_do_not_use(
+    given: list[str], planted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["choose-rank", planted, "--text", "body", *given, "--out", str(tmp_path)]) == 2
+    assert f"{given[0]} is not used by --criterion words; leave it out" in error_line(capsys)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +126,7 @@ def test_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["--criterion", "bound", "--loss", "frobenius"], "--loss is not used by --criterion"),
         (["--criterion", "stability", "--ranks", "1:3"], "ranks and n_starts of at least 2"),
+        (["--criterion", "words"], r"choose_rank(X, ranks)"),
     ],
 )
 def test_bad_options(

@@ -146,7 +146,8 @@ class TestDefault:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         command = files(tmp_path, 2)
-        assert main([*command[:2], *command[4:]]) == 2
+        np.save(tmp_path / "X.npy", np.ones((4, 3)))
+        assert main(["fit", str(tmp_path / "X.npy")]) == 2
         assert "--model nmf needs --rank, the number of topics" in capsys.readouterr().err
         assert main([*command, "--model", "cnmf"]) == 2
         assert "few-labels has topics for each class" in capsys.readouterr().err

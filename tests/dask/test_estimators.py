@@ -388,3 +388,8 @@ def test_dtype(client):
         S = model.transform(given)
         assert S.dtype == S.compute().dtype == np.float32
     assert model.in_memory().transform(Z).dtype == np.float32
+
+
+def test_the_number_of_topics_is_given() -> None:
+    with pytest.raises(ValueError, match="n_components must be a number for data on a cluster"):
+        sfd.NMF("auto").fit(da.ones((10, 5), chunks=5))

@@ -79,6 +79,17 @@ def test_picture() -> None:
         plotting.rank_curve([1, 2])
 
 
+def test_picture_of_a_range() -> None:
+    pytest.importorskip("matplotlib")
+    scores = np.array([[-3.0], [-1.0], [-1.1]])
+    found = sf.results.RankChoice(2, (1, 2, 3), scores, "words", "words", low=2, high=3)
+    (axes,) = found.plot().axes
+    (shaded,) = axes.patches
+    box = shaded.get_extents().transformed(axes.transData.inverted())
+    assert (box.x0, box.x1) == pytest.approx((2, 3))
+    assert [text.get_text() for text in axes.texts] == ["rank 2"]
+
+
 class TestBound:
     def test_the_best_model_is_kept(self) -> None:
         X = counts()

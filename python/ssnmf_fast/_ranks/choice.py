@@ -22,7 +22,7 @@ Rule = Literal["near-best", "best"]
 # The scores of each criterion, whether larger is better, and whether they have standard errors.
 CRITERIA = {
     "held-out": ("held-out error", False, True),
-    "words": ("log-probability of hidden words (nats a word)", True, True),
+    "words": ("log-probability of hidden words", True, True),
     "bound": ("bound of the log evidence", True, False),
     "stability": ("stability", True, False),
     "corcondia": ("core consistency (%)", True, False),

@@ -153,7 +153,7 @@ def choose_by_words(
     means: list[list[float]] = []
     gains: list[float] = []
     errors: list[float] = []
-    with verbose_progress(verbose, len(tried), "choose_rank", "gain", "rank") as progress:
+    with verbose_progress(verbose, sum(tried), "choose_rank", "gain", "topic") as progress:
         for number, (rank, seed) in enumerate(zip(tried, seeds, strict=True)):
             pairs = zip(folds, seed, strict=True)
             tasks = [partial(fold.log_probabilities, rank, one) for fold, one in pairs]
@@ -164,7 +164,7 @@ def choose_by_words(
             gains.append(float(better.mean()))
             errors.append(float(better.std() / np.sqrt(len(better))))
             if progress is not None:
-                progress(FitState(number + 1, gains[-1]))
+                progress(FitState(sum(tried[: number + 1]), gains[-1]))
             best = int(np.argmax(gains))
             if number - best >= _PATIENCE and gains[-1] < (1 - _LOST) * gains[best]:
                 break

@@ -60,6 +60,9 @@ class ProgressBar:
                 f"{self._label}: {self._unit} {state.iteration}{total}, "
                 f"{self._value} {state.objective:.6g}, {now - self._begin:.1f} s"
             )
+            if self._max_iter is not None and self._unit != "iteration":  # which may stop early
+                left = (now - self._begin) * (self._max_iter / state.iteration - 1)
+                self._waiting += f", about {left:.0f} s left"
             if now - self._written >= _SECONDS_BETWEEN_LINES:
                 self._written = now
                 self.close()

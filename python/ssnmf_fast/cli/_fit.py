@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 import warnings
 from argparse import Namespace
@@ -58,6 +57,9 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
         check_labels(model, data.labels, options)
         fitted = train(model, data, options)
         report, content = write_all(fitted, out, options)
+    choice = getattr(fitted.model, "rank_choice_", None)
+    if choice is not None and choice.high > 1:  # else there is a warning
+        print(f"{choice}; --rank sets it".replace(";", ",", 1))
     print_report(fitted, report)
     return {**content, **out.show()}
 
@@ -158,6 +160,8 @@ def _list_settings(estimator: Any, data: Data, options: Namespace) -> list[tuple
         if params.get(name) in ("auto", "balanced"):
             value = getattr(estimator, f"{name}_")
             pairs.append((f"{name.replace('_', ' ')}, set by the fit", f"{value:.6g}"))
+    if hasattr(estimator, "rank_choice_"):
+        pairs.append(("rank, set by the fit", str(estimator.rank_choice_)))
     if params.get("self_training") == "auto":
         rank, k = len(estimator.components_), len(estimator.classes_)
         pairs.append(("rank, set by the fit", f"{rank} ({rank // k} for each class)"))
@@ -282,6 +286,8 @@ _RANK_FILES = {
 # Options that a criterion does not use, and the parameters that options set.
 _UNUSED = {"stability": {"splits", "validation_fraction", "only_nonzeros"}}
 _UNUSED["bound"] = {*_UNUSED["stability"], "rule"}
+_UNUSED["words"] = {"only_nonzeros", "rule"}
+_REFUSED = {"bound": ("loss",), "words": ("loss", "starts", "only_nonzeros", "max_iter", "tol")}
 _PARAMETERS = {
     **{name: name for name in ("criterion", "loss", "rule")},
     "splits": "n_splits",
@@ -295,20 +301,29 @@ _PARAMETERS = {
 
 
 def run_choose_rank(options: Namespace) -> dict[str, Any]:
+    if options.criterion is None:
+        options.criterion = "words" if find_source(options).is_table else "held-out"
+    criterion = options.criterion
+    for name in _REFUSED.get(criterion, ()):
+        value = getattr(options, name)
+        if value is not None and value is not False:
+            option = f"--{name.replace('_', '-')}"
+            wrong = f"{option} is not used by --criterion {criterion}; leave it out"
+            raise UsageError(f"{wrong}, or compare by --criterion held-out")
     params = {parameter: getattr(options, name) for name, parameter in _PARAMETERS.items()}
-    if options.criterion == "bound":
-        if options.loss is not None:
-            raise UsageError("--loss is not used by --criterion bound, whose model is of counts")
+    if criterion == "bound":
         stops = {name: params.pop(name) for name in ("max_iter", "tol")}
         params["estimator"] = BayesianNMF(**{k: v for k, v in stops.items() if v is not None})
-    params |= {"mask_zeros": not options.only_nonzeros, "verbose": sys.stderr.isatty()}
+    params |= {"mask_zeros": not options.only_nonzeros, "verbose": 1}
     folder = options.out or default_out(options.data, "-ranks")
     with results_folder(folder, _RANK_FILES, list_inputs(options)) as out:
         data = read_data(options)
         begin = time.perf_counter()
-        choice = choose_rank(data.X, options.ranks, **params)
+        tried = options.ranks or (None if criterion == "words" else range(2, 21))
+        choice = choose_rank(data.X, tried, **params)
         content = _write_choice(choice, data.size, time.perf_counter() - begin, out, options)
-    print(f"{choice.rank} topics", *choice.notes, f"\nTopics  {choice.label}", sep="\n")
+    head = choice if criterion == "words" else f"{choice.rank} topics"
+    print(head, *choice.notes, f"\nTopics  {choice.label}", sep="\n")
     for row in choice.to_rows():
         error = row["standard_error"]
         spread = "" if math.isnan(error) else f" +- {error:.2g}"
@@ -328,10 +343,12 @@ def _write_choice(
     picture = out.write(_PICTURE, lambda: png(choice.plot()))
     settings = [
         (name.replace("_", " "), str(getattr(options, name)))
-        for name in ("data", "ranks", "only_nonzeros", *_PARAMETERS)
+        for name in ("data", "only_nonzeros", *_PARAMETERS)
         if getattr(options, name) is not None and name not in _UNUSED.get(choice.criterion, ())
     ]
-    content = {name: getattr(choice, name) for name in ("rank", "criterion", "rule", "notes")}
+    settings.insert(1, ("ranks", ",".join(map(str, choice.ranks))))
+    kept = ("rank", "low", "high", "criterion", "rule", "notes")
+    content = {name: value for name in kept if (value := getattr(choice, name)) is not None}
     content |= {"ranks": rows, "seconds": round(seconds, 3), "settings": dict(settings)}
     out.write_json(METRICS_NAME, content)
     what = f"The {choice.label} of every number of topics"
@@ -339,12 +356,15 @@ def _write_choice(
         what += ": the largest of all starts; points are single starts"
     elif choice.scores.shape[1] > 1:
         what += ": means of the splits, with one standard error; points are single splits"
+    lead = f"{choice.rank} topics, of {len(choice.ranks)} numbers tried"
+    if choice.high is not None:
+        lead, what = str(choice), f"{what}; the shaded numbers would do"
     better = "Larger" if choice.larger_is_better else "Smaller"
     facts = {"topics": str(choice.rank), "tried": f"{choice.ranks[0]} to {choice.ranks[-1]}"}
     facts |= {"criterion": choice.criterion, "time": f"{seconds:.1f} s"}
     report = Report(
         title="Number of topics",
-        lead=f"{choice.rank} topics, of {len(choice.ranks)} numbers tried; {size}.",
+        lead=f"{lead}; {size}.",
         facts=[*facts.items()],
         settings=settings,
         remarks=choice.notes,

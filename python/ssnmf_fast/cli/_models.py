@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from .._data.times import Times
 from .._topics import amounts, topic_shares
 from ..report.evaluation import Evaluation, Measure, evaluate, name_classes
 from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
-from ._read import UsageError, warn
+from ._read import UsageError, find_source, warn
 from ._text import Vectorizer
 
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
@@ -261,6 +262,9 @@ class Model:
         self.names_topics = "free_topics" in self.options  # has every label a topic?
         # Does the fit estimate the accuracy, and has each class its topics?
         self.validates = "self_training" in self.options
+        # Does the estimator choose the number of topics of texts?
+        rank = signature(self.estimator).parameters.get("n_components")
+        self.chooses_rank = rank is not None and "auto" in str(rank.annotation)
         own = [option for option in self.options if option not in _OF_COMMAND]
         self.parameters = {option: _RENAMED.get(option, option) for option in own}
         self.parameters |= {"max_iter": "max_iter", "tol": "tol"}
@@ -338,6 +342,8 @@ def choose_model(options: Namespace) -> Model:
     if options.test_size is None and model.guided:
         # Validation within the fit estimates the accuracy, and no label is lost for it.
         options.test_size = 0.0 if model.validates else _TEST_SIZE
+    if options.rank is None and model.chooses_rank and find_source(options).is_table:
+        options.rank = "auto"
     rank, weight, wrong = options.rank, options.supervision_weight, None
     if rank is None and not (model.names_topics or model.validates):
         wrong = "needs --rank, the number of topics; few-labels has topics for each class"

@@ -216,6 +216,7 @@ _COMMON = f"""
 --quiet: print nothing but errors{_DEBUG}"""
 
 _LOSSES = "frobenius, kullback-leibler, itakura-saito, or the beta of a beta-divergence from 0 to 2"
+_CHOOSE = [name for name, model in MODELS.items() if model.chooses_rank]
 _TOL = "stop when the objective falls by less per iteration, relative to its first value"
 _DEMO = f"""fit handwritten digits, compare with LinearSVC, draw pictures and a report
 ---
@@ -233,7 +234,7 @@ class.
 [used most]{_TEXT_AND_LABELS}
 --seeds FILE: words of each topic, in .json or .yaml, as {SEEDS_EXAMPLE} (for *)
 --rank COUNT: number of topics, which most models need (few-labels: 1 or 3 for each class; ts-nmf
-    and seeded: one for each label or seeds)
+    and seeded: one for each label or seeds; {", ".join(_CHOOSE)}: for texts, as by choose-rank)
 --model {"|".join(MODELS)}: one of the models below (default: few-labels, seeded with --seeds, or
     nmf without --labels)
 --out DIR: folder for the results (default: the name of DATA with -ssnmf-fast)
@@ -309,28 +310,31 @@ that would teach it most, with an empty column of labels. Fill it in, and fit:
 [data and results]{_LABELS}{_ID}{_OUT_FORMAT}{_SAFE_CSV}{_COMPUTING}{_VECTORIZER}{_COMMON}"""
 _CHOOSE_RANK = f"""choose the number of topics by what models predict
 ---
-Fit models with several numbers of topics, and see which is best: unless
---criterion is given, how well those of parts of DATA predict the rest. A curve is in
+Fit models with several numbers of topics to parts of DATA, and see how well they
+predict the rest: of texts, words that were hidden from them. A curve is in
 report.html.
 
-  ssnmf-fast choose-rank posts.csv --text body --ranks 2:30:2
+  ssnmf-fast choose-rank posts.csv --text body
 ---{_DATA}
 [used most]
---ranks RANKS=2:20: numbers of topics to try, as 5,10,20 or 2:30:2 (from 2 to 30 by twos)
---criterion held-out|bound|stability=held-out: how ranks are compared: by predictions of held-out
-    entries, the bound of a Bayesian model, or how well many starts agree
---loss LOSS: loss of the data: {_LOSSES} (default: frobenius; not for bound)
+--ranks RANKS: numbers of topics to try, as 5,10,20 or 2:30:2, from 2 to 30 by twos (default: 2:20,
+    for words 16 from 1 to 64)
+--criterion words|held-out|bound|stability: how ranks are compared: by predictions of hidden words
+    or of held-out entries, the bound of a Bayesian model, or how well many starts agree (default:
+    words for texts, held-out for a matrix)
+--loss LOSS: loss of the data: {_LOSSES} (default: frobenius; not for bound, words)
 --text COLUMN: column with the text (default: text)
 --out DIR: folder for the results (default: the name of DATA with -ranks)
 [choice]
 --rule near-best|best=near-best: the smallest rank within one standard error of the best (for
-    stability the largest that is nearly as stable), or the best; not for bound
---splits COUNT=5: number of times that entries are held out; not for bound, stability
---starts COUNT: starts of every rank in every split (default: 3, for stability 20)
+    stability the largest that is nearly as stable), or the best; not for bound, words
+--splits COUNT: number of times that entries are held out (default: 5, for words 2); not for bound,
+    stability
+--starts COUNT: starts of every rank in every split (default: 3, for stability 20); not for words
 --validation-fraction SHARE=0.1: share of the entries that are held out; not for bound, stability
---only-nonzeros: hold out no zeros: for data whose zeros are unknown values
---max-iter COUNT: most iterations of a fit (default: 500, for bound 200)
---tol FRACTION: {_TOL} (default: 1e-6 for frobenius, else 1e-5)
+--only-nonzeros: hold out no zeros: for data whose zeros are unknown values; not for words
+--max-iter COUNT: most iterations of a fit (default: 500, for bound 200); not for words
+--tol FRACTION: {_TOL} (default: 1e-6 for frobenius, else 1e-5); not for words
 [fits]{_COMPUTING}{_VECTORIZER}{_COMMON}"""
 _COMPLETE = f"""complete a table of ratings or a matrix with missing entries
 ---

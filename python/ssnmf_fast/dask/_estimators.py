@@ -143,6 +143,11 @@ class OnCluster(FactorizationBase):
                 f"n_starts must be 1 for data on a cluster; got {self.n_starts}. Fit models with "
                 "several values of random_state, and keep the one of the smallest objective_."
             )
+        if getattr(self, "n_components", 1) == "auto":
+            raise ValueError(
+                "n_components must be a number for data on a cluster; got 'auto'. Choose it by a "
+                "part in memory: choose_rank(part, criterion='words')."
+            )
         for name in {"sample_weight", "label_weight"} & {*weights}:
             weights[name] = _data.gather(client, weights[name])
         client = check_client(client)

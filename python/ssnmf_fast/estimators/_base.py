@@ -21,13 +21,22 @@ from .._common.foreign import refuse_foreign
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
 from .._data.arrays import DataLike, check_dtype, refuse_on_disk
-from .._data.border import CleanMatrix, check_data, check_vector, readable, require_finite
+from .._data.border import (
+    CleanMatrix,
+    check_data,
+    check_integer,
+    check_random_state,
+    check_vector,
+    readable,
+    require_finite,
+)
 from .._data.csr_file import CsrFile
-from .._data.threads import resolve_threads
+from .._data.threads import resolve_jobs, resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.online import Stream
 from .._models.receipts import Check, factorization_check
 from .._models.represent import explained_deviance, represent
+from .._ranks.words import choose_by_words
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT
 from .._solver.weights import WeightsLike
@@ -36,6 +45,7 @@ from ._docstrings import complete_methods
 
 DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
+_SIZED = ("init", "A_support", "fixed_components")  # which may have a row for each component
 _INPUTS = ("A_support", "fixed_components", "penalties")  # of factorize, which are parameters
 _OF_BATCHES = ("_online", "_offset", "_weight_of_labeled")
 _OF_EARLIER_FITS = (*_OF_BATCHES, "refitted_label_components_", "topic_names_", "receipt_")
@@ -214,6 +224,25 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return int(self.components_.shape[0])
 
     _n_features_out = n_components_
+
+    def _choose_rank(self, X: Any) -> int:
+        """Return the number of components for checked data; "auto" sets `rank_choice_`."""
+        self.__dict__.pop("rank_choice_", None)
+        given = self.get_params(deep=False)
+        rank = given["n_components"]
+        if not (isinstance(rank, str) and rank == "auto"):
+            return check_integer(rank, "n_components", 1)
+        for name in _SIZED:
+            if not isinstance(given.get(name), (str, type(None))):
+                raise ValueError(
+                    f"{name} is an array with a row for each component, which does not go with "
+                    "n_components='auto'; give their number."
+                )
+        rng, jobs = check_random_state(self.random_state), resolve_jobs(None, self.n_threads, 2)
+        self.rank_choice_ = choose_by_words(X, rng, n_jobs=jobs, verbose=self.verbose)
+        if self.rank_choice_.high == 1:
+            warn_user(f"{str(self.rank_choice_).capitalize()}. One is fitted.", UserWarning)
+        return self.rank_choice_.rank
 
     def _checked(self, X: DataLike, *, reset: bool = False) -> Any:
         """Return clean data, which scikit-learn has checked too; `reset` is for a first fit."""

@@ -204,6 +204,8 @@ class BayesianNMF(BayesianBase):
 
     Parameters
     ----------
+    n_components : int or "auto"
+        Rank r, at least 1.  "auto" is for texts in a sparse X, as in :class:`NMF`.
     S_shape : float or "auto"
         Shape of the prior of S, 1e-6 to 1e6: 1 (exponential) or less gives a sparse S.  A given
         value controls sparsity better than a learned one.
@@ -220,6 +222,8 @@ class BayesianNMF(BayesianBase):
         Posterior expectations of S, the same in any units: ``S @ components_`` is near X.
     S_shape_, S_mean_ : float
         Shape and mean of the prior of S, given or learned.
+    rank_choice_ : RankChoice
+        With ``n_components="auto"``, the choice; files do not have it.
 
     See Also
     --------
@@ -250,7 +254,7 @@ class BayesianNMF(BayesianBase):
     True
     """
 
-    n_components: int = 10
+    n_components: int | Literal["auto"] = 10
     _: KW_ONLY
     S_shape: float | Literal["auto"] = 1.0
     S_mean: float | Literal["auto"] = "auto"
@@ -258,7 +262,7 @@ class BayesianNMF(BayesianBase):
     _saved: ClassVar = {"S_shape_": POSITIVE, "S_mean_": POSITIVE}
 
     def _learn(self, X: Any, y: Any) -> None:
-        self._learn_posterior(X)
+        self._learn_posterior(X, n_components=self._choose_rank(X))
 
     def _prior_of_new_samples(self) -> tuple[float, Any]:
         return self.S_shape_, self.S_shape_ / self.S_mean_

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -79,8 +79,16 @@ class NMF(BatchLearner):
 
     Minimizes ``sum W .* d(X, S A)`` over nonnegative S and A; see :func:`ssnmf_fast.factorize`.
 
+    Parameters
+    ----------
+    n_components : int or "auto"
+        Rank r, at least 1.  "auto", for texts in a sparse X, chooses it as :func:`choose_rank` does
+        with ``criterion="words"``, by which entries are above 0: weights are not used.
+
     Attributes
     ----------
+    rank_choice_ : RankChoice
+        With "auto", the choice; files do not have it.
     topic_names_ : ndarray of str, shape (r,)
         Names of topics of :func:`ssnmf_fast.trees.split_topic` and `merge_topics`.
 
@@ -108,7 +116,7 @@ class NMF(BatchLearner):
     (2, 3)
     """
 
-    n_components: int = 10
+    n_components: int | Literal["auto"] = 10
     _: KW_ONLY
     loss: LossName | float = "frobenius"
     solver: Solver = "auto"
@@ -131,7 +139,8 @@ class NMF(BatchLearner):
     def _learn(
         self, X: Any, y: Any, *, X_weights: WeightsLike = None, covariates: VectorLike = None
     ) -> None:
-        given: Any = {"X_weights": X_weights, **self._arguments()}
+        rank = self._choose_rank(X)
+        given: Any = {"X_weights": X_weights, **self._arguments(), "n_components": rank}
         if covariates is not None:
             given["covariates"] = _table(covariates)
         n_fixed = 0 if covariates is None else given["covariates"].shape[1]
@@ -211,9 +220,17 @@ class NMF(BatchLearner):
         -----
         After :meth:`fit`, learning continues from its dictionary.  `solver`, `max_iter`, `tol`,
         `callback` and `verbose` are not used; a change of other parameters is refused.
+        ``n_components="auto"`` needs a :meth:`fit` first.
         """
-        X = self._checked(X, reset=not hasattr(self, "components_"))
-        self._learn_batch(X, X_weights, None, {})
+        fitted = hasattr(self, "components_")
+        if self.n_components == "auto" and not fitted:
+            raise ValueError(
+                "partial_fit cannot choose n_components='auto' by one batch; give a number, or "
+                "call fit first."
+            )
+        X = self._checked(X, reset=not fitted)
+        rank = self.n_components_ if self.n_components == "auto" else self.n_components
+        self._learn_batch(X, X_weights, None, {}, n_components=rank)
         return self
 
 

@@ -31,8 +31,9 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
     Notes
     -----
     The line joins the means, with one standard error above and below where there is one; gray
-    points are single splits, or starts.  The dashed line is at the chosen rank.  The scale is
-    logarithmic if scores are above 0 and span a factor of more than 10.
+    points are single splits, or starts.  The dashed line is at the chosen rank; for "words" the
+    ranks that would do, `low` to `high`, are shaded.  The scale is logarithmic if scores are above
+    0 and span a factor of more than 10.
 
     Examples
     --------
@@ -55,6 +56,8 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
     low, high = np.nanmin(choice.scores), np.nanmax(choice.scores)
     if low > 0 and high > _SPAN * low:
         style.logarithmic(axes)
+    if getattr(choice, "high", None) is not None:
+        axes.axvspan(choice.low, choice.high, color=style.ACCENT, alpha=0.12, linewidth=0)
     axes.axvline(choice.rank, color=style.GRAY, linestyle="--", linewidth=1)
     left = choice.rank > (ranks[0] + ranks[-1]) / 2
     style.write_next_to(axes, f"rank {choice.rank}", choice.rank, left=bool(left))
