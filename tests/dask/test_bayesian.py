@@ -119,7 +119,9 @@ def test_a_worker_that_is_killed(client, kill_at, further, iteration):
     killer = kill_at(iteration)
     fit = model(callback=killer, **further).fit(pieces(X))
     assert killer.killed == 1
-    assert fit.objective_[-1][1] == pytest.approx(expected.objective_[-1][1], rel=1e-3)
+    # Rows that are lost at the start are drawn anew, from which another optimum is found.
+    near = 1e-3 if iteration else 0.05
+    assert fit.objective_[-1][1] == pytest.approx(expected.objective_[-1][1], rel=near)
     rises = np.flatnonzero(np.diff([value for _, value in fit.objective_]) > 0)
     assert set(rises) <= {iteration // 10}
     assert np.asarray(fit.representation_).shape == (N, RANK)

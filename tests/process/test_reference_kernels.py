@@ -67,6 +67,21 @@ CALLS: dict[str, Callable[[], Any]] = {
     "represent": lambda: sf.represent(X, A, loss="kullback-leibler"),
     "verify": lambda: sf.verify(sf.factorize(X, **FIT), X),
 }
+OTHERS: dict[str, Callable[[], Any]] = {
+    "linalg.randomized_svd": lambda: sf.linalg.randomized_svd(X, 3, random_state=0),
+    "trees.topic_tree": lambda: sf.trees.topic_tree(X, [2, 3], random_state=0).model,
+    "trees.split_topic": lambda: sf.trees.split_topic(sf.NMF(**FIT).fit(X), 0, 2, X),
+    "extend.objective": lambda: sf.extend.objective(X, np.ones((40, 3)), A),
+    "extend.fit": lambda: sf.extend.fit(
+        [sf.extend.relation("S", "A", X)], n_components=3, max_iter=5, random_state=0
+    ),
+    **{
+        f"completion.{name}": lambda name=name: sf.complete(
+            GAPS, method=getattr(sf.completion, name)(), max_iter=5, random_state=0
+        )
+        for name in sf.completion.__all__
+    },
+}
 NO_KERNELS = {"MissingPackageError", "load", "reference_kernels", "save", "show_config"}
 
 
@@ -100,11 +115,12 @@ LOOSE = {"FewLabelsClassifier": 2e-3, "HierarchicalClassifier": 2e-3}
 
 @pytest.mark.slow
 @pytest.mark.compiled("compares the reference with the compiled kernels")
-@each("name", CALLS)
+@each("name", [*CALLS, *OTHERS])
 def test_the_reference_gives_the_same(name: str) -> None:
-    expected = [*numbers(CALLS[name]())]
+    call = (CALLS | OTHERS)[name]
+    expected = [*numbers(call())]
     with sf.reference_kernels():
-        other = [*numbers(CALLS[name]())]
+        other = [*numbers(call())]
     assert expected or name == "verify"
     tolerance = LOOSE.get(name, 1e-5)
     for found, wanted in zip(other, expected, strict=True):

@@ -170,7 +170,7 @@ for parameter in (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD):  # what a fit frees stays
 here = fit(1)
 before = threads()
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-less_than_a_stack = 1 << 19
+less_than_a_stack = 15 << 16
 resource.setrlimit(resource.RLIMIT_AS, (size + less_than_a_stack, resource.RLIM_INFINITY))
 assert (fit(4) == here).all()
 assert threads() == before
