@@ -103,9 +103,10 @@ def test_options(tmp_path: Path) -> None:
     assert sf.load(tmp_path / "b" / "model.npz").method == "nmf"
 
 
-def test_predict(tmp_path: Path) -> None:
+def test_predict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = written(tmp_path / "news.csv")
     assert fit(data, tmp_path / "out") == 0
+    assert "of the variance of topics lies between slices" in capsys.readouterr().err
     new = tmp_path / "new.csv"
     assert main(["predict", str(tmp_path / "out"), str(data), "--out", str(new)]) == 0
     topics = [row["topic"] for row in rows_of(new)]

@@ -136,6 +136,9 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         estimator = model.build(options, visible, bar, data.terms)
         estimator.fit(data.X, data.times if model.dated else y)
     estimator.set_params(callback=None)
+    if model.name == "dynamic" and options.method == "auto":
+        share = f"{estimator.between_slices_:.2f} of the variance of topics lies between slices"
+        print(f"method {estimator.method_}: {share}", file=sys.stderr)
     return Fitted(
         **vars(data),
         model=estimator,

@@ -151,7 +151,7 @@ class DynamicTopics(FactorizationBase):
     >>> times = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
     >>> model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(X, times)
     >>> sorted(str(peak.slice) for peak in model.peaks())
-    ['2020-01', '2020-10']
+    ['2020-01', '2020-07']
     """
 
     n_components: int = 10
