@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -29,18 +29,14 @@ from .._models.dated import (
 )
 from .._models.factorize import Start, TensorStart
 from .._models.many_starts import draw_seeds
-from .._models.online import Stream, refuse_changes
+from .._models.online import refuse_changes
 from .._models.represent import represent
-from .._solver.losses import loss_named
-from .._solver.result import sizes_of
 from .._solver.weights import WeightsLike
 from .._topics import Records, numbered_names
 from . import _dynamic_time
 from ._base import FactorizationBase, keep_stream
 from ._docstrings import complete_docstring
 from ._dynamic_time import Peak, PeakInterval, SlicePrevalence
-
-_METHODS = "auto", "neighbors", "tied", "nmf", "tensor"
 
 
 @complete_docstring
@@ -66,13 +62,11 @@ class DynamicTopics(FactorizationBase):
         "nmf": NMF of all documents, without regard to time.  "tensor": nonnegative CP decomposition
         of the tensor terms x documents in a slice x slices [1]_.  See the notes.
     documents_per_slice : int, optional
-        "tied": the largest number of documents that a slice, the mean of all its documents, counts
-        for.  "tensor": how many documents every slice has; of larger ones so many are drawn at
-        random, and smaller ones are padded with empty documents.  None: the median number of
-        documents of the slices that have any.  "neighbors" and "nmf" take none.
+        "tied": for how many documents a slice counts at most.  "tensor": how many documents every
+        slice has; of larger ones so many are drawn at random, smaller ones are padded with empty
+        ones.  None: the median of slices with documents.  "neighbors" and "nmf" take none.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
-        Squared error, for TF-IDF; the I-divergence, for counts or TF-IDF; or another loss, as in
-        :func:`ssnmf_fast.factorize`.
+        As in :func:`ssnmf_fast.factorize`: squared error for TF-IDF, the I-divergence for counts.
     init : {"auto", "slices", ...} or sequence of arrays
         Start, of "neighbors" that of the documents with their neighbors.  "auto" is "slices" for
         "tied" and "tensor", the best of ten short fits by squared errors to the sums of the slices,
@@ -96,7 +90,7 @@ class DynamicTopics(FactorizationBase):
         shares of its documents: squared lengths of what the topics explain, over their sum.
         "tensor": the factor of time times the weights of the topics, per document that was taken.
     slices_ : ndarray of datetime64, shape (slices,)
-        When the slices begin, in years, months, days, hours or seconds.
+        When the slices begin.
     slice_sizes_ : ndarray of int, shape (slices,)
         Numbers of documents.
     method_ : {"neighbors", "tied", "nmf", "tensor"}
@@ -109,9 +103,8 @@ class DynamicTopics(FactorizationBase):
     representation_ : ndarray, shape (n, r)
         Coefficients of all documents over the topics; absent once :meth:`partial_fit` continued.
     objective_ : list of (int, float)
-        Iterations at which the objective was evaluated, and its values.  After
-        :meth:`partial_fit`: numbers of calls since the fit, and estimates of the objective per
-        document, or per slice with "tensor".
+        Iterations and values of the objective.  After :meth:`partial_fit`: numbers of calls since
+        the fit, and estimates for each document, or slice of the "tensor".
     n_iter_ : int
         Number of iterations, or of calls of :meth:`partial_fit` since the fit.
 
@@ -154,7 +147,7 @@ class DynamicTopics(FactorizationBase):
     ['2020-01', '2020-07']
     """
 
-    n_components: int = 10
+    n_components: int | Literal["auto"] = 10
     _: KW_ONLY
     freq: str | int = "month"
     method: Literal["auto", "neighbors", "tied", "nmf", "tensor"] = "auto"
@@ -197,8 +190,7 @@ class DynamicTopics(FactorizationBase):
             When each document is from; required.  NumPy or pandas datetimes, dates, ISO texts such
             as "2004-12-26", "2004Q4" or "2004-W52", or years or YYYYMMDD as texts or integers.
             pandas reads other texts, such as "26 Dec 2004" or "26/12/2004"; all together decide
-            whether day, month or a year of two digits stands first (of several the month, then
-            the day).
+            whether day, month or year stands first (of several the month, then the day).
 
         Raises
         ------
@@ -211,15 +203,14 @@ class DynamicTopics(FactorizationBase):
         -----
         UserWarning
             If several orders of day, month and year fit all dates, or a year of two digits is read
-            as one to come; if more than half of the topics resemble others or lie in a single
-            slice; or, with "tied" and "tensor", if topics are nearly as many as slices with
-            documents.
+            as one to come; if most topics resemble others or lie in a single slice; or, with "tied"
+            and "tensor", if there are nearly as many topics as slices.
         """
         X = self._checked(X, reset=True)
-        rank = check_integer(self.n_components, "n_components", 1)
+        rank = self._choose_rank(X)
         read = self._times(X, times, "any")
         slices = cut(read.values, self.freq)
-        check_option(self.method, "method", _METHODS)
+        check_option(self.method, "method", ("auto", "neighbors", "tied", "nmf", "tensor"))
         if self.documents_per_slice is not None:
             check_integer(self.documents_per_slice, "documents_per_slice", 1)
             if self.method not in ("auto", "tied", "tensor"):
@@ -237,12 +228,12 @@ class DynamicTopics(FactorizationBase):
         self._warn_unless_converged(fit)
         self.representation_ = self._represent(X, None)
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
-        self.between_slices_ = found.between
-        if found.between is None:
-            shares = shares_of(self.representation_, self.components_)
-            self.between_slices_ = between_slices(shares, slices)
-        if prevalence is None:
-            prevalence = mean_shares(self.representation_, self.components_, slices)
+        S, A = self.representation_, self.components_
+        between = (
+            between_slices(shares_of(S, A), slices) if found.between is None else found.between
+        )
+        self.between_slices_ = between
+        prevalence = mean_shares(S, A, slices) if prevalence is None else prevalence
         self.prevalence_: Array = prevalence
         _dynamic_time.warn_if_degenerate(self.method_, self.components_, prevalence, slices.sizes)
         return self
@@ -282,7 +273,7 @@ class DynamicTopics(FactorizationBase):
     def prevalence(self, X: MatrixLike, times: npt.ArrayLike) -> SlicePrevalence:
         """Return the prevalence of the topics in slices of other documents.
 
-        Their slices continue those of the fit, or are among them; the model stays as it is.
+        Their slices continue those of the fit, or are among them.
 
         Returns
         -------
@@ -307,7 +298,6 @@ class DynamicTopics(FactorizationBase):
         Returns
         -------
         self
-            Also with the new slices, but without `representation_`.
 
         Raises
         ------
@@ -317,12 +307,12 @@ class DynamicTopics(FactorizationBase):
         Notes
         -----
         Without :meth:`fit`, the first call is one: give it many slices.  Later ones do not use
-        `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`.
+        `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`, and there is no
+        `representation_`.
 
-        The documents, with "neighbors" pooled with those of the same call and slice, or with
-        "tensor" the sums of every slice, are learned from as slices of a tensor are by
-        :meth:`NonnegativeCP.partial_fit`.  Those of a slice that was seen before add to it, and
-        nothing is forgotten for them; other slices keep their prevalence.
+        The documents ("neighbors": pooled with those of the same call and slice; "tensor": the sums
+        of every slice) are learned from as by :meth:`NonnegativeCP.partial_fit`.  Those of a slice
+        that was seen before add to it, and nothing is forgotten for them.
         """
         if not hasattr(self, "components_"):
             return self.fit(X, times)
@@ -343,8 +333,7 @@ class DynamicTopics(FactorizationBase):
             rows = pooled(rows, new, check_random_state(self.random_state))
         elif method == "tensor":
             rows = sums_of_slices(rows, new)[new.sizes > 0]
-        used = new.starts[new.sizes > 0]
-        fresh = ~np.isin(used, self.slices_[self.slice_sizes_ > 0])
+        fresh = ~np.isin(new.starts[new.sizes > 0], self.slices_[self.slice_sizes_ > 0])
         share = keep ** (float(fresh.sum()) / rows.shape[0])  # of earlier rows, for each of these
         if sp.issparse(rows):
             places = sp.coo_array(rows)
@@ -352,48 +341,23 @@ class DynamicTopics(FactorizationBase):
         else:
             rows = np.ascontiguousarray(rows)
         tensor, threads = check_tensor(rows, "X"), resolve_threads(self.n_threads)
-        stream, S = self._stream(threads).learn(tensor, loss=self.loss, keep=share, threads=threads)
+        stream = _dynamic_time.stream_of(self, method, threads)
+        stream, S = stream.learn(tensor, loss=self.loss, keep=share, threads=threads)
         (F,) = stream.factors
         sums = F.sum(axis=0)
         self.components_ = np.ascontiguousarray((F / np.where(sums > 0, sums, 1)).T)
-        ends = np.concatenate([self.slices_[[0, -1]], new.starts[[0, -1]]]).astype("datetime64[s]")
-        starts = cut(ends, self.freq, "earlier and new times", after=self.slices_[0]).starts
-        sizes = np.zeros(len(starts), dtype=self.slice_sizes_.dtype)
-        totals = np.zeros((len(starts), len(sums)))
-        before, at = np.searchsorted(starts, self.slices_), np.searchsorted(starts, new.starts)
-        sizes[before] = self.slice_sizes_
-        totals[before] = self.prevalence_ * self.slice_sizes_[:, None]
-        sizes[at] += new.sizes
         if method == "tensor":
-            totals[at[new.sizes > 0]] += S * sums
+            totals = np.zeros((len(new.starts), len(sums)))
+            totals[new.sizes > 0] = S * sums
         else:
-            values = self._prevalence(method, X, new, self.components_)
-            totals[at] += values * new.sizes[:, None]
-        # A slice to which nothing came stays as it is, to the last bit.
-        prevalence = (totals / np.maximum(sizes, 1)[:, None]).astype(self.prevalence_.dtype)
-        same = ~np.isin(self.slices_, used)
-        prevalence[before[same]] = self.prevalence_[same]
-        self.prevalence_, self.slices_, self.slice_sizes_ = prevalence, starts, sizes
+            totals = self._prevalence(method, X, new, self.components_) * new.sizes[:, None]
+        known = SlicePrevalence(self.slices_, self.slice_sizes_, self.prevalence_)
+        both = _dynamic_time.add_slices(known, new, totals, self.freq)
+        self.slices_, self.slice_sizes_, self.prevalence_ = both
         self.date_order_ = read.first
         keep_stream(self, stream)
         self.__dict__.pop("representation_", None)
         return self
-
-    def _stream(self, threads: int) -> Stream:
-        """Return what was learned so far: with its statistics, or as it follows from the fit."""
-        # The factor of terms (m, r) with columns of size 1, and their former sizes.
-        A = self.components_
-        size = sizes_of(A.T, loss_named(self.loss_, "loss")).astype(A.dtype)
-        F = np.ascontiguousarray(A.T / np.where(size > 0, size, 1))
-        if hasattr(self, "stream_statistics_"):
-            return Stream.of_arrays([F], self.stream_statistics_)
-        if self._learned_with()["method"] == "tensor":
-            rows = (self.prevalence_ * self.slice_sizes_[:, None])[self.slice_sizes_ > 0]
-        else:
-            rows = self.representation_
-        rows = (rows * size).astype(F.dtype)
-        fitted = Stream.resumed([F], rows, loss=self.loss, keep=1.0, total=0.0, threads=threads)
-        return replace(fitted, seen=0.0)  # losses are those of new rows: the fit may have others
 
     def _learned_with(self) -> dict[str, Any]:
         """Return the settings of the fit; files of earlier versions do not have all of them."""
@@ -412,7 +376,7 @@ class DynamicTopics(FactorizationBase):
 
     def _check_loaded(self) -> None:
         if hasattr(self, "stream_statistics_"):
-            self._stream(1)
+            _dynamic_time.stream_of(self, self._learned_with()["method"], 1)
 
     def to_frame(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 3) -> Any:
         """Return the prevalence of the topics as a table (needs pandas).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +12,13 @@ from scipy.optimize import linear_sum_assignment
 from .._common.arrays import Array, Matrix
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix
-from .._data.times import Slices
+from .._data.times import Slices, cut
 from .._linalg.operators import unit_rows
 from .._models import dated
 from .._models.factorize import factorize, factorize_tensor
+from .._models.online import Stream
+from .._solver.losses import loss_named
+from .._solver.result import sizes_of
 from .._topics import count_copies
 
 _NEAR = 0.75  # of the number of slices: more topics than that become slices
@@ -191,3 +195,38 @@ def intervals_of(
         similarity = float(np.clip(cosines[:, k].mean(), 0, 1))
         least, most = long[:, k].tolist()
         yield PeakInterval(k, top, low, high, length, least, most, similarity)
+
+
+def add_slices(
+    known: SlicePrevalence, new: Slices, totals: Array, freq: str | int
+) -> SlicePrevalence:
+    """Return known and new slices, whose sums of prevalence are `totals`; some may be in both."""
+    ends = np.concatenate([known.slices[[0, -1]], new.starts[[0, -1]]]).astype("datetime64[s]")
+    starts = cut(ends, freq, "earlier and new times", after=known.slices[0]).starts
+    sizes = np.zeros(len(starts), dtype=known.sizes.dtype)
+    sums = np.zeros((len(starts), totals.shape[1]))
+    before, at = np.searchsorted(starts, known.slices), np.searchsorted(starts, new.starts)
+    sizes[before], sums[before] = known.sizes, known.values * known.sizes[:, None]
+    sizes[at] += new.sizes
+    sums[at] += totals
+    values = (sums / np.maximum(sizes, 1)[:, None]).astype(known.values.dtype)
+    # A slice to which nothing came stays as it is, to the last bit.
+    same = ~np.isin(known.slices, new.starts[new.sizes > 0])
+    values[before[same]] = known.values[same]
+    return SlicePrevalence(starts, sizes, values)
+
+
+def stream_of(model: Any, method: str, threads: int) -> Stream:
+    """Return what a model has learned: with its statistics, or as it follows from the fit."""
+    # The factor of terms (m, r) with columns of size 1, and their former sizes.
+    A = model.components_
+    size = sizes_of(A.T, loss_named(model.loss_, "loss")).astype(A.dtype)
+    F = np.ascontiguousarray(A.T / np.where(size > 0, size, 1))
+    if hasattr(model, "stream_statistics_"):
+        return Stream.of_arrays([F], model.stream_statistics_)
+    rows = model.representation_ if method != "tensor" else None
+    if rows is None:
+        rows = (model.prevalence_ * model.slice_sizes_[:, None])[model.slice_sizes_ > 0]
+    rows = (rows * size).astype(F.dtype)
+    fitted = Stream.resumed([F], rows, loss=model.loss_, keep=1.0, total=0.0, threads=threads)
+    return replace(fitted, seen=0.0)  # losses are those of new rows: the fit may have others
