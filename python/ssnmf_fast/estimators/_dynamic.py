@@ -55,7 +55,7 @@ class DynamicTopics(FactorizationBase):
         of the documents of every slice; "nmf", NMF of all documents, without regard to time.
     documents_per_slice : int, optional
         "tied": the largest number of documents that a slice, the mean of all its documents, counts
-        for.  "tensor": how many documents every slice has; of larger ones so many are drawn at
+        for.  "tensor": how many documents every slice has; larger ones are sampled at
         random, and smaller ones are padded with empty documents.  None: the median number of
         documents of the slices that have any.  The other methods take none.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
@@ -111,7 +111,7 @@ class DynamicTopics(FactorizationBase):
     ``d(w_t mean_t, w_t p_t A)`` for other losses.  Squared errors have small penalties: 1e-4 times
     the squares of the differences of p_t between neighboring slices, and of A, for X in units of
     the mean length of documents.  For other losses documents are divided by their sums, and the
-    start is of terms weighted by how few documents have them.
+    start weights terms by how few documents have them.
 
     "tensor" also fits the arbitrary places of documents within slices, which makes topics seem
     bound to time more than their words are.
@@ -158,10 +158,12 @@ class DynamicTopics(FactorizationBase):
         "stream_statistics_": Saved("??", container=dict, optional=True),
     }
 
-    def _arguments(self, *function: Any) -> dict[str, Any]:
+    def _tol(self) -> float:
         slow = self.method == "tensor" and self.solver == "mu"
-        tol = (0.0 if slow else 1e-4) if self.tol is None else self.tol
-        return super()._arguments(*function) | {"tol": tol}
+        return (0.0 if slow else 1e-4) if self.tol is None else self.tol
+
+    def _arguments(self, *function: Any) -> dict[str, Any]:
+        return super()._arguments(*function) | {"tol": self._tol()}
 
     def fit(self, X: MatrixLike, times: npt.ArrayLike | None = None) -> DynamicTopics:  # type: ignore[override]
         """Find topics and their prevalence.
