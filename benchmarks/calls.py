@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
 
     # Commits to compare with may have all names at the top level.
     papers, open_csr = getattr(sf, "papers", sf), getattr(sf, "io", sf).open_csr
+    rank = "n_components" if "n_components" in signature(sf.complete).parameters else "rank"
 
     rng = np.random.default_rng(0)
     X, Y = zipf_text(2000, 1500, 40), one_hot(2000)
@@ -60,7 +62,7 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
         "represent, Kullback-Leibler": lambda: sf.represent(small, A, loss=divergence, n_threads=1),
         "randomized_svd": lambda: linalg.randomized_svd(X, 10, random_state=0, n_threads=1),
         "complete": lambda: sf.complete(
-            low_rank, n_components=5, max_iter=10, random_state=0, **fixed
+            low_rank, **{rank: 5}, max_iter=10, random_state=0, **fixed
         ),
         "factorize_tensor": lambda: sf.factorize_tensor(tensor, **random),
         "BayesianNMF": model(sf.BayesianNMF(**random)),

@@ -78,7 +78,7 @@ def described(part: models.Part, A: Array, B: Array, P: dict[str, Any]) -> Recor
 
 def measure(options: Options, trial: int) -> Record:
     part = models.split(options.quick, trial)[1]
-    found: Record = {"accuracy": {reading: {} for reading in READINGS}, "P": {}, "topics": {}}
+    found: Record = {"accuracy": {reading: {} for reading in READINGS}, "topics": {}}
     found["updates"] = {name: {} for name in models.PROTOCOLS}
     program = found["accuracy"][AS_PROGRAM]
     for protocol_name, protocol in models.PROTOCOLS.items():
@@ -91,7 +91,6 @@ def measure(options: Options, trial: int) -> Record:
                 S = models.represent(part.X_held, result.A, model.loss, trial + 1000)
                 program[name] = accuracy(part, S @ result.B)
                 P = clustering(part, result.S, S)
-                found["P"][name] = {kind: float(value.score) for kind, value in P.items()}
                 found["topics"][name] = described(part, result.A, result.B, P)
     # NMF without labels, then their SVM on the representation.
     for name, (loss, tolerance) in NMF_TOLERANCES.items():
@@ -104,7 +103,6 @@ def measure(options: Options, trial: int) -> Record:
         svm.fit(result.S, part.classes)
         program[f"{name} + SVM"] = svm.score(S, part.classes_held)
         P = clustering(part, result.S, S)
-        found["P"][name] = {kind: float(value.score) for kind, value in P.items()}
         found["topics"][f"{name} + SVM"] = described(part, result.A, svm[-1].coef_.T, P)
     for name, method in {"SVM": LinearSVC(), "MultinomialNB": MultinomialNB()}.items():
         method.fit(part.X, part.classes)
@@ -124,8 +122,9 @@ def report(records: list[Record], options: Options) -> str:
         updates.append([name, *(f"{mean:.1f}" for mean in means)])
     for name, paper in PAPER_SCORES.items():
         scores.append([name])
+        model = name if name in models.MODELS else f"{name} + SVM"
         for kind, published in paper.items():
-            own = [r["P"][name][kind] for r in records]
+            own = [float(np.mean(r["topics"][model]["scores"][kind])) for r in records]
             scores[-1] += [published, mean_and_deviation(own, digits=4)]
     parts = [
         f"mean (sd) of {len(records)} trials, rank {models.RANK}",

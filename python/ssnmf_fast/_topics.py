@@ -213,7 +213,7 @@ def topic_shares(S: Array, A: Array) -> Array:
 def class_means(shares: Array, indicators: Matrix, weight: Array | None = None) -> Array:
     """Return the mean of the :func:`topic_shares` (n, r) over the samples of each class, (r, k).
 
-    `indicators` (n, k) are 1 where a sample is of a class: one of several classes counts for each
+    `indicators` (n, k) are 1 where a sample has a class: one of several classes counts for each
     in equal parts.  A class without samples has zeros.  `weight` (n,) are weights of the samples.
     """
     members = sp.csr_array(indicators, dtype=np.float64, copy=True)

@@ -166,11 +166,14 @@ def test_without_further_threads_there_is_one():
 import ctypes, resource
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 for parameter in (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD):  # what a fit frees stays for the next one
-    ctypes.CDLL(None).mallopt(parameter, 1 << 30)
+    assert ctypes.CDLL(None).mallopt(parameter, 1 << 25)
 here = fit(1)
+fit(1)  # leaves as much as the next one needs, next to the result
+spare = [bytearray(1 << 18) for _ in range(40)]  # and more, of which no stack is made
+del spare
 before = threads()
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-less_than_a_stack = 15 << 16
+less_than_a_stack = 1 << 19
 resource.setrlimit(resource.RLIMIT_AS, (size + less_than_a_stack, resource.RLIM_INFINITY))
 assert (fit(4) == here).all()
 assert threads() == before

@@ -120,10 +120,10 @@ def reference_kernels() -> Iterator[None]:
     True
     """
     global _open
+    token = _in_use.set(_load("reference"))
     with _lock:
         _open += 1
         vars(kernels).clear()
-    token = _in_use.set(_load("reference"))
     try:
         yield
     finally:

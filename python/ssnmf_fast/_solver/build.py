@@ -28,7 +28,7 @@ _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a s
 
 
 def as_weights(given: object, name: str, n_modes: int = 0) -> Weights:
-    """Return what a user gave as weights of a matrix, or of a tensor with so many modes."""
+    """Return the weights that a user gave for a matrix, or for a tensor of `n_modes` modes."""
     if isinstance(given, Weights):
         return given.of_tensor() if n_modes else given
     if given is None:

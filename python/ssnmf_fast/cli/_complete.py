@@ -316,7 +316,7 @@ class _FitsBar(ProgressBar):
     _iteration = 0
 
     def __call__(self, state: Any) -> bool:
-        if self._bar is not None:  # a state whose iteration is no later is of the next fit
+        if self._bar is not None:  # an iteration that is no later begins the next fit
             if state.iteration <= self._iteration and self._bar.n < self._bar.total - 1:
                 self._bar.update(1)
             self._iteration = state.iteration

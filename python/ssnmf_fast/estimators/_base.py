@@ -123,9 +123,11 @@ class IterativeEstimator(Estimator):
         tags.input_tags.positive_only = tags.input_tags.sparse = True
         return tags
 
+    def _tol(self) -> float:
+        return self.tol
+
     def _warn_unless_converged(self, result: Any) -> None:
-        tol = self._arguments()["tol"]
-        if not result.converged and tol > 0 and 0 < self.max_iter <= result.n_iter:
+        if not result.converged and self._tol() > 0 and 0 < self.max_iter <= result.n_iter:
             warn_user(
                 f"The stopping rule was not met within max_iter={self.max_iter} iterations. "
                 "Increase max_iter or tol; tol=0 runs max_iter iterations without this warning.",

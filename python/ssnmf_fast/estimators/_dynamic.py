@@ -62,9 +62,10 @@ class DynamicTopics(FactorizationBase):
         "nmf": NMF of all documents, without regard to time.  "tensor": nonnegative CP decomposition
         of the tensor terms x documents in a slice x slices [1]_.  See the notes.
     documents_per_slice : int, optional
-        "tied": for how many documents a slice counts at most.  "tensor": how many documents every
-        slice has; of larger ones so many are drawn at random, smaller ones are padded with empty
-        ones.  None: the median of slices with documents.  "neighbors" and "nmf" take none.
+        "tied": the largest number of documents that a slice, the mean of all its documents, counts
+        for.  "tensor": how many documents every slice has; larger ones are sampled at
+        random, and smaller ones are padded with empty documents.  None: the median number of
+        documents of the slices that have any.  The other methods take none.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
         As in :func:`ssnmf_fast.factorize`: squared error for TF-IDF, the I-divergence for counts.
     init : {"auto", "slices", ...} or sequence of arrays
@@ -174,10 +175,12 @@ class DynamicTopics(FactorizationBase):
         "stream_statistics_": Saved("??", container=dict, optional=True),
     }
 
-    def _arguments(self, *function: Any) -> dict[str, Any]:
+    def _tol(self) -> float:
         slow = self.method == "tensor" and self.solver == "mu"
-        tol = (0.0 if slow else 1e-4) if self.tol is None else self.tol
-        return super()._arguments(*function) | {"tol": tol}
+        return (0.0 if slow else 1e-4) if self.tol is None else self.tol
+
+    def _arguments(self, *function: Any) -> dict[str, Any]:
+        return super()._arguments(*function) | {"tol": self._tol()}
 
     def fit(self, X: MatrixLike, times: npt.ArrayLike | None = None) -> DynamicTopics:  # type: ignore[override]
         """Find topics and their prevalence.

@@ -186,7 +186,7 @@ def nearest(
 
 
 def can_search(n_samples: int) -> bool:
-    """Whether neighbors among so many samples can be found: with faiss, or of all distances."""
+    """Whether neighbors can be searched for: with faiss, or by computing all distances."""
     return n_samples <= EXACT or find_spec("faiss") is not None
 
 

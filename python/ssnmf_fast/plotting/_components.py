@@ -90,7 +90,7 @@ def term_bars(
     width = min(_PAGE / columns, 4.0)
     bars = [real_terms(topic)[:n_terms] for topic in topics]
     names = [[style.fitted(term, 0.6 * width, _TEXT) for term, _ in some] for some in bars]
-    beside = max(style.text_width(some, _TEXT) for some in names) + 0.1
+    width_of_names = max(style.text_width(some, _TEXT) for some in names) + 0.1
     rows = -(-len(topics) // columns)
     height = (_BAR * n_terms + _HEADING) * rows + 0.36 * (1 + (title is not None))
     drawn = style.figure(width * columns, height)
@@ -110,7 +110,7 @@ def term_bars(
                 style.fitted(f"{heading}: {label}", width - 0.2 - style.text_width([end], 9), 9)
                 + end
             )
-        axes.annotate(heading, (0, 1), (-72 * beside, 6), "axes fraction", **look)
+        axes.annotate(heading, (0, 1), (-72 * width_of_names, 6), "axes fraction", **look)
         if not some:
             axes.text(
                 0.05, 0.5, "no terms", transform=axes.transAxes, fontsize=_TEXT, color=style.GRAY
@@ -211,13 +211,13 @@ def image_grid(
         raise ValueError(f"coverage must be from 0 to 1; got {short(coverage)}.")
     if sample is not None and weights is None:
         raise ValueError("sample is given without weights; give its row of the representation.")
-    beside, framed = [], np.zeros(count, dtype=bool)
+    extra, framed = [], np.zeros(count, dtype=bool)
     if sample is not None:
-        beside.append(("sample", _check_row(sample, "sample", n_pixels, "pixel")))
+        extra.append(("sample", _check_row(sample, "sample", n_pixels, "pixel")))
     if weights is not None:
         row = _check_row(weights, "weights", count, "component")
         whole, framed = _reconstruct(table, row, coverage)
-        beside.append((f"reconstruction:\n{framed.sum()} of {count} framed", whole))
+        extra.append((f"reconstruction:\n{framed.sum()} of {count} framed", whole))
     if names is not None:
         names = style.check_names(names, "names", count, "component")
     if columns is None:  # somewhat wider than high, with few places empty in the last row
@@ -230,10 +230,10 @@ def image_grid(
     across, down = 1 + _GAP, tall + above + _GAP
     right, bottom = columns * across - _GAP, -(-count // columns) * down - above - _GAP
     room, least = (_GRID, 0.3) if ax is None else (style.inches(ax)[0], 0.05)
-    inch = float(np.clip(room / (right + 2.8 * bool(beside)), least, 0.9))
+    inch = float(np.clip(room / (right + 2.8 * bool(extra)), least, 0.9))
     wide, line = max(_BESIDE[0], _BESIDE[1] / inch), _LINE / inch
-    left = -(wide + 0.6) if beside else 0.0
-    bottom = max(bottom, len(beside) * (tall * wide + 1.6 * line) + line) if beside else bottom
+    left = -(wide + 0.6) if extra else 0.0
+    bottom = max(bottom, len(extra) * (tall * wide + 1.6 * line) + line) if extra else bottom
     size = max(inch * (right - left + 0.2), 2.2), inch * (bottom + above) + 0.4
     drawn, axes = style.axes_or_new(ax, *size, title)
     look: dict[str, Any] = {
@@ -248,7 +248,7 @@ def image_grid(
         if names is not None:
             name = style.fitted(names[number], 1.1 * inch, _TEXT)
             axes.text(x + 0.5, y - 0.06, name, va="bottom", **look)
-    for number, (name, image) in enumerate(beside):
+    for number, (name, image) in enumerate(extra):
         y = number * (tall * wide + 1.6 * line)
         _draw_image(axes, image.reshape(height, width), (left, y), wide)
         axes.text(left + wide / 2, y + tall * wide + 0.3 * line, name, va="top", **look)
