@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._common.arrays import Array, MatrixLike
 from .._common.docstrings import complete
-from .._data.arrays import as_array, entry_rows
+from .._data.arrays import as_array, entry_rows, sample
 from .._data.border import check_integer, check_real, check_vector
 from ._sparsity import Metric, read_matrix
 
@@ -76,11 +76,12 @@ def _hits(recommended: ArrayLike, relevant: MatrixLike, k: int) -> tuple[Array, 
     if len(lists) != n_users:
         rows = f"recommended has {len(lists)} rows, relevant {n_users}"
         raise ValueError(f"{rows}; expected a row for each user in both, in the same order.")
-    pairs = (entry_rows(liked.indptr) * n_items + liked.indices)[liked.data > 0]
-    if not len(pairs):
+    counts = np.bincount(entry_rows(liked.indptr)[liked.data > 0], minlength=n_users)
+    if not counts.any():
         raise ValueError("relevant has no positive entry; expected a relevant item of some user.")
-    listed = np.arange(n_users, dtype=np.int64)[:, np.newaxis] * n_items + lists
-    return np.isin(listed, pairs) & (lists >= 0), np.bincount(pairs // n_items, minlength=n_users)
+    parts = lists.ravel(), np.maximum(lists, 0).ravel(), np.arange(0, lists.size + 1, k)
+    listed = sample(liked, sp.csr_array(parts, shape=liked.shape)).data.reshape(lists.shape)
+    return (listed > 0) & (lists >= 0), counts
 
 
 def _mean(values: Array, counts: Array, per_user: bool) -> float | Array:
