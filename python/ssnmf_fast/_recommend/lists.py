@@ -35,7 +35,7 @@ class Scores:
         if self.weights is not None:  # more popular items lose, also where scores are negative
             scores = np.where(scores > 0, scores / self.weights, scores * self.weights)
         scores[~self.users[rows]] = self.popularity
-        return scores
+        return np.asarray(scores)
 
 
 def _standardized(scores: Array) -> Array:
@@ -100,7 +100,7 @@ def _largest(block: Array, n: int) -> tuple[Array, Array]:
 def popularity(X: sp.csr_array) -> Array:
     """Return the share of the users that have each item, float32; at least half of one user."""
     counts = np.bincount(X.indices, minlength=X.shape[1])
-    return (np.maximum(counts, 0.5) / X.shape[0]).astype(np.float32)
+    return np.asarray(np.maximum(counts, 0.5) / X.shape[0], dtype=np.float32)
 
 
 def hide(X: sp.csr_array, share: float, rng: np.random.Generator) -> Array:

@@ -243,17 +243,18 @@ class Recommender(Estimator):
         self.pairs_, self.user_ids_, self.item_ids_ = known
         self.scale_ = [float(X.data.min()), float(X.data.max())]
         self.n_features_in_ = X.shape[1]
-        check_option(self.neighbors, "neighbors", (False, "auto"))
+        if self.neighbors is not False:
+            check_option(self.neighbors, "neighbors", ("auto",))
         threads, rng = resolve_threads(self.n_threads), check_random_state(self.random_state)
         passes = check_integer(self.max_iter, "max_iter", 1)
         Z, most = self._targets(X), factors.most_components(X.shape)
         setting, several = self._setting(most)
-        self.validation_ = []
+        self.validation_: list[Trial] = []
         if several:
             setting = self._validated(Z, setting, most, passes, rng, threads)
-        self.n_components_, self.unseen_weight_, self.ridge_ = setting
+        self.n_components_, self.unseen_weight_, self.ridge_, _ = setting
         self.n_iter_, self.base_weight_ = passes, setting.base(Z)
-        F, G = self._factors(Z, setting, passes, rng, threads)
+        F, G = factors.factorize_pairs(Z, setting, passes, rng, threads)
         self.representation_, self.components_ = F, np.ascontiguousarray(G.T)
         self.item_weights_ = self._item_weights(Z)
         if self.verbose:
@@ -269,10 +270,11 @@ class Recommender(Estimator):
         ridge = _RIDGE if auto[2] else check_real(self.ridge, "ridge")
         if not (unseen > 0 and ridge > 0):
             raise ValueError(f"unseen_weight and ridge must be above 0; got {unseen} and {ridge}.")
-        return Setting(min(rank, most), unseen, ridge), any(auto)
+        return Setting(min(rank, most), unseen, ridge, bool(self.nonnegative)), any(auto)
 
     def _targets(self, X: sp.csr_array) -> sp.csr_array:
-        return pairs.targets(X, self.values_, (self.scale_[0], self.scale_[1]))
+        kind: Any = self.values_
+        return pairs.targets(X, kind, (self.scale_[0], self.scale_[1]))
 
     def _relevant(self, X: sp.csr_array) -> Array:
         """Return which pairs a list should have: of ratings those above the mean."""
@@ -292,6 +294,7 @@ class Recommender(Estimator):
         """Return the setting with the largest nDCG at a hidden tenth of the pairs."""
         hidden = lists.hide(Z, _HIDDEN, rng)
         relevant = Z.copy()
+        seed = int(rng.integers(2**31))
         relevant.data = (hidden & self._relevant(self.pairs_)).astype(np.float32)
         relevant.eliminate_zeros()
         if not relevant.nnz:
@@ -305,23 +308,26 @@ class Recommender(Estimator):
             return float(ranking.ndcg(found, relevant, _CUT))
 
         def tried(one: Setting) -> float:
-            F, G = self._factors(kept, one, passes, np.random.default_rng(0), threads)
+            seeded = np.random.default_rng(seed)
+            F, G = factors.factorize_pairs(kept, one, passes, seeded, threads)
             model = lists.Scores(F, G, kept, None, popularity, 0.0)
-            self.validation_.append(Trial("Recommender", ndcg(model.block), *one))
-            return self.validation_[-1].ndcg
+            found = ndcg(model.block)
+            self.validation_.append(Trial("Recommender", found, *one[:3]))
+            return found
 
-        fixed_unseen, fixed_ridge = self.unseen_weight != "auto", self.ridge != "auto"
+        fixed = self.unseen_weight not in ("auto", _UNSEEN), self.ridge not in ("auto", _RIDGE)
         several = dict.fromkeys(
-            Setting(
-                setting.n_components,
-                setting.unseen_weight if fixed_unseen else unseen,
-                setting.ridge if fixed_ridge else ridge,
+            setting._replace(
+                unseen_weight=setting.unseen_weight if fixed[0] else unseen,
+                ridge=setting.ridge if fixed[1] else ridge,
             )
             for unseen, ridge in _TRIED
         )
-        best = max(several, key=tried)
+        scores = {one: tried(one) for one in several}
+        best = max(scores, key=lambda one: scores[one])
         if self.n_components == "auto" and most >= _LARGE_RANK:
-            best = max([best, best._replace(n_components=_LARGE_RANK)], key=tried)
+            larger = best._replace(n_components=_LARGE_RANK)
+            best = larger if tried(larger) > scores[best] else best
         of_popular = ndcg(lambda rows: np.tile(popularity, (rows.stop - rows.start, 1)))
         self.validation_.append(Trial("popular items", of_popular))
         largest = max(one.ndcg for one in self.validation_[:-1])
@@ -332,13 +338,6 @@ class Recommender(Estimator):
                 UserWarning,
             )
         return best
-
-    def _factors(
-        self, Z: sp.csr_array, setting: Setting, passes: int, rng: np.random.Generator, threads: int
-    ) -> tuple[Array, Array]:
-        if self.nonnegative:
-            return factors.factorize_nonnegative(Z, setting, passes, rng, threads)
-        return factors.factorize_pairs(Z, setting, passes, rng, threads)
 
     def _item_weights(self, Z: sp.csr_array) -> Array | None:
         if not self.neighbors:
@@ -372,9 +371,9 @@ class Recommender(Estimator):
 
     def _folded(self, Z: sp.csr_array) -> Array:
         threads = resolve_threads(self.n_threads)
-        rest = self.base_weight_, self.ridge_, threads
-        fold = factors.fold_in_nonnegative if self.nonnegative else factors.fold_in
-        return fold(Z, np.ascontiguousarray(self.components_.T), *rest)
+        fitted = self.n_components_, self.unseen_weight_, self.ridge_, bool(self.nonnegative)
+        G = np.ascontiguousarray(self.components_.T)
+        return factors.fold_in(Z, G, Setting(*fitted), self.base_weight_, threads)
 
     def recommend(
         self,
