@@ -17,16 +17,8 @@ from .._common.saved import LOSS, Saved
 from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
 from .._data.tensors import check_tensor
 from .._data.threads import resolve_threads
-from .._data.times import Slices, Times, cut, period_of, read_times
-from .._models.dated import (
-    between_slices,
-    mean_shares,
-    means_of_slices,
-    pooled,
-    resampled,
-    shares_of,
-    sums_of_slices,
-)
+from .._data.times import Slices, Times, cut, read_times
+from .._models import dated
 from .._models.factorize import Start, TensorStart
 from .._models.many_starts import draw_seeds
 from .._models.online import refuse_changes
@@ -71,8 +63,8 @@ class DynamicTopics(FactorizationBase):
     init : {"auto", "slices", ...} or sequence of arrays
         Start, of "neighbors" that of the documents with their neighbors.  "auto" is "slices" for
         "tied" and "tensor", the best of ten short fits by squared errors to the sums of the slices,
-        and for "neighbors" the best of three.  Others as in :func:`ssnmf_fast.factorize_tensor` for
-        "tensor", else in :func:`ssnmf_fast.factorize`.
+        and for "neighbors" the best of three to at most 2,000 documents.  Others as in
+        :func:`ssnmf_fast.factorize_tensor` for "tensor", else in :func:`ssnmf_fast.factorize`.
     tol : float, optional
         As in :class:`NMF`.  None is 1e-4, and 0 for "tensor" with ``solver="mu"``, the thesis'
         model: its multiplicative updates fall too slowly for a tolerance.
@@ -118,8 +110,8 @@ class DynamicTopics(FactorizationBase):
     -----
     "neighbors" adds to each document, of length 1, three times the mean of itself and its 9 nearest
     ones of the slice by cosine (from 2,000 drawn at random of a larger slice), and scales that to
-    length 1; of each the 200 largest terms are kept.  The components are then fitted to the
-    documents alone.
+    length 1.  Entries below 0.4 of a usual one (the sum of squares over the sum) of a neighbor, or
+    0.2 of one of the result, are left out.  The components are fitted to the documents alone.
 
     "tied" minimizes ``sum over slices t of w_t ||mean_t - p_t A||^2`` over prevalences p_t and
     topics A, where a slice counts for ``w_t = min(n_t, documents_per_slice)`` of its n_t documents,
@@ -221,7 +213,7 @@ class DynamicTopics(FactorizationBase):
                 raise ValueError(f"documents_per_slice is used by {methods} only; leave it out.")
         settings = {"n_components": rank, "random_state": check_random_state(self.random_state)}
         options = self.documents_per_slice, self._arguments() | settings
-        found, prevalence = _dynamic_time.find_topics(self.method, X, slices, *options)
+        found = _dynamic_time.find_topics(self.method, X, slices, *options)
         fit, self.components_, self.method_ = found.fit, found.components, found.method
         self.__dict__.pop("stream_statistics_", None)
         self.loss_, self.freq_ = self.loss, self.freq
@@ -231,13 +223,12 @@ class DynamicTopics(FactorizationBase):
         self._warn_unless_converged(fit)
         self.representation_ = self._represent(X, None)
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
-        S, A = self.representation_, self.components_
-        between = (
-            between_slices(shares_of(S, A), slices) if found.between is None else found.between
+        shares, between = dated.shares_of(self.representation_, self.components_), found.between
+        self.between_slices_ = dated.between_slices(shares, slices) if between is None else between
+        prevalence = (
+            dated.mean_shares(shares, slices) if found.prevalence is None else found.prevalence
         )
-        self.between_slices_ = between
-        prevalence = mean_shares(S, A, slices) if prevalence is None else prevalence
-        self.prevalence_: Array = prevalence
+        self.prevalence_: Array = prevalence.astype(X.dtype, copy=False)
         _dynamic_time.warn_if_degenerate(self.method_, self.components_, prevalence, slices.sizes)
         return self
 
@@ -270,8 +261,9 @@ class DynamicTopics(FactorizationBase):
     def _prevalence(self, method: str, X: Matrix, slices: Slices, A: Array) -> Array:
         settings: dict[str, Any] = {"loss": self.loss_, "n_threads": self.n_threads}
         if method == "tensor":  # of a mean document
-            return represent(means_of_slices(X, slices), A, **settings)
-        return mean_shares(represent(CleanMatrix(X), A, **settings), A, slices)
+            return represent(dated.means_of_slices(X, slices), A, **settings)
+        S = represent(CleanMatrix(X), A, **settings)
+        return dated.mean_shares(dated.shares_of(S, A), slices).astype(S.dtype)
 
     def prevalence(self, X: MatrixLike, times: npt.ArrayLike) -> SlicePrevalence:
         """Return the prevalence of the topics in slices of other documents.
@@ -319,8 +311,7 @@ class DynamicTopics(FactorizationBase):
         """
         if not hasattr(self, "components_"):
             return self.fit(X, times)
-        learned = self._learned_with()
-        self._refuse_changes(learned)
+        learned = self._unchanged()
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
         X = self._checked(X, reset=False)
         read = self._times(X, times, getattr(self, "date_order_", "any"))
@@ -329,23 +320,20 @@ class DynamicTopics(FactorizationBase):
         rows = X.astype(self.components_.dtype, copy=False)
         method = learned["method"]
         if method != "tensor" and not hasattr(self, "between_slices_"):
-            raise ValueError(
-                "prevalence_ is that of an earlier version, in another unit; fit the model again."
-            )
+            raise ValueError("prevalence_ is in the unit of an earlier version; fit again.")
         if method == "neighbors":
-            rows = pooled(rows, new, check_random_state(self.random_state))
+            rows = dated.pooled(rows, new, check_random_state(self.random_state)).astype(rows.dtype)
         elif method == "tensor":
-            rows = sums_of_slices(rows, new)[new.sizes > 0]
+            rows = dated.sums_of_slices(rows, new)[new.sizes > 0]
         fresh = ~np.isin(new.starts[new.sizes > 0], self.slices_[self.slice_sizes_ > 0])
         share = keep ** (float(fresh.sum()) / rows.shape[0])  # of earlier rows, for each of these
         if sp.issparse(rows):
             places = sp.coo_array(rows)
             rows = np.stack([places.row, places.col]), places.data, rows.shape
-        else:
-            rows = np.ascontiguousarray(rows)
-        tensor, threads = check_tensor(rows, "X"), resolve_threads(self.n_threads)
-        stream = _dynamic_time.stream_of(self, method, threads)
-        stream, S = stream.learn(tensor, loss=self.loss, keep=share, threads=threads)
+        threads = resolve_threads(self.n_threads)
+        stream, S = _dynamic_time.stream_of(self, method, threads).learn(
+            check_tensor(rows, "X"), loss=self.loss, keep=share, threads=threads
+        )
         (F,) = stream.factors
         sums = F.sum(axis=0)
         self.components_ = np.ascontiguousarray((F / np.where(sums > 0, sums, 1)).T)
@@ -371,11 +359,13 @@ class DynamicTopics(FactorizationBase):
             "method": getattr(self, "method_", self.method),
         }
 
-    def _refuse_changes(self, learned: dict[str, Any]) -> None:
+    def _unchanged(self) -> dict[str, Any]:
+        learned = self._learned_with()
         now = {name: getattr(self, name) for name in learned}
         if self.method == "auto" and learned["method"] in ("neighbors", "tied"):
             now["method"] = learned["method"]  # what was taken
         refuse_changes(now, learned)
+        return learned
 
     def _check_loaded(self) -> None:
         if hasattr(self, "stream_statistics_"):
@@ -417,14 +407,8 @@ class DynamicTopics(FactorizationBase):
             One for each topic, in their order; its ``to_frame()`` is a table of them.
         """
         check_is_fitted(self)
-        check_integer(window, "window", 0)
-        if period is None:
-            period = period_of(self._learned_with()["freq"])
-        else:
-            period = check_integer(period, "period", 2)
-        columns = enumerate(self.prevalence_.astype(np.float64).T)
-        settings = self.slices_, window, period
-        return Records(_dynamic_time.peak_of(k, values, *settings) for k, values in columns)
+        freq = self._learned_with()["freq"]
+        return _dynamic_time.peaks_of(self.prevalence_, self.slices_, freq, window, period)
 
     def lengths(self, share: float = 0.5) -> Array:
         """Return how many slices every topic lasts.
@@ -476,8 +460,7 @@ class DynamicTopics(FactorizationBase):
             a topic that comes back every year may lie in any.
         """
         check_is_fitted(self)
-        learned = self._learned_with()
-        self._refuse_changes(learned)
+        learned = self._unchanged()
         n_fits = check_integer(n_fits, "n_fits", 2)
         if not 0 < check_real(level, "level") < 1:
             raise ValueError(f"level must be above 0 and below 1; got {level!r}.")
@@ -492,10 +475,10 @@ class DynamicTopics(FactorizationBase):
         arguments, fits = self._arguments() | {"callback": None, "verbose": 0}, []
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)
-            drawn, cuts = resampled(X, slices, rng) if redrawn else (X, slices)
+            drawn, cuts = dated.resampled(X, slices, rng) if redrawn else (X, slices)
             options = self.documents_per_slice, arguments | {"random_state": rng}
-            found, prevalence = _dynamic_time.find_topics(method, drawn, cuts, *options)
-            A = found.components
+            found = _dynamic_time.find_topics(method, drawn, cuts, *options)
+            A, prevalence = found.components, found.prevalence
             if prevalence is None:
                 prevalence = self._prevalence(method, drawn, cuts, A)
             fits.append((A, prevalence))
