@@ -24,11 +24,12 @@ from .represent import represent
 # Prevalence is smooth but for events, and the noise of a slice is not.
 _SMOOTHING = 1e-4
 _SCALE = 1e-8  # of squares: a prevalence that is the same at all times has a scale, too
-
-
+_FITS, _STEPS = 10, 30
+_FILLER = 0.01  # of the mean of a factor
 _NEIGHBORS, _WEIGHT = 10, 3.0  # of their mean, added to a document, which is the first of them
 _CANDIDATES, _BLOCK = 2000, 500  # documents of a slice among which, and for which at a time
 _SMALL, _LEAST = 0.4, 0.2  # of a usual entry: what neighbors, and what pooled rows leave out
+_TERMS = 100  # of a pooled row that are few enough to stay
 _SAMPLE = 2000  # pooled documents of the short starts
 _STARTS = {"n_starts": 3, "max_iter": 15}
 _REFINED = 40  # iterations of another loss than squared errors
@@ -116,15 +117,16 @@ def pooled(X: Matrix, slices: Slices, rng: Generator) -> sp.csr_array:
             alike = sp.csr_array((distances <= farthest) & (distances < 0), dtype=np.float32)
             counts = np.diff(alike.indptr)
             alike.data *= np.repeat(_WEIGHT / np.maximum(counts, 1), counts)
-            parts.append(_largest(rows[block] + alike @ others, _LEAST))
+            parts.append(_largest(rows[block] + alike @ others, _LEAST, _TERMS))
     return sp.csr_array(sp.vstack(parts, format="csr"))[np.argsort(np.concatenate(order))]
 
 
-def _largest(X: sp.csr_array, share: float) -> sp.csr_array:
-    """Return rows of length 1, without entries below a share of what is usual there."""
+def _largest(X: sp.csr_array, share: float, enough: int = 0) -> sp.csr_array:
+    """Return rows of length 1; those of more entries without any below a share of a usual one."""
     of = entry_rows(X.indptr)
     values = X.data / np.sqrt(np.maximum(np.bincount(of, X.data**2), 1e-30))[of]
     kept = values * np.bincount(of, values)[of] >= share  # 1 for entries that are all equal
+    kept |= np.diff(X.indptr)[of] <= enough
     ends = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
     return sp.csr_array((values[kept].astype(X.dtype), X.indices[kept], ends), X.shape)
 
@@ -141,11 +143,10 @@ def mean_shares(shares: Array, slices: Slices) -> Array:
 
 def between_slices(shares: Array, slices: Slices) -> float:
     """Return the intraclass correlation: which share of the variance lies between slices."""
-    n, sizes = len(shares), slices.sizes
+    sums, sizes = sums_of_slices(shares, slices), slices.sizes
     same, pairs = float((shares**2).sum()), int((sizes * (sizes - 1)).sum())
-    sums = sums_of_slices(shares, slices)
     anyone = float((shares.mean(axis=0) ** 2).sum())
-    variance = same / n - anyone
+    variance = same / len(shares) - anyone
     if not pairs or variance <= 1e-12:
         return 0.0
     return (float((sums**2).sum() - same) / pairs - anyone) / variance
@@ -158,11 +159,9 @@ def _factorize_tied(
     words = np.bincount(slices.of, np.asarray(X.sum(axis=1)).ravel(), len(slices.starts))
     used = words > 0 if words.any() else slices.sizes > 0
     at = np.flatnonzero(used)
-    if most is None:
-        most = np.median(slices.sizes[slices.sizes > 0])
+    most = np.median(slices.sizes[slices.sizes > 0]) if most is None else most
     counted = np.minimum(slices.sizes, most)[used][:, None].astype(X.dtype)
-    mean_square = float((X * X).sum(dtype=np.float64)) / X.shape[0]
-    length = float(np.sqrt(mean_square)) or 1.0
+    length = float(np.sqrt((X * X).sum(dtype=np.float64) / X.shape[0])) or 1.0
     rows = _product(np.sqrt(counted) / length, means_of_slices(X, slices)[used])
     # Prevalences are smooth but across gaps.
     after = (np.diff(at) == 1).astype(float)
@@ -189,10 +188,6 @@ def _tfidf_rows(X: Matrix) -> Matrix:
 def _product(weights: Array, X: Any) -> Matrix:
     """Return X times weights of its rows, (n, 1), or columns, (1, m)."""
     return sp.csr_array(X.multiply(weights)) if sp.issparse(X) else X * weights
-
-
-_FITS, _STEPS = 10, 30
-_FILLER = 0.01  # of the mean of a factor
 
 
 def factorize_folded(
@@ -246,9 +241,8 @@ def sums_of_slices(values: Matrix, slices: Slices) -> Matrix:
 
 def means_of_slices(values: Matrix, slices: Slices) -> Matrix:
     """Return the mean of the rows of every slice; zeros for a slice without any."""
-    sums: Any = sums_of_slices(values, slices)
     share = (1 / np.maximum(slices.sizes, 1)).astype(values.dtype)[:, None]
-    return sp.csr_array(sums.multiply(share)) if sp.issparse(sums) else sums * share
+    return _product(share, sums_of_slices(values, slices))
 
 
 def rows_of(slices: Slices) -> list[Array]:

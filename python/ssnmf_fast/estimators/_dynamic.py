@@ -54,10 +54,9 @@ class DynamicTopics(FactorizationBase):
         "nmf": NMF of all documents, without regard to time.  "tensor": nonnegative CP decomposition
         of the tensor terms x documents in a slice x slices [1]_.  See the notes.
     documents_per_slice : int, optional
-        "tied": the largest number of documents that a slice, the mean of all its documents, counts
-        for.  "tensor": how many documents every slice has; larger ones are sampled at
-        random, and smaller ones are padded with empty documents.  None: the median number of
-        documents of the slices that have any.  The other methods take none.
+        "tied": the largest number of documents that a slice counts for.  "tensor": how many every
+        slice has; larger ones are sampled at random, smaller ones padded with empty documents.
+        None: the median number of documents of the slices that have any.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
         As in :func:`ssnmf_fast.factorize`: squared error for TF-IDF, the I-divergence for counts.
     init : {"auto", "slices", ...} or sequence of arrays
@@ -104,14 +103,15 @@ class DynamicTopics(FactorizationBase):
     See Also
     --------
     ssnmf_fast.factorize_tensor : The decomposition.
+    ssnmf_fast.topics_over_time : Words, documents and classes of the slices, for any model.
     ssnmf_fast.plotting.topics_over_time : Heat map and curves.
 
     Notes
     -----
     "neighbors" adds to each document, of length 1, three times the mean of itself and its 9 nearest
     ones of the slice by cosine (from 2,000 drawn at random of a larger slice), and scales that to
-    length 1.  Entries below 0.4 of a usual one (the sum of squares over the sum) of a neighbor, or
-    0.2 of one of the result, are left out.  The components are fitted to the documents alone.
+    length 1, without small entries of neighbors and, beyond 100 terms, of the result.  The
+    components are then fitted to the documents alone.
 
     "tied" minimizes ``sum over slices t of w_t ||mean_t - p_t A||^2`` over prevalences p_t and
     topics A, where a slice counts for ``w_t = min(n_t, documents_per_slice)`` of its n_t documents,
@@ -208,12 +208,10 @@ class DynamicTopics(FactorizationBase):
         check_option(self.method, "method", ("auto", "neighbors", "tied", "nmf", "tensor"))
         if self.documents_per_slice is not None:
             check_integer(self.documents_per_slice, "documents_per_slice", 1)
-            if self.method not in ("auto", "tied", "tensor"):
-                methods = "method='auto', 'tied' and 'tensor'"
-                raise ValueError(f"documents_per_slice is used by {methods} only; leave it out.")
+            if self.method in ("neighbors", "nmf"):
+                raise ValueError(f"Leave out documents_per_slice with method={self.method!r}.")
         settings = {"n_components": rank, "random_state": check_random_state(self.random_state)}
-        options = self.documents_per_slice, self._arguments() | settings
-        found = _dynamic_time.find_topics(self.method, X, slices, *options)
+        found = self._find(self.method, X, slices, settings)
         fit, self.components_, self.method_ = found.fit, found.components, found.method
         self.__dict__.pop("stream_statistics_", None)
         self.loss_, self.freq_ = self.loss, self.freq
@@ -253,17 +251,20 @@ class DynamicTopics(FactorizationBase):
             raise ValueError(f"times has {counts}; expected one time for each document.")
         return read
 
+    def _find(self, method: str, X: Matrix, slices: Slices, settings: Any) -> dated.DatedTopics:
+        arguments = self._arguments() | settings
+        return _dynamic_time.find_topics(method, X, slices, self.documents_per_slice, arguments)
+
     def _represent(self, X: Matrix, X_weights: WeightsLike, **known: Any) -> Array:
         self._refuse_weights(X_weights)
         X, A = CleanMatrix(X), self.components_
         return represent(X, A, loss=self.loss_, n_threads=self.n_threads)
 
     def _prevalence(self, method: str, X: Matrix, slices: Slices, A: Array) -> Array:
-        settings: dict[str, Any] = {"loss": self.loss_, "n_threads": self.n_threads}
-        if method == "tensor":  # of a mean document
-            return represent(dated.means_of_slices(X, slices), A, **settings)
-        S = represent(CleanMatrix(X), A, **settings)
-        return dated.mean_shares(dated.shares_of(S, A), slices).astype(S.dtype)
+        rows = dated.means_of_slices(X, slices) if method == "tensor" else CleanMatrix(X)
+        S = represent(rows, A, loss=self.loss_, n_threads=self.n_threads)
+        P = S if method == "tensor" else dated.mean_shares(dated.shares_of(S, A), slices)
+        return P.astype(S.dtype, copy=False)
 
     def prevalence(self, X: MatrixLike, times: npt.ArrayLike) -> SlicePrevalence:
         """Return the prevalence of the topics in slices of other documents.
@@ -301,9 +302,8 @@ class DynamicTopics(FactorizationBase):
 
         Notes
         -----
-        Without :meth:`fit`, the first call is one: give it many slices.  Later ones do not use
-        `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`, and there is no
-        `representation_`.
+        Without :meth:`fit`, the first call is one: give it many slices.  Later ones ignore
+        `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`, and leave no `representation_`.
 
         The documents ("neighbors": pooled with those of the same call and slice; "tensor": the sums
         of every slice) are learned from as by :meth:`NonnegativeCP.partial_fit`.  Those of a slice
@@ -311,14 +311,12 @@ class DynamicTopics(FactorizationBase):
         """
         if not hasattr(self, "components_"):
             return self.fit(X, times)
-        learned = self._unchanged()
+        method = self._unchanged()["method"]
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
         X = self._checked(X, reset=False)
         read = self._times(X, times, getattr(self, "date_order_", "any"))
         new = cut(read.values, self.freq, after=self.slices_[0], least=1)
-        # Rows of a matrix or a tensor to learn from: the documents, or their sums.
         rows = X.astype(self.components_.dtype, copy=False)
-        method = learned["method"]
         if method != "tensor" and not hasattr(self, "between_slices_"):
             raise ValueError("prevalence_ is in the unit of an earlier version; fit again.")
         if method == "neighbors":
@@ -328,12 +326,11 @@ class DynamicTopics(FactorizationBase):
         fresh = ~np.isin(new.starts[new.sizes > 0], self.slices_[self.slice_sizes_ > 0])
         share = keep ** (float(fresh.sum()) / rows.shape[0])  # of earlier rows, for each of these
         if sp.issparse(rows):
-            places = sp.coo_array(rows)
-            rows = np.stack([places.row, places.col]), places.data, rows.shape
+            *places, values = sp.find(rows)
+            rows = np.stack(places), values, rows.shape
         threads = resolve_threads(self.n_threads)
-        stream, S = _dynamic_time.stream_of(self, method, threads).learn(
-            check_tensor(rows, "X"), loss=self.loss, keep=share, threads=threads
-        )
+        learn = _dynamic_time.stream_of(self, method, threads).learn
+        stream, S = learn(check_tensor(rows, "X"), loss=self.loss, keep=share, threads=threads)
         (F,) = stream.factors
         sums = F.sum(axis=0)
         self.components_ = np.ascontiguousarray((F / np.where(sums > 0, sums, 1)).T)
@@ -460,7 +457,7 @@ class DynamicTopics(FactorizationBase):
             a topic that comes back every year may lie in any.
         """
         check_is_fitted(self)
-        learned = self._unchanged()
+        method = self._unchanged()["method"]
         n_fits = check_integer(n_fits, "n_fits", 2)
         if not 0 < check_real(level, "level") < 1:
             raise ValueError(f"level must be above 0 and below 1; got {level!r}.")
@@ -471,16 +468,13 @@ class DynamicTopics(FactorizationBase):
             new = f"times have {len(slices.starts)} slices from {slices.starts[0]} on"
             old = f"the fit had {len(self.slices_)} from {self.slices_[0]} on"
             raise ValueError(f"{new}, and {old}; give the documents of the fit.")
-        method = learned["method"]
-        arguments, fits = self._arguments() | {"callback": None, "verbose": 0}, []
+        fits = []
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)
             drawn, cuts = dated.resampled(X, slices, rng) if redrawn else (X, slices)
-            options = self.documents_per_slice, arguments | {"random_state": rng}
-            found = _dynamic_time.find_topics(method, drawn, cuts, *options)
-            A, prevalence = found.components, found.prevalence
-            if prevalence is None:
-                prevalence = self._prevalence(method, drawn, cuts, A)
-            fits.append((A, prevalence))
+            settings = {"callback": None, "verbose": 0, "random_state": rng}
+            found = self._find(method, drawn, cuts, settings)
+            A, P = found.components, found.prevalence
+            fits.append((A, self._prevalence(method, drawn, cuts, A) if P is None else P))
         model = self.components_, self.prevalence_, self.slices_
         return Records(_dynamic_time.intervals_of(model, fits, level))
