@@ -303,7 +303,7 @@ class DynamicTopics(FactorizationBase):
         Notes
         -----
         Without :meth:`fit`, the first call is one: give it many slices.  Later ones ignore
-        `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`, and leave no `representation_`.
+        `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`; `representation_` goes.
 
         The documents ("neighbors": pooled with those of the same call and slice; "tensor": the sums
         of every slice) are learned from as by :meth:`NonnegativeCP.partial_fit`.  Those of a slice
