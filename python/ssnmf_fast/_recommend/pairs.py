@@ -109,12 +109,8 @@ def read_pairs(users: Any, items: Any, values: Any, columns: Iterable[str] | Non
 
     A pair that occurs several times has the mean of its values; without values it is counted.
     """
-    if is_sparse(users) and items is None:
-        refuse_on_disk(users, "Recommender")
-        X = sp.csr_array(users, dtype=np.float32, copy=True)
-        X.sum_duplicates()
-        if not np.isfinite(X.data).all():
-            raise ValueError("The sparse matrix of users and items holds NaN or infinity.")
+    X = matrix_of(users, "The matrix of users and items") if items is None else None
+    if X is not None:
         pairs = Pairs(X, np.arange(X.shape[0]), np.arange(X.shape[1]))
     else:
         of_users, of_items, numbers = read_triplets(users, items, values, columns)
@@ -191,11 +187,10 @@ def read_histories(
 ) -> tuple[list[Any], sp.csr_array]:
     """Return names of strangers and their values of the known items, from {name: items}."""
     m = len(item_ids)
-    if is_sparse(histories):
-        X = sp.csr_array(histories, dtype=np.float32, copy=True)
+    X = matrix_of(histories, what)
+    if X is not None:
         if X.shape[1] != m:
             raise ValueError(f"{what} has {X.shape[1]} columns; expected {m}, one for each item.")
-        X.sum_duplicates()
         return list(range(X.shape[0])), X
     if not isinstance(histories, Mapping):
         raise TypeError(
