@@ -43,6 +43,7 @@ CALLS = {
     "programs": "",
     "cells": "",
     "ranks": "--parts matrices tensors",
+    "text_ranks": "",
     "consensus": "",
 }
 

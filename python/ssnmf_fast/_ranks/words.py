@@ -26,8 +26,8 @@ from .choice import RankChoice
 GRID = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64)
 _LEAST_GAIN = 0.05  # nats a word; shuffled texts gain at most 0.03, labeled ones at least 0.14
 _LEAST_ERRORS = 3.0  # standard errors
-_ENOUGH, _NEARLY_ALL, _LOST = 0.6, 0.95, 0.1  # shares of the largest gain
-_EXPONENT = 0.17  # a doubling of the rank must add an eighth to the gain
+_ENOUGH, _NEARLY_ALL, _LOST = 0.6, 0.9, 0.1  # shares of the largest gain
+_EXPONENT = 0.22  # a doubling of the rank must add a sixth to the gain
 _PATIENCE = 4  # ranks after the best
 _STEP = 3.0  # between neighboring degrees of smoothing
 _ALPHA, _BETA = (1.0, 0.3, 30.0), (1000.0, 100.0, 30_000.0)  # first, least and most

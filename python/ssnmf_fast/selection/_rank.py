@@ -125,7 +125,7 @@ def choose_rank(
     are found by Kullback-Leibler NMF, and the score is the mean log-probability of a hidden word,
     smoothed, among the words that the text does not have.  Topics gain what they add to one topic.
     Gains below 0.05 nats a word or 3 standard errors: no topics.  If the gain falls again, the rank
-    is the smallest with 95 % of the largest gain; else a doubling must add an eighth to it.  `low`
+    is the smallest with 90 % of the largest gain; else a doubling must add a sixth to it.  `low`
     is the smallest rank with 60 % of the largest gain, `high` the one that has it.  It is no
     estimate of a number of classes.  `loss`, `rule` and the settings of fits are not used.
 
