@@ -233,8 +233,9 @@ class.
 ---{_DATA}
 [used most]{_TEXT_AND_LABELS}
 --seeds FILE: words of each topic, in .json or .yaml, as {SEEDS_EXAMPLE} (for *)
---rank COUNT: number of topics, which most models need (few-labels: 1 or 3 for each class; ts-nmf
-    and seeded: one for each label or seeds; {", ".join(_CHOOSE)}: for texts, as by choose-rank)
+--rank auto|COUNT: number of topics, which most models need (few-labels: 1 or 3 for each class;
+    ts-nmf and seeded: one for each label or seeds; {", ".join(_CHOOSE)}: auto for texts, as by
+    choose-rank)
 --model {"|".join(MODELS)}: one of the models below (default: few-labels, seeded with --seeds, or
     nmf without --labels)
 --out DIR: folder for the results (default: the name of DATA with -ssnmf-fast)
