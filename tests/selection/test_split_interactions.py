@@ -16,6 +16,7 @@ RNG = np.random.default_rng(0)
 USERS = RNG.integers(0, 30, 400)
 USERS[USERS == 7] = 8  # ids need not be successive
 NAMES = np.array([f"user {k}" for k in range(30)], dtype=object)[USERS]
+MIXED = np.where(USERS > 9, NAMES, USERS)  # text and numbers
 TIMES = RNG.integers(0, 50, 400)
 TWICE = sp.coo_array(([1.0] * 4, ([0, 1, 0, 0], [2, 0, 1, 2])), shape=(2, 3))
 
@@ -26,7 +27,7 @@ def is_split(train: np.ndarray, test: np.ndarray, count: int) -> bool:
 
 
 @each("size", [0.05, 0.2, 0.5, 0.9])
-@each("users", [USERS, NAMES, USERS.tolist(), USERS - 0.5])
+@each("users", [USERS, NAMES, USERS.tolist(), USERS - 0.5, MIXED])
 def test_a_share_of_each_user_is_hidden(users, size) -> None:
     train, test = split_interactions(users, test_size=size, random_state=1)
     assert train.dtype == test.dtype == np.int64
@@ -132,9 +133,9 @@ def test_entries_of_a_matrix_that_occur_twice_are_on_one_side() -> None:
         ({"by": "time", "times": np.array(["NaT"] * 3, "M8[D]")}, ValueError, "times has missing"),
         ({"by": "time", "times": ["1", "2", "3"]}, TypeError, "times has dtype <U1"),
         ({"users": []}, ValueError, "at least one"),
-        ({"users": [[1, 2]]}, ValueError, r"users has shape \(1, 2\)"),
-        ({"users": ["a", None, "b"]}, TypeError, "users has ids of several kinds, or missing ones"),
-        ({"users": [1.0, np.nan, 2.0]}, ValueError, "users has missing ids"),
+        ({"users": [[1, 2]]}, ValueError, r"users must be a vector of ids; got shape \(1, 2\)"),
+        ({"users": ["a", None, "b"]}, ValueError, r"users\[1\] is missing"),
+        ({"items": [1.0, np.nan, 2.0]}, ValueError, r"items\[1\] is missing"),
         ({"users": TWICE, "items": [1, 2, 3, 4]}, TypeError, "users is a matrix"),
         ({"users": TWICE * 0, "values": [1]}, TypeError, "users is a matrix"),
     ],

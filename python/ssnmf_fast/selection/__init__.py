@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._data.interactions import split_interactions
 from .._ranks.choice import RankChoice
+from .._recommend.split import split_interactions
 from ._consensus import consensus
 from ._consensus_result import Consensus
 from ._rank import choose_rank

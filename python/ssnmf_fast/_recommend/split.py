@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
 from .._common.arrays import Array, MatrixLike, Seed, VectorLike
 from .._common.text import short
-from .arrays import as_array, inspect_sparse, is_missing
-from .border import check_option, check_random_state, check_real
+from .._data.arrays import as_array, inspect_sparse
+from .._data.border import check_option, check_random_state, check_real
+from .pairs import numbered, read_ids
 
 
 def split_interactions(
@@ -29,7 +29,7 @@ def split_interactions(
     Parameters
     ----------
     users : array_like, shape (p,), or sparse, shape (n, m)
-        User of every pair, text or numbers; or a matrix of users and items with p stored entries.
+        User of every pair; or a matrix of users and items with p stored entries.
     items : array_like, shape (p,), optional
         Item of every pair.  With it, a pair that occurs several times is wholly on one side, and
         has its first time.
@@ -53,7 +53,7 @@ def split_interactions(
     Raises
     ------
     TypeError
-        If ids or times are of a wrong kind, or `times` does not go with `by`.
+        If times are of a wrong kind, or `times` does not go with `by`.
     ValueError
         If lengths differ, an id or a time is missing, or an option is unknown or out of range.
 
@@ -76,8 +76,8 @@ def split_interactions(
         entries = inspect_sparse(users, "users")[0].tocoo()
         user, item = entries.row.astype(np.int64), entries.col
     else:
-        user = _codes(users, "users")
-        item = np.arange(len(user)) if items is None else _codes(items, "items")
+        user = numbered(read_ids(users, "users"))[1]
+        item = np.arange(len(user)) if items is None else numbered(read_ids(items, "items"))[1]
     n_pairs = len(user)
     moments = np.zeros(n_pairs) if times is None else as_array(times, "times")
     if moments.dtype.kind not in "biufM":
@@ -90,7 +90,7 @@ def split_interactions(
     if np.isnan(moments).any():
         raise ValueError("times has missing values; leave out pairs without a time.")
     order = np.lexsort((rng.random(n_pairs), moments))
-    pair = user * (item.max() + 1) + item
+    pair = user * (int(item.max()) + 1) + item
     _, first, unit = np.unique(pair[order], return_index=True, return_inverse=True)
     of = user[order[first]]  # rising
     counts = np.bincount(of)
@@ -102,17 +102,3 @@ def split_interactions(
     tested = np.empty(n_pairs, dtype=bool)
     tested[order] = last[unit]
     return np.flatnonzero(~tested), np.flatnonzero(tested)
-
-
-def _codes(ids: ArrayLike, name: str) -> Array:
-    """Return numbers in place of ids."""
-    given = as_array(ids, name, allow_objects=True)
-    if given.ndim != 1:
-        raise ValueError(f"{name} has shape {given.shape}; expected one id for each pair, (p,).")
-    try:
-        different, codes = np.unique(given, return_inverse=True)
-    except TypeError as error:
-        raise TypeError(f"{name} has ids of several kinds, or missing ones: {error}.") from error
-    if any(map(is_missing, different.tolist())):
-        raise ValueError(f"{name} has missing ids; leave out pairs without one.")
-    return np.asarray(codes, dtype=np.int64)
