@@ -58,7 +58,7 @@ def read_triplets(
             f"users is {short(users)} without items; give two arrays of ids, a data frame, or a "
             "sparse matrix of users and items."
         )
-    ids = _ids(users, "users"), _ids(items, "items")
+    ids = read_ids(users, "users"), read_ids(items, "items")
     if values is not None:
         values = _numbers(values)
     for name, one in (("items", ids[1]), ("values", values)):
@@ -69,7 +69,7 @@ def read_triplets(
     return *ids, values
 
 
-def _ids(given: Any, name: str) -> Array:
+def read_ids(given: Any, name: str) -> Array:
     array = np.asarray(given)
     if array.ndim != 1:
         raise ValueError(f"{name} must be a vector of ids; got shape {array.shape}.")
@@ -114,8 +114,8 @@ def read_pairs(users: Any, items: Any, values: Any, columns: Iterable[str] | Non
         pairs = Pairs(X, np.arange(X.shape[0]), np.arange(X.shape[1]))
     else:
         of_users, of_items, numbers = read_triplets(users, items, values, columns)
-        user_ids, rows = _numbered(of_users)
-        item_ids, at = _numbered(of_items)
+        user_ids, rows = numbered(of_users)
+        item_ids, at = numbered(of_items)
         shape = len(user_ids), len(item_ids)
         X = sp.csr_array(sp.coo_array((np.ones(len(rows)), (rows, at)), shape))
         if numbers is not None:
@@ -129,7 +129,7 @@ def read_pairs(users: Any, items: Any, values: Any, columns: Iterable[str] | Non
     return pairs
 
 
-def _numbered(ids: Array) -> tuple[Array, Array]:
+def numbered(ids: Array) -> tuple[Array, Array]:
     """Return different ids, sorted where they can be, and the number of each."""
     try:
         found, numbers = np.unique(ids, return_inverse=True)
