@@ -154,7 +154,10 @@ def test_equal_scores_are_in_the_order_of_items():
 
 
 def test_strangers_get_what_users_get():
-    own = {f"copy of {u}": dict(zip(ITEMS[u == USERS], RATINGS[u == USERS])) for u in (0, 5, 9)}
+    own = {}
+    for user in (0, 5, 9):
+        mine = user == USERS
+        own[f"copy of {user}"] = dict(zip(ITEMS[mine], RATINGS[mine], strict=True))
     folded = FITTED.recommend(own, n=5)
     np.testing.assert_array_equal(folded.items, FITTED.recommend([0, 5, 9], n=5).items)
     matrix = FITTED.recommend(X[[0, 5, 9]], n=5)

@@ -26,8 +26,15 @@ class Pairs(NamedTuple):
     item_ids: Array
 
 
-def is_sparse(X: object) -> bool:
-    return sp.issparse(X) or (hasattr(X, "sparse") and not hasattr(X, "columns"))
+def matrix_of(X: Any, name: str) -> sp.csr_array | None:
+    """Return a matrix of users and items, where it is one; 0 and NaN of an array are no pairs."""
+    if not (sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2)):
+        return None
+    matrix = sp.csr_array(X if sp.issparse(X) else np.nan_to_num(X), dtype=np.float32, copy=True)
+    matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        raise ValueError(f"{name} holds NaN or infinity, or numbers too large for float32.")
+    return matrix
 
 
 def read_triplets(

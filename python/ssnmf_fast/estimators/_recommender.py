@@ -563,8 +563,8 @@ class Recommender(Estimator):
                 "precision": ranking.precision(found, relevant, k),
                 "recall": ranking.recall(found, relevant, k),
                 "map": ranking.mean_average_precision(found, relevant, k),
-                "coverage": ranking.coverage(found, m),
-                "popular_share": ranking.popular_share(found, popularity),
+                "coverage": ranking.coverage(found, m, k),
+                "popular_share": ranking.popular_share(found, popularity, k),
             }
             rows.append({"lists": name, **measures})
         return Records(rows)
