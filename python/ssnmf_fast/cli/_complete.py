@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 ROLES = ("user", "item", "rating")
 _ENDINGS = (".npy", ".npz", ".csv")
 _LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6 GB of float64)
-_REPORT, _PREDICTIONS, _BEST = "report.json", "predictions.csv", "recommendations.csv"
+_REPORT, _PREDICTIONS, _BEST = "report.json", "predictions.csv", "highest_predictions.csv"
 _USERS, _ITEMS, _PICTURE = "users.csv", "items.csv", "singular_values.png"
 _BLOCK_ENTRIES = 4_000_000  # predictions held at a time (32 MB of float64)
 _NAME_THEM = "--user, --item and --rating"
@@ -75,7 +75,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
     )
     task = _Task(matrix, source, options, noisy=not options.exact)
     about = {
-        _BEST: f"the best {top} items for every user that they have not rated",
+        _BEST: f"the {top} highest predictions for every user, of items without a rating",
         _PREDICTIONS: f"the {len(empty)} empty ratings of the table",
         _REPORT: "sizes, choices, errors and times",
         MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
@@ -94,7 +94,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         roles = ", ".join(f"{role} {name!r}" for role, name in names.items())
         print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
         completion, summary = task.evaluate()
-        best = _recommend(completion, matrix, top)
+        best = _highest(completion, matrix, top)
         rows = ((users[u], rank, items[i], value) for u, rank, i, value in best)
         out.write_csv(_BEST, ("user", "rank", "item", "predicted rating"), rows)
         ids: dict[str, Any] = {"row_ids": np.array(users), "column_ids": np.array(items)}
@@ -167,7 +167,7 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
     return {**sizes, **summary, "out": str(out)}
 
 
-def _recommend(
+def _highest(
     completion: Completion, rated: sp.csr_array, top: int
 ) -> Iterator[tuple[int, int, int, float]]:
     """Yield user, rank (from 1), item and predicted rating, user by user and best first."""
@@ -222,7 +222,7 @@ class _Task:
             warn(
                 f"all {matrix.nnz} {self.things} are {value:g}, and so are all predictions: the "
                 "errors mean nothing. If they stand for what users did, such as clicks (implicit "
-                "feedback), fit NMF to the whole matrix, as in docs/guide/completion.md"
+                "feedback), ssnmf_fast.Recommender finds what to recommend"
             )
 
     def _fit(self, matrix: sp.csr_array, rank: int | None, gamma: float | None) -> Completion:
@@ -243,14 +243,13 @@ class _Task:
                 n_components=rank,
                 gamma_min=("validate" if gamma is None else gamma) if self.noisy else None,
                 biases=self.noisy,
+                clip=options.clip,
                 max_iter=options.max_iter,
                 random_state=options.seed,
                 n_threads=options.threads,
                 callback=observer,
             )
-        if not options.clip:
-            return completion
-        return replace(completion, lower=float(matrix.data.min()), upper=float(matrix.data.max()))
+        return completion
 
     def evaluate(self) -> tuple[Completion, dict[str, Any]]:
         """Fit with some entries held out, and predict these; then fit all entries, print both."""
@@ -303,7 +302,7 @@ class _Task:
             "iterations": completion.n_iter,
             "converged": completion.converged,
             "seed": options.seed,
-            "clip": [completion.lower, completion.upper] if options.clip else None,
+            "clip": [completion.lower, completion.upper] if completion.upper < math.inf else None,
             "held_out": int(held.sum()),
             "errors": errors,
             "seconds": seconds,
