@@ -194,7 +194,7 @@ def test_a_wide_table_has_ids(ratings):
     wide = table.pivot(index="user", columns="item", values="rating")
     found = sf.complete(wide, **options).predict(["u07", "u29"], [103, 119])
     np.testing.assert_allclose(found, expected[[7, 29], [3, 19]])
-    several = [[1] * 30, range(30)]
+    several = pytest.importorskip("pandas").MultiIndex.from_product([[1], range(30)])
     for index in (None, [0.5] * 30, ["u"] * 30, several):
         plain = wide.reset_index(drop=True) if index is None else wide.set_axis(index)
         fit = sf.complete(plain, **options)
