@@ -203,11 +203,15 @@ def test_a_wide_table_has_ids(ratings):
 
 
 LONG_TABLES = {
-    "no column": (lambda table: table, ("user", "film", "rating"), "'film' is 0 times among its"),
+    "no column": (
+        lambda table: table,
+        ("user", "film", "rating"),
+        "M must have 'film' once; it has 'when', 'user'",
+    ),
     "two columns": (
         lambda table: table.rename(columns={"when": "item"}),
         NAMES,
-        "'item' is 2 times among its columns: 'item', 'user'",
+        "M must have 'item' once; it has 'item', 'user'",
     ),
     "two names": (
         lambda table: table,
@@ -227,7 +231,7 @@ LONG_TABLES = {
                 **{name: table[name].astype(object).where(table.index != 4)}
             ),
             NAMES,
-            f"column '{name}' of M has no value in 1 rows, the first in place 4; .*dropna",
+            f"column '{name}' of M has no value in 1 of \\d+ rows, the first is row 4; .*dropna",
         )
         for name in NAMES
     },
@@ -286,6 +290,9 @@ def test_what_is_clipped(holes, ratings):
     fit = sf.complete((rows, columns, noise), clip=True, **options)
     assert (fit.lower, fit.upper) == (noise.min(), noise.max())
     assert sf.complete((rows, columns, stars), method="structured-sirls", **options).upper == np.inf
+    with pytest.warns(UserWarning, match="1 row; .* completed by fill_value = 0, clipped"):
+        fit = sf.complete((rows + 1, columns, stars), **options)
+    np.testing.assert_array_equal(fit.to_dense()[0], 1)
     fit = sf.complete((rows, columns, stars - 3), nonnegative=True, **options)
     assert (fit.lower, fit.upper) == (0, 2)
     with pytest.raises(TypeError, match="clip must be True or False; got 'yes'"):

@@ -363,8 +363,7 @@ DATA: table of ratings (.csv, .tsv, .jsonl), one on a line, empty for one to pre
 --rank COUNT: rank of the matrix (default: chosen from the data)
 --method {"|".join(METHODS)}=auto: algorithm
 --max-iter COUNT: most iterations (default: by the method)
---clip no: keep predictions, also those of `predict`, in the range of the values, or not (default:
-    keep them if the values look like ratings, such as 1 to 5){_COMPUTING}
+--clip no: keep predictions within the values' range (default: of ratings, as 1 to 5){_COMPUTING}
 --test-size FRACTION=0.1: share of the entries held out for the error, 0 for none{_COMMON}"""
 
 

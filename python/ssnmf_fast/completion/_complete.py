@@ -138,8 +138,7 @@ def complete(
     Raises
     ------
     ValueError, TypeError
-        For bad input, such as repeated entries, unknown or incomplete `columns`, or an option that
-        the method does not use.
+        For bad input, such as repeated entries, or an option that the method does not use.
 
     Notes
     -----
@@ -224,11 +223,12 @@ def complete(
         lower=0.0 if nonnegative else -np.inf,
         init=None if init is None else _start(init, entries.shape, fill_value, entries.dtype),
     )
-    warn_of_uninformed(entries, fill_value, biases=bool(biases), listed=isinstance(M, tuple))
     if clip is None:
         clip = not kind.startswith("Structured") and _are_grades(entries.data)
     lower = max(problem.lower, float(entries.data.min())) if clip else problem.lower
     upper = max(lower, float(entries.data.max())) if clip else np.inf
+    filled = f"fill_value = {fill_value:g}" + ", clipped" * (not lower <= fill_value <= upper)
+    warn_of_uninformed(entries, filled, biases=bool(biases), listed=isinstance(M, tuple))
     fit = solve(chosen, problem, callback, verbose)
     return replace(fit, lower=lower, upper=upper, row_ids=ids[0], column_ids=ids[1])
 
@@ -318,9 +318,8 @@ def _start(
 
 
 _LONG = (
-    "A table with one entry on a line, such as user, item and rating, is given as "
-    "(rows, columns, values) with positions, or with ids as a DataFrame with "
-    'columns=("user", "item", "rating").'
+    "A table with one entry on a line, such as user, item and rating, is given as (rows, columns, "
+    'values) of positions, or with ids as a DataFrame and columns=("user", "item", "rating").'
 )
 
 
@@ -401,10 +400,8 @@ def _triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp
     if shape is None:
         shape = n, m
     elif isinstance(shape, (tuple, list)) and len(shape) == 2:
-        shape = (
-            border.check_integer(shape[0], "shape[0]", 1),
-            border.check_integer(shape[1], "shape[1]", 1),
-        )
+        sides = [border.check_integer(side, f"shape[{k}]", 1) for k, side in enumerate(shape)]
+        shape = sides[0], sides[1]
     else:
         raise ValueError(f"shape must be (rows, columns); got {short(shape)}.")
     if n > shape[0] or m > shape[1]:
@@ -466,9 +463,7 @@ def is_long(matrix: sp.csr_array) -> bool:
     return pairs == n and repeated and bool(np.all(ids == ids.round()))
 
 
-def warn_of_uninformed(
-    matrix: sp.csr_array, fill_value: float, *, biases: bool, listed: bool
-) -> None:
+def warn_of_uninformed(matrix: sp.csr_array, filled: str, *, biases: bool, listed: bool) -> None:
     """Warn of empty rows and columns, of equal entries, or of none missing; listed: triplets."""
     if is_quiet(UNINFORMED):
         return
@@ -483,7 +478,6 @@ def warn_of_uninformed(
         warn_user(f"The first two of the three columns of M look like ids.{hint}", UserWarning)
     empty, value = uninformed(matrix)
     if any(empty):
-        filled = f"fill_value = {fill_value:g}"
         if biases:
             filled = "the mean of M plus the bias of the other side (of the column for a row)"
         warn_user(

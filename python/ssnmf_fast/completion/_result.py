@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,14 +82,12 @@ class Completion:
     converged : bool
         Whether the stopping rule was met.
     lower, upper : float
-        Bounds of a completed entry, -inf and inf for none: the range of the observed entries with
-        `clip`, as by default of ratings; `lower` is 0 with `nonnegative`.  Others are set by
-        ``dataclasses.replace(completion, lower=1.0, upper=5.0)``.
+        Bounds of completed entries, -inf and inf for none, by `clip` and `nonnegative`.  Others are
+        set by ``dataclasses.replace(completion, lower=1.0, upper=5.0)``.
     row_ids, column_ids : ndarray of str or int, shapes (n,) and (m,), or None
         Ids of the rows and of the columns, all different, that :meth:`predict` takes in place of
-        positions: those of a DataFrame, users and items in a model of ``ssnmf-fast complete``.
-        Others are set by ``dataclasses.replace(completion, row_ids=users)``; text is in the form
-        NFC of Unicode.
+        positions: of a DataFrame, or of users and items of ``ssnmf-fast complete``.  Others are set
+        by ``dataclasses.replace(completion, row_ids=users)``; text is in the form NFC of Unicode.
     observed : scipy.sparse.csr_array or None
         The observed entries; None in a model of ``ssnmf-fast complete``.
     iterate : ndarray, shape (n, m), or None
@@ -144,8 +141,6 @@ class Completion:
 
     def predict(self, rows: npt.ArrayLike, columns: npt.ArrayLike) -> Array:
         """Return the predicted values at the given places.
-
-        Of ratings: how a user would rate an item that is given to them.
 
         Parameters
         ----------
@@ -265,7 +260,7 @@ def _as_ids(given: npt.ArrayLike, name: str) -> Array:
     return ids
 
 
-def read_frame(M: Any, columns: Sequence[str] | None) -> tuple[Any, Ids]:
+def read_frame(M: Any, columns: tuple[str, str, str] | None) -> tuple[Any, Ids]:
     """Return M, or the triplets in columns of a DataFrame, and ids of rows and columns."""
     pandas: Any = sys.modules.get("pandas")
     is_frame = pandas is not None and isinstance(M, pandas.DataFrame)
@@ -275,17 +270,13 @@ def read_frame(M: Any, columns: Sequence[str] | None) -> tuple[Any, Ids]:
         raise TypeError(f"columns names those of a pandas DataFrame M; got {type(M).__name__}.")
     if not isinstance(columns, (tuple, list)) or not len(columns) == len({*columns}) == 3:
         raise ValueError(f"columns must be three different names; got {short(columns)}.")
-    names, ids = [*M.columns], list[Array]()
-    parts = list[Array]()
+    names, parts, ids = [*M.columns], list[Array](), list[Array]()
     for name in columns:
         if names.count(name) != 1:
-            raise ValueError(
-                f"columns must name columns that M has once; {short(name)} is {names.count(name)} "
-                f"times among its columns: {listed(names)}."
-            )
+            raise ValueError(f"columns: M must have {short(name)} once; it has {listed(names)}.")
         absent, what = M[name].isna().to_numpy(), f"column {short(name)} of M"
         if absent.any():
-            where = f"{absent.sum()} rows, the first in place {absent.argmax()}"
+            where = f"{absent.sum()} of {len(absent)} rows, the first is row {absent.argmax()}"
             raise ValueError(f"{what} has no value in {where}; leave them out, as by M.dropna().")
         if len(parts) < 2:
             codes, found = pandas.factorize(M[name])
