@@ -21,7 +21,7 @@ from ..plotting._style import figure
 from ..plotting._tables import darkest_share
 from .evaluation import Evaluation, Measure, format_score
 
-__all__ = ["Example", "Picture", "Report", "confusion", "png", "render"]
+__all__ = ["Example", "Picture", "Report", "Rows", "confusion", "png", "render"]
 
 _NO_TOPICS = Topics()
 Names = Sequence[str]
@@ -55,6 +55,15 @@ class Picture:
     png: bytes | None
 
 
+class Rows(NamedTuple):
+    """A table of text with its heading, a note, and the names of its columns."""
+
+    title: str
+    note: str
+    heads: Names
+    rows: Sequence[Names]
+
+
 @dataclass(frozen=True)
 class Example:
     """A sample that a topic explains well: the topic's share of it, its label, and how it looks."""
@@ -77,6 +86,7 @@ class Report:
     settings: Sequence[tuple[str, str]]
     objective: Sequence[tuple[int, float]] = ()
     topics: Topics = _NO_TOPICS
+    terms: str = "terms"  # what topics consist of
     residual: float | None = None
     shares_note: str = ""
     class_counts: Sequence[int] = ()
@@ -86,6 +96,7 @@ class Report:
     measures: Sequence[Measure] = ()
     warnings: Sequence[str] = ()
     remarks: Sequence[str] = ()
+    tables: Sequence[Rows] = ()
     pictures: Sequence[Picture] = ()
     tree: str = ""
 
