@@ -257,6 +257,19 @@ class Recommender(Estimator):
         check_is_fitted(self)
         return self._folded(self._targets(pairs.read_histories(histories, self.item_ids_)[1]))
 
+    def fit_transform(self, X: Any, y: None = None) -> Array:
+        """Fit to a matrix of users and items, and return the factor of the users.
+
+        Parameters
+        ----------
+        X : scipy.sparse or array_like, shape (n, m)
+            Values, as `users` of :meth:`fit`.
+        y : ignored
+            Present for the conventions of scikit-learn.
+        """
+        del y
+        return np.asarray(self.fit(X).representation_)
+
     def transform(self, X: Any) -> Array:
         """Return :meth:`fold_in` of a matrix of users and items.
 
@@ -319,6 +332,8 @@ class Recommender(Estimator):
             if (allowed < 0).any():
                 one = list(items)[int((allowed < 0).argmax())]  # type: ignore[arg-type]
                 raise ValueError(f"items has {short(one)}, which the fit has not seen.")
+            if not len(allowed):
+                raise ValueError("items is empty; give at least one, or None for all.")
             allowed = np.unique(allowed)
         model = self._scores(X, F, power)
         shape, threads = X.shape, resolve_threads(self.n_threads)
