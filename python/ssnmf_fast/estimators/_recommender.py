@@ -51,7 +51,8 @@ class Recommender(Estimator):
     values : {"auto", "graded", "counts", "ones"}
         What values are: ratings, of which low ones say that an item was not liked; counts, such as
         plays; or nothing but that a pair was seen.  "auto" takes ones where all are equal, counts
-        for numbers from 0 that go beyond 10 and are mostly small, and else ratings.
+        for numbers from 0 that go beyond 10 and are mostly small, or of which half are the lowest,
+        at least 1, and else ratings.
     nonnegative : bool
         Whether the factors are nonnegative, so that :meth:`topics` can be read.
     unseen_weight : float or "auto"
@@ -451,7 +452,6 @@ class Recommender(Estimator):
             precision, recall (hits over relevant items), map, coverage and popular_share.
         """
         check_is_fitted(self)
-        k = check_integer(k, "k", 1)
         test = pairs.read_pairs(users, items, values, columns)
         names, X, F = self._asked(test.user_ids)
         place = pairs.places_of(test.item_ids, self.item_ids_)
