@@ -10,9 +10,49 @@ import numpy.typing as npt
 
 from ._common.arrays import Matrix, MatrixLike
 from ._data.arrays import as_array
+from ._data.border import check_real
+from ._solver.base_weights import Base
 from ._solver.weights import Missing, Observed, Outer
 
-__all__ = ["Missing", "Observed", "Outer", "missing", "observed", "outer"]
+__all__ = ["Base", "Missing", "Observed", "Outer", "base", "missing", "observed", "outer"]
+
+
+def base(w0: float, extra: MatrixLike) -> Base:
+    """Weights ``w0 + extra[i, j]``: a common weight of all entries, and more for some.
+
+    What users chose counts more than what they did not (Hu, Koren and Volinsky 2008), and only the
+    entries of `extra` take memory.
+
+    Parameters
+    ----------
+    w0 : float
+        The common weight, above 0.
+    extra : scipy.sparse matrix or array, or array_like, shape (n, m)
+        Nonnegative weights to add.  For sparse data only a sparse matrix is worth it.
+
+    Returns
+    -------
+    Base
+
+    Raises
+    ------
+    TypeError
+        If `w0` is no number.
+    ValueError
+        If `w0` is not above 0 and finite.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> import ssnmf_fast as sf
+    >>> clicks = sp.csr_array([[1, 0, 1], [1, 1, 0], [0, 0, 1]])
+    >>> weights = sf.weights.base(0.1, clicks)  # 1.1 for a click, 0.1 for none
+    >>> fit = sf.factorize(clicks, n_components=1, X_weights=weights)
+    """
+    common = check_real(w0, "w0")
+    if common == 0:
+        raise ValueError("w0 must be above 0; got 0. Give weights.observed(extra) for none.")
+    return Base(extra, common)
 
 
 def observed(pattern: MatrixLike) -> Observed:

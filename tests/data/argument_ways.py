@@ -57,6 +57,7 @@ def weighings(base, name="X_weights"):
         Way(base),
         Way(base, weights.observed),
         Way(base, weights.missing),
+        Way(base, lambda Z: weights.base(0.5, Z)),
         Way(row, lambda Z: weights.outer(rows=Z)),
         Way(column, lambda Z: weights.outer(columns=Z)),
     ]
@@ -160,6 +161,7 @@ WAYS = {
         "X_weights": weighings(HALF)
         + [way._replace(beside={"X": T}) for way in tensor_weights(T * (T > 0.5))],
     },
+    "weights.base": {"extra": []},
     "weights.observed": {"pattern": []},  # read by the functions that take them
     "weights.missing": {"pattern": []},
     "weights.outer": {"rows": [], "columns": []},

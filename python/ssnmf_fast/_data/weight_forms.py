@@ -364,3 +364,41 @@ class MissingEntries(WeightForm):
         inside = (columns >= 0) & (columns < weights.shape[1])
         weights[np.repeat(np.arange(len(rows)), counts)[inside], columns[inside]] = 0
         return weights
+
+
+@dataclass(frozen=True)
+class MoreEntries(WeightForm):
+    """The weights `whole` of a matrix, and more at the entries of a sparse one."""
+
+    more: SparseEntries
+    whole: Separable | MissingEntries
+    lists_few = True
+
+    @property
+    def threads(self) -> int:  # type: ignore[override]
+        return self.more.threads
+
+    def view(self, position: int) -> MoreEntries:
+        if position == 0:
+            return self
+        return MoreEntries(cast(SparseEntries, self.more.transposed()), self.whole.view(position))
+
+    def part(self, rows: slice) -> MoreEntries:
+        return MoreEntries(self.more.part(rows), self.whole.part(rows))
+
+    def total(self, shape: tuple[int, ...]) -> float:
+        return float(self.whole.total(shape) + self.more.total())
+
+    def dense(self, rows: slice, G: Rows) -> Array:
+        return np.asarray(self.whole.dense(rows, G) + self.more.dense(rows, G.shape[0]))
+
+    def quadratic(self, G: Rows) -> Quadratic:
+        part, more = self.whole.quadratic(G), self.more
+        if part.entries is not None:  # of missing entries
+            signed = cast(SparseEntries, part.entries).matrix
+            more = SparseEntries(sp.csr_array(signed + more.matrix), self.threads)
+        return replace(part, entries=more)
+
+    def power(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
+        self.whole.power(exponent, F, G, to)
+        self.more.power(exponent, F, cast(Any, G), to._replace(accumulate=True))

@@ -149,7 +149,7 @@ class Outer(Weights):
         return Separable(tuple(vectors)).at(tuple(at.places), X.dtype)
 
     def excluding(self, X: Tensor, hidden: Coordinates) -> Weights:
-        return Missing(_pattern(hidden.places, X), self)
+        return Missing(as_pattern(hidden.places, X), self)
 
     def clear(self, X: Array) -> Array:
         for mode, vector in enumerate(self.by_modes):
@@ -220,7 +220,7 @@ class ByMode(Outer):
                 "X_weights has vectors of the modes of a sparse X, which cannot be combined with "
                 "held-out entries; give a dense X, or weights of entries."
             )
-        return Missing(_pattern(hidden.places, X))
+        return Missing(as_pattern(hidden.places, X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +314,7 @@ class Observed(ByPattern):
 
     def excluding(self, X: Tensor, hidden: Coordinates) -> Observed:
         kept = tensor_pattern(self.pattern, X).without(hidden)
-        return Observed(_pattern(kept.at.places, X, kept.values))
+        return Observed(as_pattern(kept.at.places, X, kept.values))
 
     def seen(self, X: Tensor) -> Tensor:
         at = tensor_pattern(self.pattern, X).at
@@ -378,7 +378,7 @@ class Missing(ByPattern):
     def excluding(self, X: Tensor, hidden: Coordinates) -> Missing:
         missing = tensor_pattern(self.pattern, X).at.places
         places = np.concatenate([hidden.places, missing], axis=1)
-        return replace(self, pattern=_pattern(places, X))
+        return replace(self, pattern=as_pattern(places, X))
 
     def clear(self, X: Array) -> Array:
         X[tuple(tensor_pattern(self.pattern, X).at.places)] = 0
@@ -449,7 +449,7 @@ def entries_at(X: Tensor, at: Coordinates) -> Array:
     return X.sampled(at).values if isinstance(X, SparseTensor) else X[tuple(at.places)]
 
 
-def _pattern(places: Array, X: Tensor, values: Any = 1) -> Any:
+def as_pattern(places: Array, X: Tensor, values: Any = 1) -> Any:
     """Return a pattern, by default of ones, as a matrix or as coordinates of a tensor."""
     values = np.broadcast_to(values, places.shape[1]).astype(X.dtype)
     if len(X.shape) > 2:
