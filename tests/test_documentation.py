@@ -207,7 +207,7 @@ def test_docstring_examples(room: str, tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     "module",
-    [sf, sf.io, sf.metrics, sf.papers, sf.plotting, sf.trees, sf.weights],
+    [sf, sf.io, sf.metrics, sf.metrics.ranking, sf.papers, sf.plotting, sf.trees, sf.weights],
     ids=lambda m: m.__name__,
 )
 def test_functions_and_estimators_have_examples(module: ModuleType) -> None:

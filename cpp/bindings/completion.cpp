@@ -105,6 +105,32 @@ void bind_ridge_rows(py::handle indptr, py::handle indices, py::handle values, p
   });
 }
 
+void bind_conjugate_rows(py::handle indptr, py::handle indices, py::handle values, py::handle G,
+                         py::handle gram, py::handle ridge, int steps, py::handle F,
+                         Threads n_threads) {
+  visit_float(G, "G", [&](auto type) {
+    using T = decltype(type);
+    const CsrArgument<T> Z(indptr, indices, values);
+    const auto g = const_factor<T>(G, "G");
+    const auto common = const_rows<T>(gram, "gram");
+    const auto own = const_vector<T>(ridge, "ridge");
+    const auto f = writable_rows<T>(F, "F");
+    require_equal(f.rows, Z->rows, "rows of F and of the sparse matrix");
+    require_equal(f.columns, g.columns, "columns of F and of G");
+    require_equal(common.rows, g.columns, "rows of gram and columns of G");
+    require_equal(common.columns, g.columns, "columns of gram and of G");
+    require_equal(own.size, f.rows, "length of ridge and rows of F");
+    require_apart({"F", F}, {{"indptr", indptr},
+                             {"indices", indices},
+                             {"values", values},
+                             {"G", G},
+                             {"gram", gram},
+                             {"ridge", ridge}});
+    const KernelCall call;
+    conjugate_rows<T>(*Z, g, common, own, steps, f, n_threads);
+  });
+}
+
 void bind_structured_rows(py::handle indptr, py::handle indices, py::handle values, py::handle G,
                           py::handle ridge, double alpha, double eps, double q, py::handle X,
                           py::handle F, Threads n_threads) {
@@ -148,6 +174,10 @@ void register_completion(py::module_& module) {
   module.def("ridge_rows", &bind_ridge_rows, py::arg("indptr"), py::arg("indices"),
              py::arg("values").none(true), py::arg("G"), py::arg("ridge"), py::arg("F"),
              py::arg("n_threads"), "Ridge regression of every row on G.");
+  module.def("conjugate_rows", &bind_conjugate_rows, py::arg("indptr"), py::arg("indices"),
+             py::arg("values").none(true), py::arg("G"), py::arg("gram"), py::arg("ridge"),
+             py::arg("steps"), py::arg("F"), py::arg("n_threads"),
+             "Conjugate gradients on every row, with a common Gram matrix.");
   module.def("structured_rows", &bind_structured_rows, py::arg("indptr"), py::arg("indices"),
              py::arg("values").none(true), py::arg("G"), py::arg("ridge"), py::arg("alpha"),
              py::arg("eps"), py::arg("q"), py::arg("X"), py::arg("F"), py::arg("n_threads"),

@@ -2,6 +2,7 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -114,12 +115,63 @@ void structured_rows(const Csr<T>& Z, const Factor<const T>& G, const Span<const
   });
 }
 
+template <class T>
+void conjugate_rows(const Csr<T>& Z, const Factor<const T>& G, const Rows<const T>& gram,
+                    const Span<const T>& ridge, int steps, const Rows<T>& F, int threads) {
+  const EvenBlocks blocks(F.rows, kRidgeRowsPerBlock);
+  const Size work = (Z.entries() + F.rows * F.columns) * F.columns * (steps + 1);
+  const ConstMatrixMap<T> common(gram.data, gram.rows, gram.columns);
+  struct Workspace {
+    Matrix<T> residual, direction, image;
+  };
+  // image = residual of the targets for a factor, or K times rows.
+  const auto apply = [&](const auto& rows, const Range& range, bool targets, Matrix<T>& image) {
+    image.noalias() = rows * common;
+    for (Size i = range.begin; i < range.end; ++i) {
+      auto out = image.row(i - range.begin);
+      const auto in = rows.row(i - range.begin);
+      out += ridge.data[i] * in;
+      for (Size e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
+        const Eigen::Map<const Eigen::Matrix<T, 1, Eigen::Dynamic>> g(
+            G.row(static_cast<Size>(Z.indices[e])), G.columns);
+        out += (in.dot(g) - (targets ? Z.value(e) : T(0))) * g;
+      }
+    }
+  };
+  const int team = useful_threads(work, threads);
+  parallel_for(blocks.count(), team, [] { return Workspace{}; }, [&](Workspace& w, Size block) {
+    const Range range = blocks[block];
+    MatrixMap<T> rows(F.row(range.begin), range.end - range.begin, F.columns);
+    w.image.resize(rows.rows(), rows.cols());
+    apply(rows, range, true, w.image);
+    w.residual = -w.image;
+    w.direction = w.residual;
+    for (int step = 0; step < steps; ++step) {
+      apply(w.direction, range, false, w.image);
+      for (Size i = 0; i < rows.rows(); ++i) {
+        const T before = w.residual.row(i).squaredNorm();
+        const T curvature = w.direction.row(i).dot(w.image.row(i));
+        if (!(before > std::numeric_limits<T>::min()) || !(curvature > T(0))) {
+          continue;
+        }
+        const T length = before / curvature;
+        rows.row(i) += length * w.direction.row(i);
+        w.residual.row(i) -= length * w.image.row(i);
+        const T after = w.residual.row(i).squaredNorm();
+        w.direction.row(i) = w.residual.row(i) + (after / before) * w.direction.row(i);
+      }
+    }
+  });
+}
+
 #define SSNMF_INSTANTIATE(T)                                                                    \
   template void ridge_rows<T>(const Csr<T>&, const Factor<const T>&, const Span<const double>&, \
                               const Rows<T>&, int);                                             \
   template void structured_rows<T>(const Csr<T>&, const Factor<const T>&,                       \
                                    const Span<const double>&, const MissingWeights<T>&,         \
-                                   const Rows<T>&, const Rows<T>&, int);
+                                   const Rows<T>&, const Rows<T>&, int);                        \
+  template void conjugate_rows<T>(const Csr<T>&, const Factor<const T>&, const Rows<const T>&,  \
+                                  const Span<const T>&, int, const Rows<T>&, int);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)
 #undef SSNMF_INSTANTIATE

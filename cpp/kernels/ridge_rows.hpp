@@ -39,4 +39,11 @@ void structured_rows(const Csr<T>& Z, const Factor<const T>& G, const Span<const
                      const MissingWeights<T>& weights, const Rows<T>& X, const Rows<T>& F,
                      int threads);
 
+// Steps of conjugate gradients from the rows of F towards the solutions f_i of
+// (gram + ridge_i I + sum_stored g_j g_j^T) f = sum_stored z_ij g_j, in the precision of G
+// (Takacs, Pilaszy and Tikk 2011); `gram` is symmetric, and `ridge` has a value for every row.
+template <class T>
+void conjugate_rows(const Csr<T>& Z, const Factor<const T>& G, const Rows<const T>& gram,
+                    const Span<const T>& ridge, int steps, const Rows<T>& F, int threads);
+
 }  // namespace ssnmf

@@ -10,10 +10,13 @@ from .estimators import (
     Explanation,
     Peak,
     PeakInterval,
+    Reasons,
+    Recommendations,
     SampleContributions,
     SlicePrevalence,
     TopicNode,
     TopicsOverTime,
+    Trial,
 )
 from .selection import Consensus, RankChoice, Verification
 
@@ -27,7 +30,9 @@ __all__ = [
     "Peak",
     "PeakInterval",
     "RankChoice",
+    "Reasons",
     "Receipt",
+    "Recommendations",
     "SampleContributions",
     "SlicePrevalence",
     "TensorFactorization",
@@ -35,5 +40,6 @@ __all__ = [
     "TopicNode",
     "Topics",
     "TopicsOverTime",
+    "Trial",
     "Verification",
 ]

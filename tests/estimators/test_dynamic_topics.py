@@ -280,7 +280,7 @@ class TestErrors:
             (
                 {"documents_per_slice": 2, "method": "nmf"},
                 MONTHLY,
-                "used by method='auto', 'tied' and",
+                "Leave out documents_per_slice with method='nmf'",
             ),
             ({"n_components": 0}, MONTHLY, "n_components must be at least 1"),
             ({"init": "nndsvda", "method": "tensor"}, MONTHLY, "init must be one of"),

@@ -273,3 +273,14 @@ def test_dask_arrays_are_refused(model: Any) -> None:
     array = pytest.importorskip("dask.array")
     with pytest.raises(TypeError, match="X is a Dask array"):
         sf.topics_over_time(model, array.from_array(X.toarray()), TIMES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["neighbors", "tied", "nmf"])
+def test_dynamic_topics_have_the_same_prevalence(method: str) -> None:
+    model = sf.DynamicTopics(2, freq="quarter", method=method, random_state=0).fit(X, TIMES)
+    over_time = sf.topics_over_time(model, X, TIMES, freq="quarter")
+    np.testing.assert_array_equal(over_time.prevalence, model.prevalence_)
+    np.testing.assert_array_equal(over_time.slices, model.slices_)
+    np.testing.assert_array_equal(over_time.sizes, model.slice_sizes_)
+    assert repr(over_time.peaks()) == repr(model.peaks())

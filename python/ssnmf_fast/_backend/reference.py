@@ -35,6 +35,7 @@ import scipy.optimize
 from .._common.arrays import Array, mask_of
 from .mixed_bits import fingerprint_of
 from .reference_parts import Some, _rows, beta_terms, power
+from .reference_parts import conjugate_rows as conjugate_rows
 from .reference_parts import gamma_bound as gamma_bound
 from .reference_parts import gamma_update as gamma_update
 from .reference_parts import group_sums as group_sums

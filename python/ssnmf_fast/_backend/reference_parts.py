@@ -217,6 +217,35 @@ def ridge_rows(
         F[i, : len(ridge)] = _ridge_row(g, np.ones(len(g)), z[entries], ridge)
 
 
+def conjugate_rows(
+    indptr: Array,
+    indices: Array,
+    values: Some,
+    G: Array,
+    gram: Array,
+    ridge: Array,
+    steps: int,
+    F: Array,
+    n_threads: int,
+) -> None:
+    """Conjugate gradients towards (gram + ridge_i I + sum_j g_j g_j^T) f_i = sum_j z_ij g_j."""
+    z = np.ones(len(indices), G.dtype) if values is None else values
+    for i, f in enumerate(F):
+        entries = slice(indptr[i], indptr[i + 1])
+        g = G[indices[entries]]
+        K = gram + ridge[i] * np.eye(len(gram), dtype=G.dtype) + g.T @ g
+        residual = g.T @ z[entries] - K @ f
+        direction = residual.copy()
+        for _ in range(steps):
+            before, image = residual @ residual, K @ direction
+            curvature = direction @ image
+            if before <= np.finfo(G.dtype).tiny or curvature <= 0:
+                break
+            f += before / curvature * direction
+            residual -= before / curvature * image
+            direction = residual + residual @ residual / before * direction
+
+
 def structured_rows(
     indptr: Array,
     indices: Array,

@@ -13,6 +13,7 @@ from ._imputer import LowRankImputer
 from ._nmf import NMF, merge_topics, split_topic
 from ._over_time import TopicsOverTime, topics_over_time
 from ._papers import ConstrainedNMF, MarginNMF, TopicSupervisedNMF
+from ._recommender import Reasons, Recommendations, Recommender, Trial
 from ._seeded import SeededTopics
 from ._ssnmf import SSNMFClassifier, SSNMFRegressor
 from ._trees import TopicNode, TopicTree, topic_tree
@@ -30,6 +31,9 @@ __all__ = [
     "NonnegativeCP",
     "Peak",
     "PeakInterval",
+    "Reasons",
+    "Recommendations",
+    "Recommender",
     "SSNMFClassifier",
     "SSNMFRegressor",
     "SampleContributions",
@@ -40,6 +44,7 @@ __all__ = [
     "TopicSupervisedNMF",
     "TopicTree",
     "TopicsOverTime",
+    "Trial",
     "merge_topics",
     "split_topic",
     "topic_tree",

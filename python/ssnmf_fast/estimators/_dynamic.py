@@ -17,16 +17,8 @@ from .._common.saved import LOSS, Saved
 from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
 from .._data.tensors import check_tensor
 from .._data.threads import resolve_threads
-from .._data.times import Slices, Times, cut, period_of, read_times
-from .._models.dated import (
-    between_slices,
-    mean_shares,
-    means_of_slices,
-    pooled,
-    resampled,
-    shares_of,
-    sums_of_slices,
-)
+from .._data.times import Slices, Times, cut, read_times
+from .._models import dated
 from .._models.factorize import Start, TensorStart
 from .._models.many_starts import draw_seeds
 from .._models.online import refuse_changes
@@ -62,17 +54,16 @@ class DynamicTopics(FactorizationBase):
         "nmf": NMF of all documents, without regard to time.  "tensor": nonnegative CP decomposition
         of the tensor terms x documents in a slice x slices [1]_.  See the notes.
     documents_per_slice : int, optional
-        "tied": the largest number of documents that a slice, the mean of all its documents, counts
-        for.  "tensor": how many documents every slice has; larger ones are sampled at
-        random, and smaller ones are padded with empty documents.  None: the median number of
-        documents of the slices that have any.  The other methods take none.
+        "tied": the largest number of documents that a slice counts for.  "tensor": how many every
+        slice has; larger ones are sampled at random, smaller ones padded with empty documents.
+        None: the median number of documents of the slices that have any.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
         As in :func:`ssnmf_fast.factorize`: squared error for TF-IDF, the I-divergence for counts.
     init : {"auto", "slices", ...} or sequence of arrays
         Start, of "neighbors" that of the documents with their neighbors.  "auto" is "slices" for
         "tied" and "tensor", the best of ten short fits by squared errors to the sums of the slices,
-        and for "neighbors" the best of three.  Others as in :func:`ssnmf_fast.factorize_tensor` for
-        "tensor", else in :func:`ssnmf_fast.factorize`.
+        and for "neighbors" the best of three to at most 2,000 documents.  Others as in
+        :func:`ssnmf_fast.factorize_tensor` for "tensor", else in :func:`ssnmf_fast.factorize`.
     tol : float, optional
         As in :class:`NMF`.  None is 1e-4, and 0 for "tensor" with ``solver="mu"``, the thesis'
         model: its multiplicative updates fall too slowly for a tolerance.
@@ -112,14 +103,15 @@ class DynamicTopics(FactorizationBase):
     See Also
     --------
     ssnmf_fast.factorize_tensor : The decomposition.
+    ssnmf_fast.topics_over_time : Words, documents and classes of the slices, for any model.
     ssnmf_fast.plotting.topics_over_time : Heat map and curves.
 
     Notes
     -----
     "neighbors" adds to each document, of length 1, three times the mean of itself and its 9 nearest
     ones of the slice by cosine (from 2,000 drawn at random of a larger slice), and scales that to
-    length 1; of each the 200 largest terms are kept.  The components are then fitted to the
-    documents alone.
+    length 1, without small entries of neighbors and, beyond 100 terms, of the result.  The
+    components are then fitted to the documents alone.
 
     "tied" minimizes ``sum over slices t of w_t ||mean_t - p_t A||^2`` over prevalences p_t and
     topics A, where a slice counts for ``w_t = min(n_t, documents_per_slice)`` of its n_t documents,
@@ -216,12 +208,10 @@ class DynamicTopics(FactorizationBase):
         check_option(self.method, "method", ("auto", "neighbors", "tied", "nmf", "tensor"))
         if self.documents_per_slice is not None:
             check_integer(self.documents_per_slice, "documents_per_slice", 1)
-            if self.method not in ("auto", "tied", "tensor"):
-                methods = "method='auto', 'tied' and 'tensor'"
-                raise ValueError(f"documents_per_slice is used by {methods} only; leave it out.")
+            if self.method in ("neighbors", "nmf"):
+                raise ValueError(f"Leave out documents_per_slice with method={self.method!r}.")
         settings = {"n_components": rank, "random_state": check_random_state(self.random_state)}
-        options = self.documents_per_slice, self._arguments() | settings
-        found, prevalence = _dynamic_time.find_topics(self.method, X, slices, *options)
+        found = self._find(self.method, X, slices, settings)
         fit, self.components_, self.method_ = found.fit, found.components, found.method
         self.__dict__.pop("stream_statistics_", None)
         self.loss_, self.freq_ = self.loss, self.freq
@@ -231,13 +221,12 @@ class DynamicTopics(FactorizationBase):
         self._warn_unless_converged(fit)
         self.representation_ = self._represent(X, None)
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
-        S, A = self.representation_, self.components_
-        between = (
-            between_slices(shares_of(S, A), slices) if found.between is None else found.between
+        shares, between = dated.shares_of(self.representation_, self.components_), found.between
+        self.between_slices_ = dated.between_slices(shares, slices) if between is None else between
+        prevalence = (
+            dated.mean_shares(shares, slices) if found.prevalence is None else found.prevalence
         )
-        self.between_slices_ = between
-        prevalence = mean_shares(S, A, slices) if prevalence is None else prevalence
-        self.prevalence_: Array = prevalence
+        self.prevalence_: Array = prevalence.astype(X.dtype, copy=False)
         _dynamic_time.warn_if_degenerate(self.method_, self.components_, prevalence, slices.sizes)
         return self
 
@@ -262,16 +251,20 @@ class DynamicTopics(FactorizationBase):
             raise ValueError(f"times has {counts}; expected one time for each document.")
         return read
 
+    def _find(self, method: str, X: Matrix, slices: Slices, settings: Any) -> dated.DatedTopics:
+        arguments = self._arguments() | settings
+        return _dynamic_time.find_topics(method, X, slices, self.documents_per_slice, arguments)
+
     def _represent(self, X: Matrix, X_weights: WeightsLike, **known: Any) -> Array:
         self._refuse_weights(X_weights)
         X, A = CleanMatrix(X), self.components_
         return represent(X, A, loss=self.loss_, n_threads=self.n_threads)
 
     def _prevalence(self, method: str, X: Matrix, slices: Slices, A: Array) -> Array:
-        settings: dict[str, Any] = {"loss": self.loss_, "n_threads": self.n_threads}
-        if method == "tensor":  # of a mean document
-            return represent(means_of_slices(X, slices), A, **settings)
-        return mean_shares(represent(CleanMatrix(X), A, **settings), A, slices)
+        rows = dated.means_of_slices(X, slices) if method == "tensor" else CleanMatrix(X)
+        S = represent(rows, A, loss=self.loss_, n_threads=self.n_threads)
+        P = S if method == "tensor" else dated.mean_shares(dated.shares_of(S, A), slices)
+        return P.astype(S.dtype, copy=False)
 
     def prevalence(self, X: MatrixLike, times: npt.ArrayLike) -> SlicePrevalence:
         """Return the prevalence of the topics in slices of other documents.
@@ -309,9 +302,8 @@ class DynamicTopics(FactorizationBase):
 
         Notes
         -----
-        Without :meth:`fit`, the first call is one: give it many slices.  Later ones do not use
-        `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`, and there is no
-        `representation_`.
+        Without :meth:`fit`, the first call is one: give it many slices.  Later ones ignore
+        `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`; `representation_` goes.
 
         The documents ("neighbors": pooled with those of the same call and slice; "tensor": the sums
         of every slice) are learned from as by :meth:`NonnegativeCP.partial_fit`.  Those of a slice
@@ -319,33 +311,26 @@ class DynamicTopics(FactorizationBase):
         """
         if not hasattr(self, "components_"):
             return self.fit(X, times)
-        learned = self._learned_with()
-        self._refuse_changes(learned)
+        method = self._unchanged()["method"]
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
         X = self._checked(X, reset=False)
         read = self._times(X, times, getattr(self, "date_order_", "any"))
         new = cut(read.values, self.freq, after=self.slices_[0], least=1)
-        # Rows of a matrix or a tensor to learn from: the documents, or their sums.
         rows = X.astype(self.components_.dtype, copy=False)
-        method = learned["method"]
         if method != "tensor" and not hasattr(self, "between_slices_"):
-            raise ValueError(
-                "prevalence_ is that of an earlier version, in another unit; fit the model again."
-            )
+            raise ValueError("prevalence_ is in the unit of an earlier version; fit again.")
         if method == "neighbors":
-            rows = pooled(rows, new, check_random_state(self.random_state))
+            rows = dated.pooled(rows, new, check_random_state(self.random_state)).astype(rows.dtype)
         elif method == "tensor":
-            rows = sums_of_slices(rows, new)[new.sizes > 0]
+            rows = dated.sums_of_slices(rows, new)[new.sizes > 0]
         fresh = ~np.isin(new.starts[new.sizes > 0], self.slices_[self.slice_sizes_ > 0])
         share = keep ** (float(fresh.sum()) / rows.shape[0])  # of earlier rows, for each of these
         if sp.issparse(rows):
-            places = sp.coo_array(rows)
-            rows = np.stack([places.row, places.col]), places.data, rows.shape
-        else:
-            rows = np.ascontiguousarray(rows)
-        tensor, threads = check_tensor(rows, "X"), resolve_threads(self.n_threads)
-        stream = _dynamic_time.stream_of(self, method, threads)
-        stream, S = stream.learn(tensor, loss=self.loss, keep=share, threads=threads)
+            *places, values = sp.find(rows)
+            rows = np.stack(places), values, rows.shape
+        threads = resolve_threads(self.n_threads)
+        learn = _dynamic_time.stream_of(self, method, threads).learn
+        stream, S = learn(check_tensor(rows, "X"), loss=self.loss, keep=share, threads=threads)
         (F,) = stream.factors
         sums = F.sum(axis=0)
         self.components_ = np.ascontiguousarray((F / np.where(sums > 0, sums, 1)).T)
@@ -371,11 +356,13 @@ class DynamicTopics(FactorizationBase):
             "method": getattr(self, "method_", self.method),
         }
 
-    def _refuse_changes(self, learned: dict[str, Any]) -> None:
+    def _unchanged(self) -> dict[str, Any]:
+        learned = self._learned_with()
         now = {name: getattr(self, name) for name in learned}
         if self.method == "auto" and learned["method"] in ("neighbors", "tied"):
             now["method"] = learned["method"]  # what was taken
         refuse_changes(now, learned)
+        return learned
 
     def _check_loaded(self) -> None:
         if hasattr(self, "stream_statistics_"):
@@ -417,14 +404,8 @@ class DynamicTopics(FactorizationBase):
             One for each topic, in their order; its ``to_frame()`` is a table of them.
         """
         check_is_fitted(self)
-        check_integer(window, "window", 0)
-        if period is None:
-            period = period_of(self._learned_with()["freq"])
-        else:
-            period = check_integer(period, "period", 2)
-        columns = enumerate(self.prevalence_.astype(np.float64).T)
-        settings = self.slices_, window, period
-        return Records(_dynamic_time.peak_of(k, values, *settings) for k, values in columns)
+        freq = self._learned_with()["freq"]
+        return _dynamic_time.peaks_of(self.prevalence_, self.slices_, freq, window, period)
 
     def lengths(self, share: float = 0.5) -> Array:
         """Return how many slices every topic lasts.
@@ -476,8 +457,7 @@ class DynamicTopics(FactorizationBase):
             a topic that comes back every year may lie in any.
         """
         check_is_fitted(self)
-        learned = self._learned_with()
-        self._refuse_changes(learned)
+        method = self._unchanged()["method"]
         n_fits = check_integer(n_fits, "n_fits", 2)
         if not 0 < check_real(level, "level") < 1:
             raise ValueError(f"level must be above 0 and below 1; got {level!r}.")
@@ -488,16 +468,13 @@ class DynamicTopics(FactorizationBase):
             new = f"times have {len(slices.starts)} slices from {slices.starts[0]} on"
             old = f"the fit had {len(self.slices_)} from {self.slices_[0]} on"
             raise ValueError(f"{new}, and {old}; give the documents of the fit.")
-        method = learned["method"]
-        arguments, fits = self._arguments() | {"callback": None, "verbose": 0}, []
+        fits = []
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)
-            drawn, cuts = resampled(X, slices, rng) if redrawn else (X, slices)
-            options = self.documents_per_slice, arguments | {"random_state": rng}
-            found, prevalence = _dynamic_time.find_topics(method, drawn, cuts, *options)
-            A = found.components
-            if prevalence is None:
-                prevalence = self._prevalence(method, drawn, cuts, A)
-            fits.append((A, prevalence))
+            drawn, cuts = dated.resampled(X, slices, rng) if redrawn else (X, slices)
+            settings = {"callback": None, "verbose": 0, "random_state": rng}
+            found = self._find(method, drawn, cuts, settings)
+            A, P = found.components, found.prevalence
+            fits.append((A, self._prevalence(method, drawn, cuts, A) if P is None else P))
         model = self.components_, self.prevalence_, self.slices_
         return Records(_dynamic_time.intervals_of(model, fits, level))

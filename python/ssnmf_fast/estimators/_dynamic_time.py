@@ -11,15 +11,15 @@ from scipy.optimize import linear_sum_assignment
 
 from .._common.arrays import Array, Matrix
 from .._common.warn import warn_user
-from .._data.border import CleanMatrix
-from .._data.times import Slices, cut
+from .._data.border import CleanMatrix, check_integer
+from .._data.times import Slices, cut, period_of
 from .._linalg.operators import unit_rows
 from .._models import dated
-from .._models.factorize import factorize, factorize_tensor
+from .._models.factorize import factorize
 from .._models.online import Stream
 from .._solver.losses import loss_named
 from .._solver.result import sizes_of
-from .._topics import count_copies
+from .._topics import Records, count_copies
 
 _NEAR = 0.75  # of the number of slices: more topics than that become slices
 _FEW_TOPICS = 4  # and not too many to see at a glance what they are
@@ -99,39 +99,22 @@ class SlicePrevalence(NamedTuple):
 
 def find_topics(
     method: str, X: Matrix, slices: Slices, per_slice: int | None, arguments: dict[str, Any]
-) -> tuple[dated.DatedTopics, Array | None]:
-    """Find topics of clean documents, with arguments of `factorize`; components have sum 1.
-
-    The second is the factor of time of a tensor.
-    """
-    prevalence: Array | None = None
-    rank, rng = arguments["n_components"], arguments["random_state"]
+) -> dated.DatedTopics:
+    """Find topics of clean documents, with arguments of `factorize`; components have sum 1."""
     if method == "tensor":
-        if per_slice is None:
-            per_slice = int(np.median(slices.sizes[slices.sizes > 0]))
-        per_slice = min(int(per_slice), int(slices.sizes.max()))
-        tensor = dated.folded(X, slices, per_slice, rng)
-        init = arguments["init"]
-        if isinstance(init, str) and init in ("auto", "slices"):
-            init = dated.start_from_slices(tensor, rank, rng, arguments["n_threads"])
-        decomposed = factorize_tensor(tensor, **arguments | {"init": init})
-        terms, documents, time = decomposed.factors
-        taken = np.maximum(np.minimum(slices.sizes, per_slice), 1)[:, None]
-        prevalence = (time * (decomposed.weights * documents.sum(axis=0)) / taken).astype(
-            time.dtype
-        )
-        found = dated.DatedTopics(terms.T, decomposed, method)
+        found = dated.factorize_folded(X, slices, per_slice, arguments)
     elif method == "nmf":
         fit = factorize(CleanMatrix(X), **arguments)
         found = dated.DatedTopics(fit.A, fit, method)
     else:
-        found = dated.factorize_documents(method, X, slices, rank, rng, per_slice, arguments)
-    A = found.components
+        found = dated.factorize_documents(method, X, slices, per_slice, arguments)
+    A, prevalence = found.components, found.prevalence
     totals = A.sum(axis=1)
     components = np.ascontiguousarray(A / np.where(totals > 0, totals, 1)[:, None])
     if prevalence is not None:
         prevalence = (prevalence * totals).astype(prevalence.dtype, copy=False)
-    return found._replace(components=components.astype(X.dtype, copy=False)), prevalence
+    components = components.astype(X.dtype, copy=False)
+    return found._replace(components=components, prevalence=prevalence)
 
 
 def warn_if_degenerate(method: str, components: Array, prevalence: Array, sizes: Array) -> None:
@@ -155,17 +138,26 @@ def warn_if_degenerate(method: str, components: Array, prevalence: Array, sizes:
     warn_user(f"{text}. Give fewer topics, shorter slices (freq){other}.", UserWarning)
 
 
-def peak_of(topic: int, values: Array, starts: Array, window: int, period: int | None) -> Peak:
-    top, total = int(values.argmax()), float(values.sum())
-    near = float(values[max(0, top - window) : top + window + 1].sum())
-    concentration = near / total if total > 0 else 0.0
-    n, periodicity, variance = len(values), float("nan"), float(values.var())
-    if period is not None and n >= 2 * period:  # the autocovariance without trend, over variance
-        ones = np.ones(period + 1 - period % 2)
-        rest = values - np.convolve(values, ones, "same") / np.convolve(np.ones(n), ones, "same")
-        covariance = (rest[:-period] * rest[period:]).mean()
-        periodicity = float(np.clip(covariance / variance, 0.0, 1.0)) if variance > 0 else 0.0
-    return Peak(topic, starts[top], float(values[top]), concentration, periodicity)
+def peaks_of(
+    prevalence: Array, starts: Array, freq: str | int, window: int, period: int | None
+) -> Records[Peak]:
+    """Return the peak of every topic, with its concentration and periodicity."""
+    check_integer(window, "window", 0)
+    period = period_of(freq) if period is None else check_integer(period, "period", 2)
+    n, peaks = len(starts), []
+    for topic, values in enumerate(prevalence.astype(np.float64).T):
+        top, total, periodicity = int(values.argmax()), float(values.sum()), float("nan")
+        near = float(values[max(0, top - window) : top + window + 1].sum())
+        if (
+            period is not None and n >= 2 * period
+        ):  # the autocovariance without trend, over variance
+            ones, variance = np.ones(period + 1 - period % 2), float(values.var())
+            mean = np.convolve(values, ones, "same") / np.convolve(np.ones(n), ones, "same")
+            covariance = ((values - mean)[:-period] * (values - mean)[period:]).mean()
+            periodicity = float(np.clip(covariance / variance, 0, 1)) if variance > 0 else 0.0
+        share = near / total if total > 0 else 0.0
+        peaks.append(Peak(topic, starts[top], float(values[top]), share, periodicity))
+    return Records(peaks)
 
 
 def lengths_of(prevalence: Array, share: float = 0.5) -> Array:

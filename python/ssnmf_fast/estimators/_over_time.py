@@ -14,13 +14,14 @@ from .._common.saved import Saved
 from .._common.text import short
 from .._data.arrays import entry_rows, refuse_on_disk
 from .._data.border import check_data, check_integer, check_option
-from .._data.times import Slices, cut, period_of, read_times
+from .._data.times import Slices, cut, read_times
 from .._labels import ClassLabels, Indicators, is_indicator
 from .._linalg.operators import unit_rows
+from .._models.dated import mean_shares, shares_of
 from .._topics import Records, Topics, divide_by_sums, make_topics, names_of, numbered_names
 from ..plotting import topics_over_time as draw
 from ._base import FactorizationBase
-from ._dynamic_time import Peak, peak_of
+from ._dynamic_time import Peak, peaks_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -144,9 +145,7 @@ class TopicsOverTime:
 
     def peaks(self, window: int = 1, period: int | None = None) -> Records[Peak]:
         """Return when every topic is most prevalent, as :meth:`DynamicTopics.peaks`."""
-        known = period_of(self.freq) if period is None else check_integer(period, "period", 2)
-        rest = self.slices, check_integer(window, "window", 0), known
-        return Records(peak_of(k, values, *rest) for k, values in enumerate(self.prevalence.T))
+        return peaks_of(self.prevalence, self.slices, self.freq, window, period)
 
     def to_rows(self, part: Part = "prevalence") -> Records[dict[str, Any]]:
         """Return dictionaries: prevalence by slice, words, or prevalence by class and slice."""
@@ -254,27 +253,24 @@ def topics_over_time(
     cuts = cut(read.values, freq, least=1)
     shares, A = np.asarray(S, dtype=np.float64), np.asarray(components, dtype=np.float64)
     if not np.allclose(shares.sum(axis=1), 1, atol=1e-5):
-        shares = divide_by_sums((shares * np.linalg.norm(A, axis=1)) ** 2)
+        shares = shares_of(shares, A)
     by_class, class_sizes = {}, {}
     if members is not None:
         known = members.matrix(np.float64) == 1
         for k, label in enumerate(members.classes.tolist()):
             some = known[:, [k]].nonzero()[0]
-            by_class[label], class_sizes[label] = _means(shares[some], cuts.of[some], cuts)
+            of_class = Slices(cuts.starts, cuts.of[some])
+            by_class[label], class_sizes[label] = (
+                mean_shares(shares[some], of_class),
+                of_class.sizes,
+            )
     documents = clean if sp.issparse(clean) else sp.csr_array(np.nan_to_num(clean))
     named = model._topic_names() if own and hasattr(model, "topic_names_") else []
     typicality = shares * np.asarray(unit_rows(documents) @ unit_rows(A).T)
-    prevalence, words = _means(shares, cuts.of, cuts)[0], _words(documents, shares, A, cuts, count)
-    of_documents = prevalence, shares, cuts.of, by_class, class_sizes
+    words = _words(documents, shares, A, cuts, count)
+    of_documents = mean_shares(shares, cuts), shares, cuts.of, by_class, class_sizes
     parts: Any = *of_documents, A, names, named, freq, typicality, *words
     return TopicsOverTime(cuts.starts, cuts.sizes, *parts)
-
-
-def _means(shares: Array, of: Array, cuts: Slices) -> tuple[Array, Array]:
-    """Return the mean shares of documents in every slice, and the numbers of documents."""
-    T, n = len(cuts.starts), len(of)
-    sums = sp.csr_array((np.ones(n), (of, np.arange(n))), (T, n)) @ shares
-    return divide_by_sums(sums), np.bincount(of, minlength=T)
 
 
 def _words(

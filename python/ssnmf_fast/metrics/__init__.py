@@ -1,9 +1,10 @@
 """Measures of topics, representations and tensor models, from the papers of the models.
 
 They need NumPy and SciPy only, but for scorers of scikit-learn.  They take dense and sparse
-matrices, and never modify them.
+matrices, and never modify them.  Measures of recommendations are in :mod:`.ranking`.
 """
 
+from . import ranking as ranking
 from ._clustering import (
     ClusteringScore,
     TopicMatching,

@@ -1,0 +1,1 @@
+"""Recommendations from pairs of users and items."""

@@ -1,0 +1,106 @@
+"""Factors of users and items, and scores of items by their neighbors."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from .._backend.dispatch import kernels, padded
+from .._common.arrays import Array
+from .._data.arrays import kernel_parts, transpose, with_values
+from .._data.threads import one_blas_thread
+
+_STEPS = 3  # of conjugate gradients from the rows before, which are near
+_SWEEPS = 10  # of coordinate descent, for nonnegative factors
+_EXACT = 60  # of either, where the rows are to be exact
+_MOST_BASE = 0.5  # the largest weight of a pair that was not seen; one that was has 1 more
+_NEIGHBORS_RIDGE = 1.0  # over the mean square of the column of an item
+_SHARE = 8  # components are at most this part of the users and of the items
+
+
+class Setting(NamedTuple):
+    """What a model is fitted with."""
+
+    n_components: int
+    unseen_weight: float
+    ridge: float
+    nonnegative: bool = False
+
+    def base(self, Z: sp.csr_array) -> float:
+        """Return the weight of all pairs; those that were seen have 1 more."""
+        return float(min(self.unseen_weight * Z.nnz / (Z.shape[0] * Z.shape[1]), _MOST_BASE))
+
+
+def most_components(shape: tuple[int, int]) -> int:
+    return max(1, min(shape) // _SHARE)
+
+
+def _solve_rows(
+    Z: sp.csr_array, G: Array, setting: Setting, base: float, F: Array, steps: int, threads: int
+) -> None:
+    """Bring rows of F near the minimizers of the weighted squares, for a factor G of the columns.
+
+    `steps` are those of conjugate gradients, or sweeps of coordinate descent.
+    """
+    dtype, counts = F.dtype, np.diff(Z.indptr)
+    own = (setting.ridge * (counts + base * Z.shape[1])).astype(dtype)
+    gram = np.empty((G.shape[1], G.shape[1]), dtype=dtype)
+    kernels.gram(G, None, gram, threads)
+    gram *= dtype.type(base)
+    indptr, indices, data = kernel_parts(Z)
+    targets = dtype.type(1 + base) * data
+    if not setting.nonnegative:
+        kernels.conjugate_rows(indptr, indices, targets, G, gram, own, steps, F, threads)
+        return
+    P = np.asarray(with_values(Z, targets) @ G)
+    grams = np.stack([gram, np.eye(len(gram), dtype=dtype)])
+    scales = np.stack([np.ones_like(own), own])
+    ones = indptr, indices, np.ones_like(data)
+    kernels.coordinate_descent(grams, scales, *ones, G, P, F, None, steps, 0, threads)
+
+
+def factorize_pairs(
+    Z: sp.csr_array, setting: Setting, passes: int, rng: np.random.Generator, threads: int
+) -> tuple[Array, Array]:
+    """Return factors (n, r) and (m, r) by alternating ridge regressions (Hu et al. 2008)."""
+    (n, m), r, base = Z.shape, setting.n_components, setting.base(Z)
+    drawn = rng.standard_normal((m, r), dtype=np.float32) / np.float32(3 * np.sqrt(r))
+    start = np.zeros((n, r), np.float32)
+    if setting.nonnegative:
+        drawn, start = np.abs(drawn), start + np.float32(0.1)
+    F, G = padded(start, np.float32), padded(drawn, np.float32)
+    turned = transpose(Z, threads)
+    steps = _SWEEPS if setting.nonnegative else _STEPS
+    for _ in range(passes):
+        _solve_rows(Z, G, setting, base, F, steps, threads)
+        _solve_rows(turned, F, setting, base, G, steps, threads)
+    _solve_rows(Z, G, setting, base, F, steps, threads)
+    return F[:, :r], G[:, :r]
+
+
+def fold_in(Z: sp.csr_array, G: Array, setting: Setting, base: float, threads: int) -> Array:
+    """Return the factor of new users; rows without pairs are 0."""
+    G = padded(G, G.dtype)
+    start = np.full((Z.shape[0], setting.n_components), 0.1 * setting.nonnegative, G.dtype)
+    start[np.diff(Z.indptr) == 0] = 0
+    F = padded(start, G.dtype)
+    _solve_rows(Z, G, setting, base, F, _EXACT, threads)
+    return np.ascontiguousarray(F[:, : setting.n_components])
+
+
+@one_blas_thread()
+def item_weights(Z: sp.csr_array) -> Array:
+    """Return the weights of items for items, with a zero diagonal (EASE, Steck 2019), (m, m)."""
+    K = np.asarray((Z.T @ Z).toarray(), dtype=np.float32, order="F")
+    K[np.diag_indices_from(K)] += np.float32(max(_NEIGHBORS_RIDGE * K.trace() / len(K), 1.0))
+    factor, failed = scipy.linalg.lapack.spotrf(K, lower=1, overwrite_a=1)
+    P, failed = scipy.linalg.lapack.spotri(factor, lower=1, overwrite_c=1) if not failed else (K, 1)
+    if failed:
+        raise ValueError("The pairs give no neighbors of items; fit with neighbors=False.")
+    P = np.tril(P) + np.tril(P, -1).T
+    P /= -np.diag(P)
+    np.fill_diagonal(P, 0)
+    return np.ascontiguousarray(P)

@@ -1,0 +1,119 @@
+"""Lists of the items with the largest scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._common.arrays import Array
+from .._data.arrays import entry_rows
+from .._data.threads import Stop, run_side_by_side
+
+_ENTRIES = 1 << 23  # of a block of scores, users x items
+_NEIGHBORS = 0.5  # of a score by neighbors, added where both are standardized
+
+
+class Scores:
+    """Scores of items for users: products of factors, with or without those by neighbors."""
+
+    def __init__(
+        self, F: Array, G: Array, Z: sp.csr_array, W: Array | None, popularity: Array, power: float
+    ) -> None:
+        self.F, self.G, self.Z, self.W = F, G, Z, W
+        self.users = np.diff(Z.indptr) > 0  # others get popular items
+        self.popularity, self.weights = popularity, popularity**power if power else None
+
+    def block(self, rows: slice) -> Array:
+        """Return the scores of some users, (users, m)."""
+        scores = self.F[rows] @ self.G.T
+        if self.W is not None:
+            scores = _standardized(scores)
+            scores += np.float32(_NEIGHBORS) * _standardized(np.asarray(self.Z[rows] @ self.W))
+        if self.weights is not None:  # more popular items lose, also where scores are negative
+            scores = np.where(scores > 0, scores / self.weights, scores * self.weights)
+        scores[~self.users[rows]] = self.popularity
+        return np.asarray(scores)
+
+
+def _standardized(scores: Array) -> Array:
+    scores -= scores.mean(axis=1, keepdims=True)
+    deviations = scores.std(axis=1, keepdims=True)
+    return np.asarray(scores / np.where(deviations > 0, deviations, 1))
+
+
+def best_items(
+    scores: Callable[[slice], Array],
+    shape: tuple[int, int],
+    n: int,
+    seen: sp.csr_array | None,
+    allowed: Array | None,
+    threads: int,
+) -> tuple[Array, Array]:
+    """Return columns of the `n` largest scores of each row, best first, and the scores.
+
+    Equal scores are in the order of the columns; where there are fewer items, -1 and NaN fill up.
+    """
+    step = max(1, _ENTRIES // shape[1])
+    blocks = [slice(first, min(first + step, shape[0])) for first in range(0, shape[0], step)]
+
+    def task(rows: slice, n_threads: int, stop: Stop) -> tuple[Array, Array]:
+        del n_threads, stop
+        block = np.asarray(scores(rows), dtype=np.float32)
+        if seen is not None:
+            known = seen[rows]
+            block[entry_rows(known.indptr), known.indices] = -np.inf
+        if allowed is not None:
+            block = block[:, allowed]
+        return _largest(block, n)
+
+    tasks = [partial(task, rows) for rows in blocks]
+    found: Iterator[tuple[Array, Array]] = run_side_by_side(tasks, min(threads, len(tasks) or 1), 1)
+    parts = list(found)
+    if not parts:
+        return np.empty((0, n), np.int64), np.empty((0, n), np.float32)
+    columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    if allowed is not None:
+        columns = np.where(columns >= 0, allowed[np.maximum(columns, 0)], -1)
+    return columns, values
+
+
+def _largest(block: Array, n: int) -> tuple[Array, Array]:
+    rows, m = block.shape
+    count = min(n, m)
+    columns = np.full((rows, n), -1, dtype=np.int64)
+    values = np.full((rows, n), np.nan, dtype=np.float32)
+    least = np.partition(block, m - count, axis=1)[:, m - count, None]
+    line, at = np.nonzero((block >= least) & np.isfinite(block))
+    order = np.lexsort((at, -block[line, at], line))
+    line, at = line[order], at[order]
+    begins = np.searchsorted(line, np.arange(rows))
+    place = np.arange(len(line)) - begins[line]
+    some = place < count
+    columns[line[some], place[some]] = at[some]
+    values[line[some], place[some]] = block[line[some], at[some]]
+    return columns, values
+
+
+def popularity(X: sp.csr_array) -> Array:
+    """Return the share of the users that have each item, float32; at least half of one user."""
+    counts = np.bincount(X.indices, minlength=X.shape[1])
+    return np.asarray(np.maximum(counts, 0.5) / X.shape[0], dtype=np.float32)
+
+
+def hide(X: sp.csr_array, share: float, rng: np.random.Generator) -> Array:
+    """Draw a share of the pairs of every user, at least one pair of each is left."""
+    rows, n = entry_rows(X.indptr), X.shape[0]
+    order = np.lexsort((rng.random(X.nnz), rows))
+    rank = np.empty(X.nnz, dtype=np.int64)
+    rank[order] = np.arange(X.nnz) - X.indptr[rows[order]]
+    counts = np.diff(X.indptr)
+    most = np.minimum(np.floor(share * counts + rng.random(n)), counts - 1)
+    return np.asarray(rank < most[rows])
+
+
+def without(X: sp.csr_array, hidden: Array) -> sp.csr_array:
+    ends = np.concatenate([[0], np.cumsum(~hidden)])[X.indptr]
+    return sp.csr_array((X.data[~hidden], X.indices[~hidden], ends), X.shape)

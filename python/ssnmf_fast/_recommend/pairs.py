@@ -1,0 +1,221 @@
+"""Pairs of users and items: their ids, what their values are, and what the model is fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._common.arrays import Array
+from .._common.text import short
+from .._data.arrays import entry_rows, refuse_on_disk
+
+Kind = Literal["graded", "counts", "ones"]
+_COLUMNS = ("user", "item", "rating")
+_LARGEST_RATING = 10  # of scales that start at 0 or above, unless ratings are spread over them
+_TYPICAL_COUNT = 0.25  # of the range: the median of counts is below, that of ratings above
+
+
+class Pairs(NamedTuple):
+    """Pairs in a matrix of values (users x items, float32), and the ids of its rows and columns."""
+
+    X: sp.csr_array
+    user_ids: Array
+    item_ids: Array
+
+
+def is_sparse(X: object) -> bool:
+    return sp.issparse(X) or (hasattr(X, "sparse") and not hasattr(X, "columns"))
+
+
+def read_triplets(
+    users: Any, items: Any, values: Any, columns: Iterable[str] | None
+) -> tuple[Array, Array, Array | None]:
+    """Return ids and values of pairs, from arrays or from the columns of a data frame."""
+    refuse_on_disk(users, "Recommender")
+    if type(users).__module__.split(".")[0] in ("dask", "distributed"):
+        raise TypeError("users is on Dask, and Recommender needs its pairs in memory: .compute().")
+    table = hasattr(users, "columns") and hasattr(users, "__getitem__")
+    if table:
+        if items is not None or values is not None:
+            raise TypeError("items and values are columns of the data frame; name them by columns.")
+        names = list(columns) if columns is not None else [c for c in _COLUMNS if c in users]
+        missing = [name for name in names if name not in users]
+        if len(names) not in (2, 3) or missing:
+            known = ", ".join(map(repr, users.columns))
+            raise ValueError(
+                f"columns must name those of users, items and, optionally, values; got {names!r}, "
+                f"and the data frame has {known}."
+            )
+        users, items, *rest = (users[name] for name in names)
+        values = rest[0] if rest else None
+    elif columns is not None:
+        raise TypeError("columns names those of a data frame; give one, or users and items.")
+    if items is None:
+        raise TypeError(
+            f"users is {short(users)} without items; give two arrays of ids, a data frame, or a "
+            "sparse matrix of users and items."
+        )
+    ids = _ids(users, "users"), _ids(items, "items")
+    if values is not None:
+        values = _numbers(values)
+    for name, one in (("items", ids[1]), ("values", values)):
+        if one is not None and len(one) != len(ids[0]):
+            raise ValueError(
+                f"{name} has {len(one)} entries, and users has {len(ids[0])}; give as many."
+            )
+    return *ids, values
+
+
+def _ids(given: Any, name: str) -> Array:
+    array = np.asarray(given)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be a vector of ids; got shape {array.shape}.")
+    absent = np.zeros(len(array), dtype=bool)
+    if array.dtype.kind == "O":
+        absent = np.array([one is None or one != one or _is_na(one) for one in array], dtype=bool)
+        if all(isinstance(one, str) for one in array):
+            array = array.astype(str)
+    elif array.dtype.kind in "fmM":
+        absent = array != array
+    if absent.any():
+        raise ValueError(
+            f"{name}[{int(absent.argmax())}] is missing; drop pairs without an id of both sides."
+        )
+    if array.dtype.kind == "f" and np.array_equal(array, np.trunc(array)):
+        array = array.astype(np.int64)
+    return array
+
+
+def _is_na(one: object) -> bool:
+    return type(one).__name__ in ("NAType", "NaTType")
+
+
+def _numbers(values: Any) -> Array:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"values must be numbers; got {short(values)}.") from error
+    if array.ndim != 1 or not np.isfinite(array).all():
+        place = f"values[{int((~np.isfinite(array)).argmax())}]" if array.ndim == 1 else "values"
+        raise ValueError(f"{place} is no finite number; drop such pairs, or give None for likes.")
+    return array
+
+
+def read_pairs(users: Any, items: Any, values: Any, columns: Iterable[str] | None) -> Pairs:
+    """Return pairs from triplets, a data frame or a sparse matrix.
+
+    A pair that occurs several times has the mean of its values; without values it is counted.
+    """
+    if is_sparse(users) and items is None:
+        refuse_on_disk(users, "Recommender")
+        X = sp.csr_array(users, dtype=np.float32, copy=True)
+        X.sum_duplicates()
+        if not np.isfinite(X.data).all():
+            raise ValueError("The sparse matrix of users and items holds NaN or infinity.")
+        pairs = Pairs(X, np.arange(X.shape[0]), np.arange(X.shape[1]))
+    else:
+        of_users, of_items, numbers = read_triplets(users, items, values, columns)
+        user_ids, rows = _numbered(of_users)
+        item_ids, at = _numbered(of_items)
+        shape = len(user_ids), len(item_ids)
+        X = sp.csr_array(sp.coo_array((np.ones(len(rows)), (rows, at)), shape))
+        if numbers is not None:
+            counts = X.data
+            X = sp.csr_array(sp.coo_array((numbers, (rows, at)), shape))
+            X.data /= counts
+        pairs = Pairs(X.astype(np.float32), user_ids, item_ids)
+    if not pairs.X.nnz:
+        raise ValueError("There is no pair of a user and an item; give at least one.")
+    pairs.X.sort_indices()
+    return pairs
+
+
+def _numbered(ids: Array) -> tuple[Array, Array]:
+    """Return different ids, sorted where they can be, and the number of each."""
+    try:
+        found, numbers = np.unique(ids, return_inverse=True)
+        return found, np.asarray(numbers).ravel()
+    except TypeError:  # such as text and numbers
+        place: dict[Any, int] = {}
+        numbers = np.array([place.setdefault(one, len(place)) for one in ids], dtype=np.int64)
+        different = np.empty(len(place), dtype=object)
+        different[:] = list(place)
+        return different, numbers
+
+
+def places_of(asked: Any, ids: Array) -> Array:
+    """Return the numbers of ids, -1 for one that is not known."""
+    place = {one: number for number, one in enumerate(ids.tolist())}
+    asked = asked.tolist() if hasattr(asked, "tolist") else list(asked)
+    return np.array([place.get(one, -1) for one in asked], dtype=np.int64)
+
+
+def kind_of(values: Array) -> Kind:
+    """Return what values are: ratings on a scale, counts, or all the same."""
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        return "ones"
+    typical = (float(np.median(values)) - low) / (high - low)
+    return (
+        "counts" if low >= 0 and high > _LARGEST_RATING and typical < _TYPICAL_COUNT else "graded"
+    )
+
+
+def targets(X: sp.csr_array, kind: Kind, scale: tuple[float, float]) -> sp.csr_array:
+    """Return what the model is fitted to: a number for each pair, where 0 stands for no interest.
+
+    Ratings from 0, the lowest of the scale, to 1; logarithms of counts over their mean of the user.
+    """
+    if kind == "counts" and (X.data < 0).any():
+        raise ValueError(f"values are counts, and one is {X.data.min():g}; give values='graded'.")
+    Z, unknown = X.copy(), np.isnan(X.data)  # of a stranger: an item without a value is liked
+    if kind == "graded":
+        low, high = scale
+        Z.data = np.clip((X.data - low) / ((high - low) or 1.0), 0, 1).astype(np.float32)
+    elif kind == "counts":
+        logs, rows, n = np.log1p(X.data), entry_rows(X.indptr), X.shape[0]
+        sums = np.bincount(rows, np.nan_to_num(logs), n)
+        means = sums / np.maximum(np.bincount(rows, ~unknown, n), 1)
+        Z.data = (logs / np.where(means > 0, means, 1)[rows]).astype(np.float32)
+    else:
+        Z.data = np.ones_like(X.data)
+    Z.data[unknown] = 1
+    return Z
+
+
+def read_histories(
+    histories: Any, item_ids: Array, what: str = "histories"
+) -> tuple[list[Any], sp.csr_array]:
+    """Return names of strangers and their values of the known items, from {name: items}."""
+    m = len(item_ids)
+    if is_sparse(histories):
+        X = sp.csr_array(histories, dtype=np.float32, copy=True)
+        if X.shape[1] != m:
+            raise ValueError(f"{what} has {X.shape[1]} columns; expected {m}, one for each item.")
+        X.sum_duplicates()
+        return list(range(X.shape[0])), X
+    if not isinstance(histories, Mapping):
+        raise TypeError(
+            f"{what} must be a mapping of names to lists of items, or to mappings of items to "
+            f"values, or a sparse matrix; got {short(histories)}."
+        )
+    rows, at, values = [], [], []
+    for row, (name, own) in enumerate(histories.items()):
+        if isinstance(own, str) or not isinstance(own, Iterable):
+            raise TypeError(f"{what}[{name!r}] must be a list of items; got {short(own)}.")
+        items = list(own)
+        numbers = list(own.values()) if isinstance(own, Mapping) else [np.nan] * len(items)
+        rows += [row] * len(items)
+        at += items
+        values += numbers
+    columns = places_of(at, item_ids)
+    known = columns >= 0
+    parts = np.array(values, dtype=np.float32)[known], (np.array(rows)[known], columns[known])
+    X = sp.coo_array(parts, (len(histories), m)) if len(rows) else sp.csr_array((len(histories), m))
+    X = sp.csr_array(X, dtype=np.float32)
+    X.sum_duplicates()
+    X.sort_indices()
+    return list(histories), X

@@ -1,0 +1,566 @@
+"""Estimator :class:`Recommender`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from .._common.arrays import Array, Seed
+from .._common.saved import COUNT, NUMBER, Saved
+from .._common.text import short
+from .._common.warn import warn_user
+from .._data.border import check_integer, check_option, check_random_state, check_real
+from .._data.threads import resolve_threads
+from .._linalg.operators import unit_rows
+from .._recommend import factors, lists, pairs
+from .._recommend.factors import Setting
+from .._topics import Records, Topics, make_topics
+from ..metrics import ranking
+from ._base import Estimator
+from ._docstrings import complete_docstring
+
+_RANK, _UNSEEN, _RIDGE = 128, 4.0, 0.02
+_TRIED = ((4.0, 0.02), (8.0, 0.015), (8.0, 0.03))  # unseen weights and ridges
+_LARGE_RANK = 256
+_MOST_ITEMS = 20_000  # for neighbors, which need arrays of items x items
+_HIDDEN, _CUT = 0.1, 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recommendations:
+    """Lists of items for users; the result of :meth:`Recommender.recommend`.
+
+    Attributes
+    ----------
+    users : list
+        Ids of the users, or names of the strangers.
+    items : ndarray, shape (users, n)
+        Ids of the items, best first; None where there are no more.
+    scores : ndarray, shape (users, n)
+        Scores of the items; NaN where there are no more.
+    popular : ndarray of bool, shape (users,)
+        Users of whom nothing is known: they get the most popular items, whose scores are shares of
+        the users.
+    """
+
+    users: list[Any]
+    items: Array
+    scores: Array
+    popular: Array
+
+    def __repr__(self) -> str:
+        k, n = self.items.shape
+        known = f", {int(self.popular.sum())} of them popular items" if self.popular.any() else ""
+        return f"Recommendations({n} items for {k} users{known})"
+
+    def to_rows(self) -> Records[dict[str, Any]]:
+        """Return a dictionary for every item of every user: user, item, score and rank, from 1."""
+        return Records(
+            {"user": user, "item": item, "score": score, "rank": rank}
+            for user, *row in zip(self.users, self.items, self.scores.tolist(), strict=True)
+            for rank, (item, score) in enumerate(zip(*row, strict=True), 1)
+            if item is not None
+        )
+
+    def to_frame(self) -> Any:
+        """Return a table of :meth:`to_rows` (needs pandas)."""
+        return self.to_rows().to_frame()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What was tried on the hidden pairs: a name, the parameters of a model, and its nDCG@10."""
+
+    name: str
+    ndcg: float
+    n_components: int | None = None
+    unseen_weight: float | None = None
+    ridge: float | None = None
+
+
+class Reasons(NamedTuple):
+    """Why an item has its score for a user; the result of :meth:`Recommender.explain`.
+
+    Attributes
+    ----------
+    score : float
+        The score by the factors.
+    items : list of (item, float)
+        The items of the user, and what each adds to the score, the largest first.
+    parts : ndarray, shape (r,)
+        What each component adds to the score.
+    """
+
+    score: float
+    items: list[tuple[Any, float]]
+    parts: Array
+
+
+@complete_docstring
+@dataclass(eq=False, repr=False)
+class Recommender(Estimator):
+    """Items that users will like, from what they have chosen, rated or counted.
+
+    A weighted factorization of all pairs of users and items: pairs that were seen have their
+    values as targets, all others 0 with a small weight ([1]_, [2]_).
+
+    Parameters
+    ----------
+    n_components : int or "auto"
+        Rank r, at most an eighth of the users and of the items.
+    values : {"auto", "graded", "counts", "ones"}
+        What values are: ratings, of which low ones say that an item was not liked; counts, such as
+        plays; or nothing but that a pair was seen.  "auto" takes ones where all are equal, counts
+        for numbers from 0 that go beyond 10 and are mostly small, and else ratings.
+    nonnegative : bool
+        Whether the factors are nonnegative, so that :meth:`topics` can be read.
+    unseen_weight : float or "auto"
+        Weight of all pairs together over that of the pairs that were seen; that of one pair is at
+        most 0.5.
+    ridge : float or "auto"
+        Penalty of the squares of the factors, for each unit of weight of a user or an item.
+    neighbors : False or "auto"
+        Whether half of a score by similar items (EASE [3]_) is added, for at most 20,000 items.
+    max_iter : int
+        Number of passes over users and items.
+    random_state : None, int, Generator or RandomState
+        Seed of the start and of the pairs that are hidden.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (r, m)
+        Factor of the items.
+    representation_ : ndarray, shape (n, r)
+        Factor of the users.
+    user_ids_, item_ids_ : ndarray, shapes (n,) and (m,)
+        Ids of users and items, sorted.
+    pairs_ : scipy.sparse.csr_array, shape (n, m)
+        Values of the pairs.
+    values_ : {"graded", "counts", "ones"}
+        What they are.
+    validation_ : list of Trial
+        What was tried, and its nDCG@10 at a hidden tenth of every user's pairs, popular items too;
+        empty unless one of the first three parameters is "auto".
+    unseen_weight_, ridge_, n_components_
+        What the model was fitted with.
+
+    See Also
+    --------
+    ssnmf_fast.complete : Predicted values of pairs, such as ratings.
+    ssnmf_fast.metrics.ranking : Measures of lists.
+
+    Notes
+    -----
+    The objective is ``sum over seen pairs of (z - f.g)^2 + w sum over all pairs of (z - f.g)^2``
+    with ridges ``ridge (N_i + w m)`` of a user with N_i pairs, and so for items; w is
+    `unseen_weight` times the share of pairs that were seen.  Targets z: ratings from 0, the lowest,
+    to 1; ``log(1 + count)`` over its mean of the user; ones.  Each pass takes three steps of
+    conjugate gradients for every row [4]_, in float32.
+
+    References
+    ----------
+    .. [1] Y. Hu, Y. Koren, C. Volinsky, "Collaborative filtering for implicit feedback datasets",
+       ICDM 2008.
+    .. [2] S. Rendle, W. Krichene, L. Zhang, Y. Koren, "Revisiting the performance of iALS on item
+       recommendation benchmarks", RecSys 2022.
+    .. [3] H. Steck, "Embarrassingly shallow autoencoders for sparse data", WWW 2019.
+    .. [4] G. Takacs, I. Pilaszy, D. Tikk, "Applications of the conjugate gradient method for
+       implicit feedback collaborative filtering", RecSys 2011.
+
+    Examples
+    --------
+    >>> import ssnmf_fast as sf
+    >>> users = ["Ann", "Ann", "Bob", "Bob", "Bob", "Cleo", "Cleo", "Dan"]
+    >>> items = ["tea", "jam", "tea", "jam", "bread", "nails", "hammer", "nails"]
+    >>> model = sf.Recommender(random_state=0).fit(users, items)
+    >>> model.recommend(["Dan"], n=1).items[0, 0]
+    'hammer'
+    """
+
+    n_components: int | Literal["auto"] = _RANK
+    _: KW_ONLY
+    values: Literal["auto", "graded", "counts", "ones"] = "auto"
+    nonnegative: bool = False
+    unseen_weight: float | Literal["auto"] = _UNSEEN
+    ridge: float | Literal["auto"] = _RIDGE
+    neighbors: Literal[False, "auto"] = False
+    max_iter: int = 12
+    random_state: Seed = None
+    n_threads: int | None = None
+    verbose: int = 0
+
+    _saved: ClassVar = {
+        "components_": Saved("rm", "finite"),
+        "representation_": Saved("nr", "finite"),
+        "pairs_": Saved("nm", "finite"),
+        "item_weights_": Saved("mm", "finite", optional=True),
+        "user_ids_": Saved("n"),
+        "item_ids_": Saved("m"),
+        "values_": Saved(kind=str),
+        "scale_": Saved(kind=list[float]),
+        "base_weight_": NUMBER,
+        "unseen_weight_": NUMBER,
+        "ridge_": NUMBER,
+        "n_components_": COUNT,
+        "n_features_in_": COUNT,
+        "n_iter_": COUNT,
+        "validation_": Saved(kind=list[Trial]),
+    }
+
+    def fit(
+        self,
+        users: Any,
+        items: Any = None,
+        values: npt.ArrayLike | None = None,
+        *,
+        columns: Iterable[str] | None = None,
+    ) -> Recommender:
+        """Learn from pairs of users and items.
+
+        Parameters
+        ----------
+        users : array_like of ids, DataFrame or scipy.sparse of shape (n, m)
+            The user of every pair; or a table of pairs; or a matrix with a stored entry for every
+            pair, whose ids are the numbers of rows and columns.
+        items : array_like of ids, optional
+            The item of every pair.
+        values : array_like, optional
+            The value of every pair; without it a pair is counted.
+        columns : sequence of str, optional
+            Names of the columns of users, items and, optionally, values in a DataFrame; by default
+            those of "user", "item" and "rating" that are there.
+        """
+        known = pairs.read_pairs(users, items, values, columns)
+        X, kinds = known.X, ("auto", "graded", "counts", "ones")
+        kind = check_option(self.values, "values", kinds)
+        self.values_ = pairs.kind_of(X.data) if kind == "auto" else kind
+        self.pairs_, self.user_ids_, self.item_ids_ = known
+        self.scale_ = [float(X.data.min()), float(X.data.max())]
+        self.n_features_in_ = X.shape[1]
+        if self.neighbors is not False:
+            check_option(self.neighbors, "neighbors", ("auto",))
+        threads, rng = resolve_threads(self.n_threads), check_random_state(self.random_state)
+        passes = check_integer(self.max_iter, "max_iter", 1)
+        Z, most = self._targets(X), factors.most_components(X.shape)
+        setting, several = self._setting(most)
+        self.validation_: list[Trial] = []
+        if several:
+            setting = self._validated(Z, setting, most, passes, rng, threads)
+        self.n_components_, self.unseen_weight_, self.ridge_, _ = setting
+        self.n_iter_, self.base_weight_ = passes, setting.base(Z)
+        F, G = factors.factorize_pairs(Z, setting, passes, rng, threads)
+        self.representation_, self.components_ = F, np.ascontiguousarray(G.T)
+        self.item_weights_ = self._item_weights(Z)
+        if self.verbose:
+            print(f"Recommender: values are {self.values_}, rank {self.n_components_}")
+        return self
+
+    def _setting(self, most: int) -> tuple[Setting, bool]:
+        """Return the setting to begin with, and whether parts of it are to be validated."""
+        given = self.n_components, self.unseen_weight, self.ridge
+        auto = [isinstance(one, str) and one == "auto" for one in given]
+        rank = _RANK if auto[0] else check_integer(self.n_components, "n_components", 1)
+        unseen = _UNSEEN if auto[1] else check_real(self.unseen_weight, "unseen_weight")
+        ridge = _RIDGE if auto[2] else check_real(self.ridge, "ridge")
+        if not (unseen > 0 and ridge > 0):
+            raise ValueError(f"unseen_weight and ridge must be above 0; got {unseen} and {ridge}.")
+        return Setting(min(rank, most), unseen, ridge, bool(self.nonnegative)), any(auto)
+
+    def _targets(self, X: sp.csr_array) -> sp.csr_array:
+        kind: Any = self.values_
+        return pairs.targets(X, kind, (self.scale_[0], self.scale_[1]))
+
+    def _relevant(self, X: sp.csr_array) -> Array:
+        """Return which pairs a list should have: of ratings those above the mean."""
+        if self.values_ != "graded":
+            return np.ones(X.nnz, dtype=bool)
+        return np.asarray(self.pairs_.data.mean() < X.data)
+
+    def _validated(
+        self,
+        Z: sp.csr_array,
+        setting: Setting,
+        most: int,
+        passes: int,
+        rng: np.random.Generator,
+        threads: int,
+    ) -> Setting:
+        """Return the setting with the largest nDCG at a hidden tenth of the pairs."""
+        hidden = lists.hide(Z, _HIDDEN, rng)
+        relevant = Z.copy()
+        seed = int(rng.integers(2**31))
+        relevant.data = (hidden & self._relevant(self.pairs_)).astype(np.float32)
+        relevant.eliminate_zeros()
+        if not relevant.nnz:
+            warn_user("Too few pairs to validate: the defaults are taken.", UserWarning)
+            return setting
+        kept = lists.without(Z, hidden)
+        popularity = lists.popularity(kept)
+
+        def ndcg(scores: Any) -> float:
+            found, _ = lists.best_items(scores, Z.shape, _CUT, kept, None, threads)
+            return float(ranking.ndcg(found, relevant, _CUT))
+
+        def tried(one: Setting) -> float:
+            seeded = np.random.default_rng(seed)
+            F, G = factors.factorize_pairs(kept, one, passes, seeded, threads)
+            model = lists.Scores(F, G, kept, None, popularity, 0.0)
+            found = ndcg(model.block)
+            self.validation_.append(Trial("Recommender", found, *one[:3]))
+            return found
+
+        fixed = self.unseen_weight not in ("auto", _UNSEEN), self.ridge not in ("auto", _RIDGE)
+        several = dict.fromkeys(
+            setting._replace(
+                unseen_weight=setting.unseen_weight if fixed[0] else unseen,
+                ridge=setting.ridge if fixed[1] else ridge,
+            )
+            for unseen, ridge in _TRIED
+        )
+        scores = {one: tried(one) for one in several}
+        best = max(scores, key=lambda one: scores[one])
+        if self.n_components == "auto" and most >= _LARGE_RANK:
+            larger = best._replace(n_components=_LARGE_RANK)
+            best = larger if tried(larger) > scores[best] else best
+        of_popular = ndcg(lambda rows: np.tile(popularity, (rows.stop - rows.start, 1)))
+        self.validation_.append(Trial("popular items", of_popular))
+        largest = max(one.ndcg for one in self.validation_[:-1])
+        if of_popular >= largest:
+            warn_user(
+                f"Popular items have nDCG@{_CUT} {of_popular:.3f} at hidden pairs, the model "
+                f"{largest:.3f}: the pairs tell too little about users. Recommend popular items.",
+                UserWarning,
+            )
+        return best
+
+    def _item_weights(self, Z: sp.csr_array) -> Array | None:
+        if not self.neighbors:
+            return None
+        if Z.shape[1] > _MOST_ITEMS:
+            what = f"{Z.shape[1]} items are more than the {_MOST_ITEMS} that neighbors can take"
+            warn_user(f"{what}: the factors are used alone.", UserWarning)
+            return None
+        return factors.item_weights(Z)
+
+    def fold_in(self, histories: Any) -> Array:
+        """Return the factor of new users, from what they have chosen.
+
+        Parameters
+        ----------
+        histories : dict or scipy.sparse of shape (k, m)
+            {name: items} or {name: {item: value}}; items that the fit does not know are ignored.
+            Or a matrix of values with the columns of the fit.
+
+        Returns
+        -------
+        ndarray, shape (k, r)
+            As for the users of the fit, the items fixed; zeros for a user without known items.
+        """
+        check_is_fitted(self)
+        return self._folded(self._targets(pairs.read_histories(histories, self.item_ids_)[1]))
+
+    def transform(self, X: Any) -> Array:
+        """Return :meth:`fold_in` of a sparse matrix of users and items, (k, m)."""
+        return self.fold_in(X)
+
+    def _folded(self, Z: sp.csr_array) -> Array:
+        threads = resolve_threads(self.n_threads)
+        fitted = self.n_components_, self.unseen_weight_, self.ridge_, bool(self.nonnegative)
+        G = np.ascontiguousarray(self.components_.T)
+        return factors.fold_in(Z, G, Setting(*fitted), self.base_weight_, threads)
+
+    def recommend(
+        self,
+        users: Any = None,
+        n: int = 10,
+        *,
+        exclude_seen: bool = True,
+        items: npt.ArrayLike | None = None,
+        popularity: float = 0.0,
+    ) -> Recommendations:
+        """Return the items with the largest scores.
+
+        Parameters
+        ----------
+        users : array_like of ids, dict or scipy.sparse, optional
+            Users of the fit (None: all), or histories of others as in :meth:`fold_in`.  Users that
+            the fit does not know, and those without known items, get popular items.
+        n : int
+            Number of items for each user, at least 1.
+        exclude_seen : bool
+            Whether items that the user has are left out.
+        items : array_like of ids, optional
+            Items to choose from; None is all.
+        popularity : float
+            Scores are divided by this power of the popularity of the item; 0.1 makes lists a little
+            less popular, at a cost of 1 to 3 % of nDCG.
+
+        Returns
+        -------
+        Recommendations
+            Best first; items with equal scores in the order of `item_ids_`.
+        """
+        check_is_fitted(self)
+        n, power = check_integer(n, "n", 1), check_real(popularity, "popularity")
+        if power < 0:
+            raise ValueError(f"popularity must be at least 0; got {power}.")
+        names, X, F = self._asked(users)
+        allowed = None
+        if items is not None:
+            allowed = pairs.places_of(items, self.item_ids_)
+            if (allowed < 0).any():
+                one = list(items)[int((allowed < 0).argmax())]  # type: ignore[arg-type]
+                raise ValueError(f"items has {short(one)}, which the fit has not seen.")
+            allowed = np.unique(allowed)
+        model = self._scores(X, F, power)
+        shape, threads = X.shape, resolve_threads(self.n_threads)
+        found, values = lists.best_items(
+            model.block, shape, n, X if exclude_seen else None, allowed, threads
+        )
+        chosen = np.full(found.shape, None, dtype=object)
+        chosen[found >= 0] = np.array(self.item_ids_.tolist(), dtype=object)[found[found >= 0]]
+        return Recommendations(names, chosen, values, ~model.users)
+
+    def _asked(self, users: Any) -> tuple[list[Any], sp.csr_array, Array]:
+        """Return names, values and factor of users."""
+        if users is None:
+            return self.user_ids_.tolist(), self.pairs_, self.representation_
+        if pairs.is_sparse(users) or isinstance(users, dict):
+            names, X = pairs.read_histories(users, self.item_ids_, "users")
+            return names, X, self._folded(self._targets(X))
+        if isinstance(users, str) or np.ndim(users) != 1:
+            raise TypeError(f"users must be a list of ids, or histories; got {short(users)}.")
+        place = pairs.places_of(users, self.user_ids_)
+        X = sp.csr_array(self.pairs_[np.maximum(place, 0)])
+        if (place < 0).any():
+            X = lists.without(X, np.repeat(place < 0, np.diff(X.indptr)))
+        F = np.where((place >= 0)[:, None], self.representation_[place], 0)
+        return list(users), X, F.astype(np.float32)
+
+    def _scores(self, X: sp.csr_array, F: Array, power: float) -> lists.Scores:
+        G, popularity = self.components_.T, lists.popularity(self.pairs_)
+        return lists.Scores(F, G, self._targets(X), self.item_weights_, popularity, power)
+
+    def similar_items(self, item: Any, n: int = 10) -> Records[tuple[Any, float]]:
+        """Return the items whose factors have the largest cosines with that of an item.
+
+        Returns
+        -------
+        list of (item, float)
+            Ids and cosines, the largest first, without the item itself.
+        """
+        check_is_fitted(self)
+        place, count = self._item(item), check_integer(n, "n", 1)
+        G = unit_rows(self.components_.T)
+        cosines = np.asarray(G @ G[place])
+        cosines[place] = -np.inf
+        best = np.argsort(-cosines, kind="stable")[: min(count, len(G) - 1)]
+        return Records((self.item_ids_[[j]].tolist()[0], float(cosines[j])) for j in best)
+
+    def _item(self, item: Any) -> int:
+        place = int(pairs.places_of([item], self.item_ids_)[0])
+        if place < 0:
+            raise ValueError(f"item is {short(item)}, which the fit has not seen.")
+        return place
+
+    def explain(self, user: Any, item: Any) -> Reasons:
+        """Return what the items of a user, and the components, add to the score of an item.
+
+        Parameters
+        ----------
+        user : id or dict
+            A user of the fit, or a history {item: value} of somebody else.
+        item : id
+            An item of the fit.
+
+        Returns
+        -------
+        Reasons
+            The score without neighbors; the shares of items and of parts both sum to it.
+        """
+        check_is_fitted(self)
+        asked = {"user": user} if isinstance(user, dict) else [user]
+        _, X, _ = self._asked(asked)
+        if not X.nnz:
+            raise ValueError(f"user is {short(user)}, of whom no item is known.")
+        Z, G = self._targets(X), self.components_.T.astype(np.float64)
+        f = self._folded(Z)[0]
+        used = f > 0 if self.nonnegative else np.ones(len(f), dtype=bool)
+        own, base = G[Z.indices][:, used], self.base_weight_
+        K = base * (G[:, used].T @ G[:, used]) + own.T @ own
+        K[np.diag_indices_from(K)] += self.ridge_ * (Z.nnz + base * len(G))
+        g = G[self._item(item)]
+        shares = (1 + base) * Z.data * (own @ np.linalg.solve(K, g[used]))
+        order = np.argsort(-shares, kind="stable")
+        ids = self.item_ids_[Z.indices[order]].tolist()
+        reasons = list(zip(ids, shares[order].tolist(), strict=True))
+        return Reasons(float(shares.sum()), reasons, f * g)
+
+    def evaluate(
+        self,
+        users: Any,
+        items: Any = None,
+        values: npt.ArrayLike | None = None,
+        *,
+        columns: Iterable[str] | None = None,
+        k: int = 10,
+    ) -> Records[dict[str, Any]]:
+        """Return how good the lists are for pairs that the fit has not seen.
+
+        Parameters
+        ----------
+        users, items, values, columns
+            Pairs, as in :meth:`fit`; of ratings those above the mean of the fit are relevant.
+        k : int
+            Length of the lists.
+
+        Returns
+        -------
+        list of dict
+            Measures of :mod:`ssnmf_fast.metrics.ranking` for the model and for popular items: ndcg,
+            precision, recall (hits over relevant items), map, coverage and popular_share.
+        """
+        check_is_fitted(self)
+        k = check_integer(k, "k", 1)
+        test = pairs.read_pairs(users, items, values, columns)
+        names, X, F = self._asked(test.user_ids)
+        place = pairs.places_of(test.item_ids, self.item_ids_)
+        m = len(self.item_ids_)
+        place[place < 0] = m + np.arange(np.count_nonzero(place < 0))  # relevant, and never found
+        relevant = test.X.tocoo()
+        likes = self._relevant(test.X)
+        parts = np.ones(int(likes.sum())), (relevant.row[likes], place[relevant.col[likes]])
+        relevant = sp.csr_array(sp.coo_array(parts, (len(names), max(m, int(place.max()) + 1))))
+        if not relevant.nnz:
+            raise ValueError("No pair is relevant: all ratings are at most the mean of the fit's.")
+        popularity, threads = lists.popularity(self.pairs_), resolve_threads(self.n_threads)
+        sides = {
+            type(self).__name__: self._scores(X, F, 0.0).block,
+            "popular items": lambda rows: np.tile(popularity, (rows.stop - rows.start, 1)),
+        }
+        rows: list[dict[str, Any]] = []
+        for name, scores in sides.items():
+            found, _ = lists.best_items(scores, (len(names), m), k, X, None, threads)
+            measures = {
+                "ndcg": ranking.ndcg(found, relevant, k),
+                "precision": ranking.precision(found, relevant, k),
+                "recall": ranking.recall(found, relevant, k),
+                "map": ranking.mean_average_precision(found, relevant, k),
+                "coverage": ranking.coverage(found, m),
+                "popular_share": ranking.popular_share(found, popularity),
+            }
+            rows.append({"lists": name, **measures})
+        return Records(rows)
+
+    def topics(self, n_terms: int = 10) -> Topics:
+        """Return the items of every component, the largest first; of nonnegative factors."""
+        check_is_fitted(self)
+        if not self.nonnegative:
+            raise ValueError("components of any sign have no topics; fit with nonnegative=True.")
+        return make_topics(self.components_, self.item_ids_.astype(str), n_terms)
