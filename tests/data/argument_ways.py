@@ -31,7 +31,7 @@ NAMES = """
     S_shape sample sample_names scoring seeds self_training separator shape share solver sort
     sparsity sparsity_decay standardize stream_mode style supervision_loss supervision_weight terms
     threshold title tol topic topic_names topics tpm_names tree unlabeled validation_fraction
-    verbose weight window x xlabel ylabel
+    verbose w0 weight window x xlabel ylabel
 """
 SCALARS = frozenset(NAMES.split())
 # Classes that fits return; only their methods are attacked.

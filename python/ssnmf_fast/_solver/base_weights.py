@@ -106,7 +106,7 @@ class Base(ByPattern):
         both = rows if self.rows is None else rows * self.rows
         return replace(self, pattern=scale_rows(pattern, rows), rows=both)
 
-    def grouped(self, X: Matrix, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
+    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
         """Return means of the stored entries, and sums of weights in the same form."""
         if not sp.issparse(X):
             return Entrywise(self._array(X, name)).grouped(X, G, loss, name)
