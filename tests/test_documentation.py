@@ -32,6 +32,7 @@ PACKAGE = Path(sf.__file__).parent
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
+DATA = re.compile(r'"(\w+\.jsonl\.gz)"')
 PATH = re.compile(r"\b(?:python/ssnmf_fast|cpp|cmake|tests)/[\w/.]*\w")
 
 
@@ -107,6 +108,18 @@ def needs_absent_package(block: Block) -> bool:
     return any(f"import {name}" in block.text and not find_spec(name) for name in names)
 
 
+def absent_data(block: Block, folder: Path) -> bool:
+    """Link the data that a block reads from $SSNMF_FAST_DATA to a folder; whether any is absent."""
+    sources = [
+        Path(os.environ.get("SSNMF_FAST_DATA", ".")).resolve() / name
+        for name in DATA.findall(block.text)
+    ]
+    for source in sources:
+        if source.exists():
+            (folder / source.name).symlink_to(source)
+    return not all(source.exists() for source in sources)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUN)
 def test_python_blocks(
@@ -125,6 +138,8 @@ def test_python_blocks(
     for block in STORIES[name]:
         if needs_absent_package(block):
             pytest.skip(f"from line {block.line} on: a package is not installed")
+        if absent_data(block, tmp_path):
+            pytest.skip(f"from line {block.line} on: data are not in SSNMF_FAST_DATA")
         if block.language == "text":
             assert_shown(printed, block.text)
             continue

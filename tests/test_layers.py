@@ -29,6 +29,7 @@ ROOMS = {
     "metrics": "metrics",
     "plotting": "plotting",
     "ranks": "_ranks",
+    "recommendations": "_recommend",
     "estimators": "estimators papers trees",
     "choosing and trusting": "selection results",
     "files of models": "_persist io",

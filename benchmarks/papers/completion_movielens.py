@@ -90,7 +90,7 @@ def ours(train: Ratings, seed: int, threads: int, biases: bool) -> tuple[Predict
     """Our completion; without biases the data are centered by their mean."""
     mean = 0.0 if biases else float(train.values.mean())
     given: dict[str, Any] = {"shape": train.shape, "gamma_min": "validate", "biases": biases}
-    given |= {"random_state": seed, "n_threads": threads}
+    given |= {"clip": False, "random_state": seed, "n_threads": threads}
     fit = sf.complete((train.users, train.items, train.values - mean), **given)
     chosen = f"rank {fit.n_components}, gamma {fit.gamma:.2g}"
     return (lambda test: mean + fit.predict(test.users, test.items)), chosen

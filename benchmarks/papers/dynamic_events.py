@@ -1,8 +1,8 @@
 """Which events do topics over time find in dated news, and how well are they dated?
 
-Two collections, each by documents that share their coefficients within a slice, the default (tied),
-by the nonnegative CP decomposition of the tensor, by NMF of all documents (each with the squared
-error of TF-IDF, and Kullback-Leibler of counts), and by LDA:
+Two collections, each by the default (auto), by documents that share their coefficients within a
+slice (tied), by the nonnegative CP decomposition of the tensor, by NMF of all documents (each with
+the squared error of TF-IDF, and Kullback-Leibler of counts), and by LDA:
 
 - headlines: ABC headlines of February 2003 to December 2015, at most 500 a month (the thesis has
   700 a month to 2019, of the whole collection), 7000 terms, 25 topics (the thesis' chapter 4).
@@ -30,6 +30,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 import ssnmf_fast as sf
 
 FIRST, LAST, A_MONTH = 20030201, 20151231, 500
+MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 
 
 class Event(NamedTuple):
@@ -76,20 +77,21 @@ def headlines(seed: int) -> Dated:
     return Dated(texts, [str(line["publish_date"]) for line in lines], "month", 7000, events)
 
 
+def day_of(story: dict[str, Any]) -> str:
+    """Return the date of a story of Reuters, as 1987-02-26."""
+    day = str(story["date"]).strip()
+    if day[4:5] != "-":  # 26-FEB-1987 15:01:01.79
+        number, month, year = day.split()[0].split("-")
+        day = f"{year}-{MONTHS.index(month.upper()[:3]) + 1:02d}-{int(number):02d}"
+    return day[:10]
+
+
 def reuters(seed: int) -> Dated:
     """Return the stories of Reuters-21578 by their date; all of them, whatever the seed."""
     del seed
     stories = read_lines("reuters21578.jsonl.gz")
-    months = {"FEB": "02", "MAR": "03", "APR": "04", "JUN": "06", "OCT": "10"}
-    months |= {"MAY": "05", "JUL": "07", "AUG": "08", "SEP": "09"}
-    texts, times = [], []
-    for story in stories:
-        day = str(story["date"]).strip()
-        if day[4:5] != "-":  # 26-FEB-1987 15:01:01.79
-            number, month, year = day.split()[0].split("-")
-            day = f"{year}-{months[month.upper()[:3]]}-{int(number):02d}"
-        texts.append(f"{story['title']} {story['body']}")
-        times.append(day[:10])
+    texts = [f"{story['title']} {story['body']}" for story in stories]
+    times = [day_of(story) for story in stories]
     crash, gulf = "crash monday black plunge collapse stock market", "iran gulf platform missile"
     chips = "chip semiconductor tariff japan"
     events = {
@@ -112,10 +114,12 @@ OPTIONS = {
     "no_lda": (False, "LDA takes minutes"),
     "pictures": (False, "heat maps of the first seed, in the folder of --out"),
 }
-METHODS = {"tied": "tied", "tensor": "NCPD", "nmf": "NMF"}
+METHODS = {"auto": "auto", "tied": "tied", "tensor": "NCPD", "nmf": "NMF"}
 LOSSES = {"F": "frobenius", "K": "kullback-leibler"}
 # Short names of methods -> titles and files of their pictures.
 TITLES = {
+    "auto F": ("default, squared error", "auto_frobenius"),
+    "auto K": ("default, divergence", "auto_kullback_leibler"),
     "tied F": ("same coefficients in a slice, squared error", "tied_frobenius"),
     "tied K": ("same coefficients in a slice, divergence", "tied_kullback_leibler"),
     "NCPD F": ("tensor, squared error", "tensor_frobenius"),

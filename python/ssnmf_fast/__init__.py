@@ -23,7 +23,7 @@ from ._version import __version__
 from .completion._complete import complete
 
 if TYPE_CHECKING:
-    from . import extend, io, linalg, metrics, papers, plotting, results, trees
+    from . import extend, io, linalg, metrics, papers, plotting, results, selection, trees
     from .estimators import (
         NMF,
         BayesianNMF,
@@ -74,6 +74,7 @@ __all__ = [
     "represent",
     "results",
     "save",
+    "selection",
     "show_config",
     "topics_over_time",
     "trees",
@@ -81,14 +82,14 @@ __all__ = [
     "weights",
 ]
 
-_SUBMODULES = ("extend", "io", "linalg", "metrics", "papers", "plotting", "results", "trees")
+_LATE = ("extend", "io", "linalg", "metrics", "papers", "plotting", "results", "selection", "trees")
 _SELECTION = ("choose_rank", "consensus", "verify")
 
 
 if not TYPE_CHECKING:  # type checkers have the names from above, and shall notice others
 
     def __getattr__(name: str) -> Any:
-        if name in _SUBMODULES:
+        if name in _LATE:
             return importlib.import_module(f".{name}", __name__)
         if name in __all__:  # what is not imported above
             module = ".selection" if name in _SELECTION else ".estimators"

@@ -17,7 +17,7 @@ from outputs import error_line, rows_of
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
 
-FILES = {"recommendations.csv", "report.json", "model.npz", "users.csv", "items.csv"}
+FILES = {"highest_predictions.csv", "report.json", "model.npz", "users.csv", "items.csv"}
 USERS, ITEMS = 24, 15
 
 
@@ -75,7 +75,7 @@ class TestRatings:
         assert errors["overall mean"]["MAE"] <= errors["overall mean"]["RMSE"]
         assert set(report["seconds"]) == {"evaluation", "fit", "all"}
 
-    def test_recommendations(self, table: Path, tmp_path: Path) -> None:
+    def test_highest_predictions(self, table: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
         assert complete(table, out, "--rank", "1", "--top", "4") == 0
         users = {row["user"]: int(row["place"]) for row in rows_of(out / "users.csv")}
@@ -85,7 +85,7 @@ class TestRatings:
         counts = {row["item"]: int(row["ratings"]) for row in rows_of(out / "items.csv")}
         assert counts["ítem, 0"] == USERS
         fitted = sf.load(out / "model.npz").to_dense()
-        rows = rows_of(out / "recommendations.csv")
+        rows = rows_of(out / "highest_predictions.csv")
         for user, place in users.items():
             mine = [row for row in rows if row["user"] == user]
             free = [i for i in items if (user, i) not in rated]
@@ -125,7 +125,7 @@ class TestRatings:
                 file.write(json.dumps(row) + "\n\n")
         named = ["--user", "who", "--item", "film", "--rating", "score"]
         assert complete(mixed, tmp_path / "b", *quick, *named) == 0
-        first, second = (rows_of(tmp_path / f / "recommendations.csv") for f in "ab")
+        first, second = (rows_of(tmp_path / f / "highest_predictions.csv") for f in "ab")
         assert [r["item"] for r in first] == [f"ítem, {r['item']}" for r in second]
 
     def test_equal_ratings(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,9 +135,9 @@ class TestRatings:
         assert complete(path, tmp_path / "out", "--rank", "1") == 0
         err = capsys.readouterr().err
         assert f"all {len(lines)} ratings are 4" in err
-        assert "fit NMF to the whole matrix" in err
+        assert "ssnmf_fast.Recommender finds what to recommend" in err
         assert err.count("\n") == 1
-        rows = rows_of(tmp_path / "out" / "recommendations.csv")
+        rows = rows_of(tmp_path / "out" / "highest_predictions.csv")
         assert {row["predicted rating"] for row in rows} == {"4"}
 
     def test_exact(self, tmp_path: Path) -> None:
@@ -147,20 +147,20 @@ class TestRatings:
         lines = [(str(i), str(j), float(full[i, j])) for i, j in zip(*known.nonzero(), strict=True)]
         path = write(tmp_path / "exact.csv", lines, "user item rating")
         assert complete(path, tmp_path / "out", "--exact", "--rank", "1", "--top", "99") == 0
-        for row in rows_of(tmp_path / "out" / "recommendations.csv"):
+        for row in rows_of(tmp_path / "out" / "highest_predictions.csv"):
             truth = full[int(row["user"]), int(row["item"])]
             assert float(row["predicted rating"]) == pytest.approx(truth, rel=1e-4)
 
     @pytest.mark.slow
     def test_clip(self, tmp_path: Path) -> None:
-        """Recommendations, errors and the model keep to the range of the ratings."""
+        """Predictions, errors and the model keep to the scale of ratings, if not told otherwise."""
         low, high = 1.0, 5.0
         stars = np.random.default_rng(0).integers(1, 6, len(ratings())).astype(float)
         lines = [(u, i, r) for (u, i, _), r in zip(ratings(), stars, strict=True)]
         table = write(tmp_path / "cut.csv", lines, "user item rating")
-        for name, options in (("free", []), ("kept", ["--clip"])):
+        for name, options in (("free", ["--no-clip"]), ("kept", [])):
             assert complete(table, tmp_path / name, "--exact", "--rank", "2", *options) == 0
-        free, kept = (rows_of(tmp_path / n / "recommendations.csv") for n in ("free", "kept"))
+        free, kept = (rows_of(tmp_path / n / "highest_predictions.csv") for n in ("free", "kept"))
         assert [(r["user"], r["item"]) for r in free] == [(r["user"], r["item"]) for r in kept]
         beyond = [float(r["predicted rating"]) for r in free]
         assert max(beyond) > high
@@ -169,8 +169,9 @@ class TestRatings:
         dense = sf.load(tmp_path / "kept" / "model.npz").to_dense()
         assert dense.min() >= low
         assert dense.max() == high
-        report = json.loads((tmp_path / "kept" / "report.json").read_text(encoding="utf-8"))
-        assert report["clip"] == [low, high]
+        for name, bounds in (("kept", [low, high]), ("free", None)):
+            report = json.loads((tmp_path / name / "report.json").read_text(encoding="utf-8"))
+            assert report["clip"] == bounds
 
     def test_without_matplotlib(
         self,

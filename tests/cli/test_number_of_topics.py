@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,11 @@ from test_words import texts as texts_of_topics
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import build_parser, main
+
+
+def decoded_images(page: str) -> list[bytes]:
+    return [b64decode(one) for one in re.findall(r"data:image/png;base64,([^\"]+)", page)]
+
 
 QUICK = ["--starts", "1", "--splits", "2", "--threads", "1"]
 
@@ -100,13 +106,53 @@ def test_fit_finds_the_number_of_topics(
 ) -> None:
     given = ["--text", "body", "--model", model, "--out", str(tmp_path / "o")]
     assert main(["fit", planted, *given]) == 0
-    assert re.search(r"(?m)^3 topics, \d to \d would do; --rank sets it$", capsys.readouterr().out)
+    printed = capsys.readouterr()
+    assert re.search(r"(?m)^3 topics, \d to \d would do; --rank sets it$", printed.out)
+    assert re.search(r"choose_rank: topic 1/\d+, gain 0, \S+ s, about \d+ s left", printed.err)
+    page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
+    assert "the shaded numbers would do. Larger is better." in page
+    assert (tmp_path / "o" / "ranks.png").read_bytes() in decoded_images(page)
     settings = json.loads((tmp_path / "o" / "metrics.json").read_text("utf-8"))["settings"]
     assert settings["rank"] == "auto"
     assert settings["rank, set by the fit"].startswith("3 topics; ")
     assert sf.load(tmp_path / "o").n_components_ == 3
+    first = (tmp_path / "o" / "topics.csv").read_text(encoding="utf-8")
+    assert main(["fit", planted, *given, "--rank", "auto", "--quiet"]) == 0
+    assert (tmp_path / "o" / "topics.csv").read_text(encoding="utf-8") == first
+    assert capsys.readouterr() == ("", "")
     assert main(["fit", planted, *given, "--rank", "2"]) == 0
     assert "--rank sets it" not in capsys.readouterr().out
+    assert not (tmp_path / "o" / "ranks.png").exists()
+
+
+@pytest.mark.slow
+def test_rank_of_dated_texts(
+    planted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dates = tmp_path / "dates.txt"
+    dates.write_text("\n".join(f"20{k // 40:02d}" for k in range(200)) + "\n", encoding="utf-8")
+    given = ["--model", "dynamic", "--rank", "auto", "--time", str(dates), "--freq", "year"]
+    assert main(["fit", planted, "--text", "body", *given, "--out", str(tmp_path / "o")]) == 0
+    assert sf.load(tmp_path / "o").n_components_ == 3
+    assert capsys.readouterr().err.count("of the variance of topics lies between slices") == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--model", "ssnmf"], "--model ssnmf takes no --rank auto: give the number of topics"),
+        (["--model", "ts-nmf"], "give the number of topics, or leave --rank out"),
+        ([], r"in a sparse matrix; got ndarray"),
+    ],
+)
+def test_rank_auto_is_refused(
+    given: list[str], message: str, data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "y.txt").write_text("a\nb\n", encoding="utf-8")
+    labels = ["--labels", str(tmp_path / "y.txt")] if given else []
+    out = ["--out", str(tmp_path / "o")]
+    assert main(["fit", data, "--rank", "auto", *given, *labels, *out]) == 2
+    assert message in error_line(capsys)
 
 
 @pytest.mark.parametrize(

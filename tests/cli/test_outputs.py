@@ -279,7 +279,7 @@ class TestFormulas:
         rows = rows_of(tmp_path / "users.csv")
         assert [row["user"] for row in rows[:2]] == ["'=u0", "u1"]
         assert rows[0]["place"] == "0"
-        assert rows_of(tmp_path / "recommendations.csv")[0]["user"] == "'=u0"
+        assert rows_of(tmp_path / "highest_predictions.csv")[0]["user"] == "'=u0"
 
     def test_cells(self, tmp_path: Path) -> None:
         cells = {"=1+1": "'=1+1", "+cmd": "'+cmd", "-2+3": "'-2+3", "@SUM(A1)": "'@SUM(A1)"}

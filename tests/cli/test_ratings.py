@@ -99,7 +99,7 @@ class TestDuplicates:
         assert counts["x"] == 2
         merged = written(tmp_path / "b.csv", f"x,i0,{value}\nx,i1,3\n")
         assert complete(merged, tmp_path / "merged", "--exact") == 0
-        for name in ("recommendations.csv", "users.csv", "items.csv"):
+        for name in ("highest_predictions.csv", "users.csv", "items.csv"):
             assert (out / name).read_bytes() == (tmp_path / "merged" / name).read_bytes()
 
     def test_refused_unless_told(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

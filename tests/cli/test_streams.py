@@ -89,7 +89,7 @@ class TestStandardInput:
         summary = json.loads(capsys.readouterr().out)
         assert (summary["users"], summary["ratings"]) == (6, len(lines))
         assert summary["out"] == str(tmp_path / "out")
-        assert "recommendations.csv" in summary["files"]
+        assert "highest_predictions.csv" in summary["files"]
 
 
 class TestPredictOut:

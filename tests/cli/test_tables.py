@@ -323,7 +323,7 @@ def test_without_pandas(
 
 
 @pytest.mark.slow
-def test_large_tables_are_read_in_parts_and_recommended_from_in_blocks(tmp_path: Path) -> None:
+def test_large_tables_are_read_in_parts_and_predicted_in_blocks(tmp_path: Path) -> None:
     rng, n, m = np.random.default_rng(0), 2500, 2000
     places = np.unique(np.concatenate([rng.choice(n * m, 105_000), np.arange(n) * m + 3]))
     pairs = [(f"u{k // m}", f"i{k % m}", int(1 + k % m % 5)) for k in rng.permutation(places)]
@@ -335,7 +335,7 @@ def test_large_tables_are_read_in_parts_and_recommended_from_in_blocks(tmp_path:
         given = ["complete", str(tmp_path / f"a.{kind}"), "--rank", "1", "--test-size", "0"]
         more = ["--top", "3", "--max-iter", "5", "--out", str(tmp_path / kind)]
         assert main([*given, *more]) == 0
-    for name in ("recommendations.csv", "users.csv", "items.csv", "predictions.csv"):
+    for name in ("highest_predictions.csv", "users.csv", "items.csv", "predictions.csv"):
         first, second = (tmp_path / kind / name for kind in ("csv", "jsonl"))
         assert first.read_bytes() == second.read_bytes()
     out = tmp_path / "csv"
@@ -347,7 +347,7 @@ def test_large_tables_are_read_in_parts_and_recommended_from_in_blocks(tmp_path:
     for user, item, _ in pairs:
         left[users[user], items[item]] = -np.inf
     best = -np.sort(-left, axis=1)[:, :3]
-    found = rows_of(out / "recommendations.csv")
+    found = rows_of(out / "highest_predictions.csv")
     assert [row["user"] for row in found] == [user for user in users for _ in range(3)]
     predicted = [left[users[row["user"]], items[row["item"]]] for row in found]
     np.testing.assert_allclose(predicted, best.ravel(), rtol=1e-6)

@@ -508,7 +508,7 @@ BAD = [
     ({"M": ([0], [0])}, ValueError, "a tuple of 2"),
     ({"M": ([0, 1], [0], [1.0])}, ValueError, "vectors of one length"),
     ({"M": ([0.5], [0], [1.0])}, TypeError, "rows of M must be integers"),
-    ({"M": (["ann"], ["x"], [1.0])}, TypeError, "numpy.unique"),
+    ({"M": (["ann"], ["x"], [1.0])}, TypeError, "a DataFrame and columns="),
     ({"M": [["ann", "x", 1.0]]}, TypeError, "M.* is 'ann', not a number.*rows, columns, values"),
     ({"M": np.array([["ann", 1.0]], object)}, TypeError, r"M\[0, 0\] is 'ann', not a number"),
     ({"M": np.array([[10**400, None]], object)}, ValueError, "infinity"),

@@ -150,3 +150,150 @@ def test_bounds(holes, tmp_path):
         assert (dense.min(), dense.max()) == (0.1, 0.2)
         rows, columns = np.indices(dense.shape)
         np.testing.assert_allclose(model.predict(USERS[rows], ITEMS[columns]), dense)
+
+
+NAMES = ("user", "item", "rating")
+
+
+@pytest.fixture(scope="module")
+def ratings():
+    """A table of ratings from 1 to 5 in long form, and the triplets of the same."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    full = 3 + 1.5 * rng.standard_normal((30, 2)) @ rng.standard_normal((2, 20))
+    rows, columns = np.nonzero(rng.random(full.shape) < 0.5)
+    stars = full[rows, columns].round().clip(1, 5).astype(int)
+    ids = np.char.mod("u%02d", rows), 100 + columns
+    table = pandas.DataFrame({"when": 0, **dict(zip(NAMES, (*ids, stars), strict=True))})
+    return table, (rows, columns, stars)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"max_iter": 4}, BIASED])
+def test_a_table_in_long_form_is_triplets_with_ids(ratings, options, tmp_path):
+    table, triplets = ratings
+    before, shuffled = table.copy(), table.sample(frac=1, random_state=0)
+    options = {"n_components": 2, "random_state": 0, **options}
+    expected = sf.complete(triplets, **options).to_dense()
+    nullable = table.astype({"user": "category", "item": "Int64", "rating": "Int64"})
+    for form in (table, shuffled, nullable, table.rename(columns={"when": 7})):
+        fit = sf.complete(form, columns=NAMES, **options)
+        assert fit.row_ids.tolist() == sorted(set(table["user"]))
+        assert fit.column_ids.tolist() == list(range(100, 120))
+        np.testing.assert_array_equal(fit.to_dense(), expected)
+    sf.save(fit, tmp_path / "fit.npz")
+    found = sf.load(tmp_path / "fit.npz").predict(["u07", "u29"], [103, 119])
+    np.testing.assert_allclose(found, expected[[7, 29], [3, 19]])
+    assert table.equals(before)
+
+
+def test_a_wide_table_has_ids(ratings):
+    table, triplets = ratings
+    options = {"n_components": 2, "random_state": 0, "max_iter": 4}
+    expected = sf.complete(triplets, **options).to_dense()
+    wide = table.pivot(index="user", columns="item", values="rating")
+    found = sf.complete(wide, **options).predict(["u07", "u29"], [103, 119])
+    np.testing.assert_allclose(found, expected[[7, 29], [3, 19]])
+    several = pytest.importorskip("pandas").MultiIndex.from_product([[1], range(30)])
+    for index in (None, [0.5] * 30, ["u"] * 30, several):
+        plain = wide.reset_index(drop=True) if index is None else wide.set_axis(index)
+        fit = sf.complete(plain, **options)
+        assert fit.row_ids is None
+        np.testing.assert_allclose(fit.predict([7], [103]), expected[7, [3]])
+
+
+LONG_TABLES = {
+    "no column": (
+        lambda table: table,
+        ("user", "film", "rating"),
+        "M must have 'film' once; it has 'when', 'user'",
+    ),
+    "two columns": (
+        lambda table: table.rename(columns={"when": "item"}),
+        NAMES,
+        "M must have 'item' once; it has 'item', 'user'",
+    ),
+    "two names": (
+        lambda table: table,
+        NAMES[:2],
+        "three different names; got .'user', 'item'.[.]$",
+    ),
+    "a name twice": (lambda table: table, ("user", "user", "rating"), "three different names"),
+    "text": (lambda table: table, "user", "three different names; got 'user'"),
+    "repeats": (
+        lambda table: table.iloc[[*range(9), 4]],
+        NAMES,
+        r"holds the entry \['u00', 1\d\d\] more than once; merge",
+    ),
+    **{
+        f"missing {name}": (
+            lambda table, name=name: table.assign(
+                **{name: table[name].astype(object).where(table.index != 4)}
+            ),
+            NAMES,
+            f"column '{name}' of M has no value in 1 of \\d+ rows, the first is row 4; .*dropna",
+        )
+        for name in NAMES
+    },
+    "dates": (
+        lambda table: table.assign(user=table["when"].astype("M8[ns]")),
+        NAMES,
+        "column 'user' of M must be ids, all text or all integers",
+    ),
+    "words": (
+        lambda table: table.assign(rating="good"),
+        NAMES,
+        r"column 'rating' of M\[0\] is 'good', not a number",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LONG_TABLES)
+def test_bad_tables_in_long_form(kind, ratings):
+    change, names, message = LONG_TABLES[kind]
+    with pytest.raises((TypeError, ValueError), match=message):
+        sf.complete(change(ratings[0]), columns=names)
+
+
+def test_columns_are_those_of_a_table(ratings, holes):
+    with pytest.raises(TypeError, match="a pandas DataFrame M; got ndarray"):
+        sf.complete(holes, columns=NAMES)
+    with pytest.raises(ValueError, match="shape follows from the columns of M"):
+        sf.complete(ratings[0], columns=NAMES, shape=(30, 20))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ratings_stay_on_their_scale(dtype, ratings):
+    rows, columns, stars = ratings[1]
+    options = {"n_components": 3, "random_state": 0, "dtype": dtype, "max_iter": 8}
+    free = sf.complete((rows, columns, stars), clip=False, **options)
+    assert (free.lower, free.upper) == (0, np.inf)  # of the method
+    assert free.to_dense().max() > 5
+    for values in (stars, stars / 2, stars * 0.1 - 0.3):  # scales, of any step and origin
+        fit = sf.complete((rows, columns, values.astype(dtype)), **options)
+        dense = fit.to_dense()
+        assert dense.min() == fit.lower == values.astype(dtype).min()
+        assert dense.max() == fit.upper == values.astype(dtype).max()
+    np.testing.assert_array_equal(
+        sf.complete((rows, columns, stars), **options).to_dense(), free.to_dense().clip(1, 5)
+    )
+
+
+def test_what_is_clipped(holes, ratings):
+    rows, columns, stars = ratings[1]
+    options = {"n_components": 2, "random_state": 0, "max_iter": 3}
+    noise = stars + np.random.default_rng(0).random(len(stars))
+    counted = np.arange(len(stars))
+    gapped = np.where(stars == 5, 300, stars)
+    for values in (noise, counted, gapped):  # no ratings
+        assert sf.complete((rows, columns, values), **options).upper == np.inf
+    fit = sf.complete((rows, columns, noise), clip=True, **options)
+    assert (fit.lower, fit.upper) == (noise.min(), noise.max())
+    assert sf.complete((rows, columns, stars), method="structured-sirls", **options).upper == np.inf
+    with pytest.warns(UserWarning, match="1 row; .* completed by fill_value = 0, clipped"):
+        fit = sf.complete((rows + 1, columns, stars), **options)
+    np.testing.assert_array_equal(fit.to_dense()[0], 1)
+    fit = sf.complete((rows, columns, stars - 3), nonnegative=True, **options)
+    assert (fit.lower, fit.upper) == (0, 2)
+    with pytest.raises(TypeError, match="clip must be True or False; got 'yes'"):
+        sf.complete(holes, clip="yes")

@@ -113,7 +113,9 @@ def test_equal_entries():
     """Such as 1 for every click, beside which nothing is known."""
     likes = np.where(np.random.default_rng(0).random((9, 8)) < 0.5, 1.0, np.nan)
     for options in ({}, {"gamma_min": "validate", "biases": True}):
-        with pytest.warns(UserWarning, match="observed entries of M are 1: .* use NMF"):
+        with pytest.warns(
+            UserWarning, match="observed entries of M are 1: .* ssnmf_fast.Recommender"
+        ):
             fit = sf.complete(likes, random_state=0, **options)
         np.testing.assert_allclose(fit.to_dense(), 1.0, rtol=1e-6)
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from broken_matrices import HALF, A, D, S, Y, y
 
-from ssnmf_fast import factorize, penalties, weights
+from ssnmf_fast import NMF, factorize, penalties, weights
 
 RNG = np.random.default_rng(0)
 T = RNG.random((6, 5, 4))
@@ -29,7 +29,8 @@ NAMES = """
     names neighborhood_fraction nonnegative normalize one_slice over p parameters parents path
     period predicts q random_state rank ranks rate_mean rate_shape readout result rule S_mean
     S_shape sample sample_names scoring seeds self_training separator shape share solver sort
-    sparsity sparsity_decay standardize stream_mode style supervision_loss supervision_weight terms
+    sparsity sparsity_decay stability standardize stream_mode style supervision_loss
+    supervision_weight terms
     threshold title tol topic topic_names topics tpm_names tree unlabeled validation_fraction
     verbose w0 weight window x xlabel ylabel
 """
@@ -148,6 +149,11 @@ WAYS = {
     "verify": {"X": [Way(D)], "y": [Way(Y)]},
     "split_topic": {"X": [Way(D)], "X_weights": weighings(HALF)},
     "topic_tree": {"X": [Way(D)], "X_weights": weighings(HALF)},
+    "topics_over_time": {
+        "X": [Way(D)],
+        "times": [Way(np.arange(20200101.0, 20201301, 100)), Way(TIMES)],
+        "by": ANSWERS,
+    },
     "TopicTree.transform": {"X": [Way(D)]},
     "TopicTree.topic_proportions": {"X": [Way(D)]},
     "consensus": {"X": [Way(D)], "X_weights": weighings(HALF), "init": []},  # no start of arrays
@@ -214,12 +220,6 @@ WAYS = {
     "NonnegativeCP.partial_fit": {"y": []},
     "NonnegativeCP.score": {"y": []},
     "NonnegativeCP.inverse_transform": {"X": [Way(F[0])]},
-    "DynamicTopics": {
-        "init": [
-            Way(F[2].copy(), lambda Z: (Z, A)),
-            Way(A, lambda Z: (F[2], Z)),
-        ]
-    },
 }
 REQUIRED = {
     "objective": {"X": D, "S": S, "A": A},
@@ -234,6 +234,7 @@ REQUIRED = {
     "verify": {"result": factorize(D, Y, **MORE), "X": D, "y": Y},
     "split_topic": {"topic": 0, "n": 2, "X": D},
     "topic_tree": {"X": D, "levels": [2, 3], "max_iter": 2, "random_state": 0, "n_threads": 1},
+    "topics_over_time": {"model": NMF(**MORE, tol=0).fit(D), "X": D, "times": TIMES},
     "TopicTree.transform": {"X": D},
     "TopicTree.topic_proportions": {"X": D},
     "choose_rank": {

@@ -65,6 +65,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "factorize": lambda: sf.factorize(sp.csr_array(X), np.eye(2)[Y], **FIT),
     "factorize_tensor": lambda: sf.factorize_tensor(T, **FIT),
     "represent": lambda: sf.represent(X, A, loss="kullback-leibler"),
+    "topics_over_time": lambda: sf.topics_over_time(sf.NMF(**FIT).fit(X), X, DAYS),
     "verify": lambda: sf.verify(sf.factorize(X, **FIT), X),
 }
 OTHERS: dict[str, Callable[[], Any]] = {

@@ -26,8 +26,15 @@ class Pairs(NamedTuple):
     item_ids: Array
 
 
-def is_sparse(X: object) -> bool:
-    return sp.issparse(X) or (hasattr(X, "sparse") and not hasattr(X, "columns"))
+def matrix_of(X: Any, name: str) -> sp.csr_array | None:
+    """Return a matrix of users and items, where it is one; 0 and NaN of an array are no pairs."""
+    if not (sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2)):
+        return None
+    matrix = sp.csr_array(X if sp.issparse(X) else np.nan_to_num(X), dtype=np.float32, copy=True)
+    matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        raise ValueError(f"{name} holds NaN or infinity, or numbers too large for float32.")
+    return matrix
 
 
 def read_triplets(
@@ -58,7 +65,7 @@ def read_triplets(
             f"users is {short(users)} without items; give two arrays of ids, a data frame, or a "
             "sparse matrix of users and items."
         )
-    ids = _ids(users, "users"), _ids(items, "items")
+    ids = read_ids(users, "users"), read_ids(items, "items")
     if values is not None:
         values = _numbers(values)
     for name, one in (("items", ids[1]), ("values", values)):
@@ -69,7 +76,7 @@ def read_triplets(
     return *ids, values
 
 
-def _ids(given: Any, name: str) -> Array:
+def read_ids(given: Any, name: str) -> Array:
     array = np.asarray(given)
     if array.ndim != 1:
         raise ValueError(f"{name} must be a vector of ids; got shape {array.shape}.")
@@ -109,17 +116,13 @@ def read_pairs(users: Any, items: Any, values: Any, columns: Iterable[str] | Non
 
     A pair that occurs several times has the mean of its values; without values it is counted.
     """
-    if is_sparse(users) and items is None:
-        refuse_on_disk(users, "Recommender")
-        X = sp.csr_array(users, dtype=np.float32, copy=True)
-        X.sum_duplicates()
-        if not np.isfinite(X.data).all():
-            raise ValueError("The sparse matrix of users and items holds NaN or infinity.")
+    X = matrix_of(users, "The matrix of users and items") if items is None else None
+    if X is not None:
         pairs = Pairs(X, np.arange(X.shape[0]), np.arange(X.shape[1]))
     else:
         of_users, of_items, numbers = read_triplets(users, items, values, columns)
-        user_ids, rows = _numbered(of_users)
-        item_ids, at = _numbered(of_items)
+        user_ids, rows = numbered(of_users)
+        item_ids, at = numbered(of_items)
         shape = len(user_ids), len(item_ids)
         X = sp.csr_array(sp.coo_array((np.ones(len(rows)), (rows, at)), shape))
         if numbers is not None:
@@ -133,7 +136,7 @@ def read_pairs(users: Any, items: Any, values: Any, columns: Iterable[str] | Non
     return pairs
 
 
-def _numbered(ids: Array) -> tuple[Array, Array]:
+def numbered(ids: Array) -> tuple[Array, Array]:
     """Return different ids, sorted where they can be, and the number of each."""
     try:
         found, numbers = np.unique(ids, return_inverse=True)
@@ -191,11 +194,10 @@ def read_histories(
 ) -> tuple[list[Any], sp.csr_array]:
     """Return names of strangers and their values of the known items, from {name: items}."""
     m = len(item_ids)
-    if is_sparse(histories):
-        X = sp.csr_array(histories, dtype=np.float32, copy=True)
+    X = matrix_of(histories, what)
+    if X is not None:
         if X.shape[1] != m:
             raise ValueError(f"{what} has {X.shape[1]} columns; expected {m}, one for each item.")
-        X.sum_duplicates()
         return list(range(X.shape[0])), X
     if not isinstance(histories, Mapping):
         raise TypeError(

@@ -22,7 +22,9 @@ from .._common.optional import TABLES_HINT, require_package
 from .._common.text import nfc
 from .._common.warn import UNINFORMED, quietly
 from .._data.arrays import drop_entries, entry_rows
+from .._data.threads import resolve_threads
 from .._labels import is_missing
+from .._recommend.lists import best_items
 from .._solver.loop import ProgressBar
 from ..completion._complete import counts, is_long, read_observed, uninformed
 from ..completion._matrix_irls import MAX_ITER
@@ -49,9 +51,8 @@ if TYPE_CHECKING:
 ROLES = ("user", "item", "rating")
 _ENDINGS = (".npy", ".npz", ".csv")
 _LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6 GB of float64)
-_REPORT, _PREDICTIONS, _BEST = "report.json", "predictions.csv", "recommendations.csv"
+_REPORT, _PREDICTIONS, _BEST = "report.json", "predictions.csv", "highest_predictions.csv"
 _USERS, _ITEMS, _PICTURE = "users.csv", "items.csv", "singular_values.png"
-_BLOCK_ENTRIES = 4_000_000  # predictions held at a time (32 MB of float64)
 _NAME_THEM = "--user, --item and --rating"
 _LONG = "A table of user, item and rating is read from a .csv, .tsv or .jsonl file"
 _NOT_KEPT: dict[str, Any] = {"observed": None, "iterate": None}  # of models in files
@@ -75,7 +76,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
     )
     task = _Task(matrix, source, options, noisy=not options.exact)
     about = {
-        _BEST: f"the best {top} items for every user that they have not rated",
+        _BEST: f"the {top} highest predictions for every user, of items without a rating",
         _PREDICTIONS: f"the {len(empty)} empty ratings of the table",
         _REPORT: "sizes, choices, errors and times",
         MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
@@ -94,7 +95,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         roles = ", ".join(f"{role} {name!r}" for role, name in names.items())
         print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
         completion, summary = task.evaluate()
-        best = _recommend(completion, matrix, top)
+        best = _highest(completion, matrix, top, resolve_threads(options.threads))
         rows = ((users[u], rank, items[i], value) for u, rank, i, value in best)
         out.write_csv(_BEST, ("user", "rank", "item", "predicted rating"), rows)
         ids: dict[str, Any] = {"row_ids": np.array(users), "column_ids": np.array(items)}
@@ -167,27 +168,17 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
     return {**sizes, **summary, "out": str(out)}
 
 
-def _recommend(
-    completion: Completion, rated: sp.csr_array, top: int
+def _highest(
+    completion: Completion, rated: sp.csr_array, top: int, threads: int
 ) -> Iterator[tuple[int, int, int, float]]:
     """Yield user, rank (from 1), item and predicted rating, user by user and best first."""
-    n, m = rated.shape
-    step, top = max(1, _BLOCK_ENTRIES // m), min(top, m)
-    for first in range(0, n, step):
-        # The least loss comes first.
-        losses = -(completion.left[first : first + step] @ completion.right)
-        indptr = rated.indptr[first : first + step + 1]
-        losses[entry_rows(indptr), rated.indices[slice(*indptr[[0, -1]])]] = np.inf
-        items = np.argpartition(losses, top - 1, axis=1)[:, :top]
-        chosen = np.take_along_axis(losses, items, axis=1)
-        order = np.lexsort((items, chosen), axis=1)  # of equal predictions the first item
-        items = np.take_along_axis(items, order, axis=1)
-        chosen = np.take_along_axis(chosen, order, axis=1)
-        values = np.clip(completion.offset - chosen, completion.lower, completion.upper)
-        for row, count in enumerate(np.isfinite(chosen).sum(axis=1)):
-            pairs = zip(items[row, :count].tolist(), values[row, :count].tolist(), strict=True)
-            for rank, (item, value) in enumerate(pairs, start=1):
-                yield first + row, rank, item, value
+    (n, m), left, right = rated.shape, completion.left, completion.right
+    items, values = best_items(
+        lambda rows: left[rows] @ right, (n, m), min(top, m), rated, None, threads
+    )
+    values = np.clip(values + completion.offset, completion.lower, completion.upper)
+    for user, rank in np.argwhere(items >= 0).tolist():
+        yield user, rank + 1, items[user, rank].item(), values[user, rank].item()
 
 
 class _Task:
@@ -222,7 +213,7 @@ class _Task:
             warn(
                 f"all {matrix.nnz} {self.things} are {value:g}, and so are all predictions: the "
                 "errors mean nothing. If they stand for what users did, such as clicks (implicit "
-                "feedback), fit NMF to the whole matrix, as in docs/guide/completion.md"
+                "feedback), ssnmf_fast.Recommender finds what to recommend"
             )
 
     def _fit(self, matrix: sp.csr_array, rank: int | None, gamma: float | None) -> Completion:
@@ -243,14 +234,13 @@ class _Task:
                 n_components=rank,
                 gamma_min=("validate" if gamma is None else gamma) if self.noisy else None,
                 biases=self.noisy,
+                clip=options.clip,
                 max_iter=options.max_iter,
                 random_state=options.seed,
                 n_threads=options.threads,
                 callback=observer,
             )
-        if not options.clip:
-            return completion
-        return replace(completion, lower=float(matrix.data.min()), upper=float(matrix.data.max()))
+        return completion
 
     def evaluate(self) -> tuple[Completion, dict[str, Any]]:
         """Fit with some entries held out, and predict these; then fit all entries, print both."""
@@ -303,7 +293,7 @@ class _Task:
             "iterations": completion.n_iter,
             "converged": completion.converged,
             "seed": options.seed,
-            "clip": [completion.lower, completion.upper] if options.clip else None,
+            "clip": [completion.lower, completion.upper] if completion.upper < math.inf else None,
             "held_out": int(held.sum()),
             "errors": errors,
             "seconds": seconds,

@@ -21,6 +21,7 @@ from ..estimators._dynamic_time import lengths_of
 from ..plotting import image_grid
 from ..report import Example, Picture, Report, png, render
 from ..report.evaluation import REGRESSION, SVC, Evaluation, explain_no_estimate, format_score
+from ..selection import RankChoice
 from ._models import Fitted, measure
 from ._outputs import METRICS_NAME, MODEL_NAME, SEPARATOR, Results, make_predictions
 from ._read import warn
@@ -29,7 +30,7 @@ _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
 _OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
 _PARTS = {"words": "words_over_time.csv", "classes": "classes_over_time.csv"}
-_PICTURE, _REPORT = "components.png", "report.html"
+_PICTURE, _REPORT, CURVE = "components.png", "report.html", "ranks.png"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
     VECTORIZER_NAME: "vocabulary and idf, for `predict` and ssnmf_fast.io.load_vectorizer",
@@ -40,6 +41,7 @@ FILES = {
     _REPRESENTATION: "weights of the topics in every sample",
     METRICS_NAME: "sizes and measures",
     _PICTURE: "the topics as images",
+    CURVE: "how well numbers of topics predict words",
     _OVER_TIME: "prevalence of every topic in every slice of time",
     _HEAT_MAP: "the same as a picture",
     _PARTS["words"]: "words of every topic in every slice, and those that increase there",
@@ -79,6 +81,8 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report,
         more = " and, in brackets, the classes that it stands for" if any(classes) else ""
         caption = f"Each with its number{more}. An image is approximated by a weighted sum of them."
         pictures.append(Picture("Components", caption, drawn))
+    if (choice := getattr(model, "rank_choice_", None)) is not None:
+        pictures.append(draw_choice(choice, out))
     if (over := fitted.over_time) is not None:
         for part, name in {"prevalence": _OVER_TIME, **_PARTS}.items():
             if rows := over.to_rows(part):  # type: ignore[arg-type]
@@ -93,6 +97,19 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report,
     out.write_json(METRICS_NAME, content)
     out.write(_REPORT, lambda: render(replace(report, pictures=pictures)).encode())
     return report, content
+
+
+def draw_choice(choice: RankChoice, out: Results) -> Picture:
+    """Write the curve of numbers of topics; return it for the report."""
+    what = f"The {choice.label} of every number of topics"
+    if choice.criterion == "bound":
+        what += ": the largest of all starts; points are single starts"
+    elif choice.scores.shape[1] > 1:
+        what += ": means of the splits, with one standard error; points are single splits"
+    what += "" if choice.high is None else "; the shaded numbers would do"
+    better = "Larger" if choice.larger_is_better else "Smaller"
+    drawn = out.write(CURVE, lambda: png(choice.plot()))
+    return Picture("Number of topics", f"{what}. {better} is better.", drawn)
 
 
 def make_report(fitted: Fitted, options: Namespace) -> Report:

@@ -18,10 +18,10 @@ from .._data.times import Times, read_times
 from .._solver.loop import ProgressBar
 from .._topics import names_of
 from ..estimators import BayesianNMF
-from ..report import Picture, Report, png, render
+from ..report import Report, render
 from ..report.evaluation import estimate_gain, explain_no_estimate
 from ..selection import RankChoice, choose_rank
-from ._findings import FILES, HARDER, print_report, write_all
+from ._findings import CURVE, FILES, HARDER, draw_choice, print_report, write_all
 from ._labels import SAMPLE, column_to_fill, parse_labels, read_labels_of
 from ._models import Data, Fitted, Model, check_labels, choose_model
 from ._outputs import (
@@ -135,9 +135,12 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         for known in ("The cross-validated accuracy", "The number of unique classes is greater"):
             warnings.filterwarnings("ignore", message=known)  # reported in other words
         estimator = model.build(options, visible, bar, data.terms)
+        chooses = options.rank == "auto"  # which takes longer than the fit: lines for both
+        if chooses:
+            estimator.set_params(callback=None, verbose=1)
         estimator.fit(data.X, data.times if model.dated else y)
-    estimator.set_params(callback=None)
-    if model.name == "dynamic" and options.method == "auto":
+    estimator.set_params(callback=None, **({"verbose": 0} if chooses else {}))
+    if model.name == "dynamic" and options.method == "auto" and not chooses:
         share = f"{estimator.between_slices_:.2f} of the variance of topics lies between slices"
         print(f"method {estimator.method_}: {share}", file=sys.stderr)
     return Fitted(
@@ -280,10 +283,10 @@ def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, column: str, sepa
     out.write(names, ([sample, *cells] for sample, (_, *cells) in numbered))
 
 
-_TABLE, _PICTURE, _REPORT = "ranks.csv", "ranks.png", "report.html"
+_TABLE, _REPORT = "ranks.csv", "report.html"
 _RANK_FILES = {
     _TABLE: "scores of every rank, in all splits",
-    _PICTURE: "the same as a picture",
+    CURVE: "the same as a picture",
     METRICS_NAME: "the choice and its settings",
     _REPORT: "all of it on one page: open this first",
 }
@@ -344,7 +347,7 @@ def _write_choice(
         for row in choice.to_rows()
     ]
     out.write_csv(_TABLE, [*rows[0]], ([*row.values()] for row in rows))
-    picture = out.write(_PICTURE, lambda: png(choice.plot()))
+    curve = draw_choice(choice, out)
     settings = [
         (name.replace("_", " "), str(getattr(options, name)))
         for name in ("data", "only_nonzeros", *_PARAMETERS)
@@ -355,15 +358,8 @@ def _write_choice(
     content = {name: value for name in kept if (value := getattr(choice, name)) is not None}
     content |= {"ranks": rows, "seconds": round(seconds, 3), "settings": dict(settings)}
     out.write_json(METRICS_NAME, content)
-    what = f"The {choice.label} of every number of topics"
-    if choice.criterion == "bound":
-        what += ": the largest of all starts; points are single starts"
-    elif choice.scores.shape[1] > 1:
-        what += ": means of the splits, with one standard error; points are single splits"
-    lead = f"{choice.rank} topics, of {len(choice.ranks)} numbers tried"
-    if choice.high is not None:
-        lead, what = str(choice), f"{what}; the shaded numbers would do"
-    better = "Larger" if choice.larger_is_better else "Smaller"
+    tried = f"{choice.rank} topics, of {len(choice.ranks)} numbers tried"
+    lead = tried if choice.high is None else str(choice)
     facts = {"topics": str(choice.rank), "tried": f"{choice.ranks[0]} to {choice.ranks[-1]}"}
     facts |= {"criterion": choice.criterion, "time": f"{seconds:.1f} s"}
     report = Report(
@@ -372,7 +368,7 @@ def _write_choice(
         facts=[*facts.items()],
         settings=settings,
         remarks=choice.notes,
-        pictures=[Picture("Curve", f"{what}. {better} is better.", picture)],
+        pictures=[curve],
     )
     out.write(_REPORT, lambda: render(report).encode())
     return content

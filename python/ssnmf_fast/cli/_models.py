@@ -349,6 +349,9 @@ def choose_model(options: Namespace) -> Model:
         wrong = "needs --rank, the number of topics; few-labels has topics for each class"
     elif rank is not None and model.validates:
         wrong = "takes no --rank: it has one topic or three for each class; ssnmf takes one"
+    elif rank == "auto" and not model.chooses_rank:
+        wrong = "takes no --rank auto: give the number of topics"
+        wrong += ", or leave --rank out" if model.names_topics else ""
     elif weight is not None and weight == _REFUSED.get(model.name):
         wrong = f"takes no --supervision-weight {weight}"
     if wrong is not None:

@@ -10,6 +10,7 @@ from argparse import (
     Action,
     ArgumentParser,
     ArgumentTypeError,
+    BooleanOptionalAction,
     Namespace,
     RawDescriptionHelpFormatter,
 )
@@ -146,8 +147,8 @@ _LISTS: dict[str, dict[str, Any]] = {  # that an option given again goes on with
 def kind_of(declared: str) -> dict[str, Any]:
     """Return the arguments of `add_argument` for words or a metavar, with | between, or none."""
     *words, metavar = declared.split("|")
-    if not declared:
-        return {"action": "store_true"}
+    if declared in ("", "no"):  # "no": there is also --no-...
+        return {"action": BooleanOptionalAction if declared else "store_true"}
     if metavar.islower():
         return {"choices": [*words, metavar]}
     if metavar not in _READ:
@@ -233,8 +234,9 @@ class.
 ---{_DATA}
 [used most]{_TEXT_AND_LABELS}
 --seeds FILE: words of each topic, in .json or .yaml, as {SEEDS_EXAMPLE} (for *)
---rank COUNT: number of topics, which most models need (few-labels: 1 or 3 for each class; ts-nmf
-    and seeded: one for each label or seeds; {", ".join(_CHOOSE)}: for texts, as by choose-rank)
+--rank auto|COUNT: number of topics, which most models need (few-labels: 1 or 3 for each class;
+    ts-nmf and seeded: one for each label or seeds; {", ".join(_CHOOSE)}: auto for texts, as by
+    choose-rank)
 --model {"|".join(MODELS)}: one of the models below (default: few-labels, seeded with --seeds, or
     nmf without --labels)
 --out DIR: folder for the results (default: the name of DATA with -ssnmf-fast)
@@ -338,7 +340,7 @@ report.html.
 [fits]{_COMPUTING}{_VECTORIZER}{_COMMON}"""
 _COMPLETE = f"""complete a table of ratings or a matrix with missing entries
 ---
-Find the missing values of DATA by a matrix of low rank.
+Predict the missing values of DATA by a matrix of low rank: how users would rate given items.
 
   ssnmf-fast complete ratings.csv --user user --item film --rating stars
 ---
@@ -354,7 +356,7 @@ DATA: table of ratings (.csv, .tsv, .jsonl), one on a line, empty for one to pre
 --rating COLUMN: default: rating, or of three columns the one in its place
 --duplicates error|mean|first|last: several ratings of an item by one user: an error, or use mean,
     first or last (default: error)
---top COUNT: items recommended to a user (default: 10){_SAFE_CSV}
+--top COUNT: highest predictions of a user, without those rated (default: 10){_SAFE_CSV}
 [model]
 --exact: fit data of low rank exactly, but for rounding (default for a matrix)
 --noisy: choose the shrinkage on held-out entries, and fit means of users and items, or of rows and
@@ -362,7 +364,7 @@ DATA: table of ratings (.csv, .tsv, .jsonl), one on a line, empty for one to pre
 --rank COUNT: rank of the matrix (default: chosen from the data)
 --method {"|".join(METHODS)}=auto: algorithm
 --max-iter COUNT: most iterations (default: by the method)
---clip: keep predictions, also those of `predict`, in the range of the values{_COMPUTING}
+--clip no: keep predictions within the values' range (default: of ratings, as 1 to 5){_COMPUTING}
 --test-size FRACTION=0.1: share of the entries held out for the error, 0 for none{_COMMON}"""
 
 

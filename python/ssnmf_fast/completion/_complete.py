@@ -1,4 +1,4 @@
-"""Function :func:`complete`, and what it reads: an array with NaN, a sparse matrix, or triplets."""
+"""Function :func:`complete`, and what it reads: an array with NaN, a sparse matrix, or a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._irls import Fit, Method, Problem
 from ._matrix_irls import MatrixIRLS
 from ._methods import MethodName, check_method
 from ._noisy import BIAS_WEIGHTS
-from ._result import Completion, CompletionState
+from ._result import Completion, CompletionState, Ids, read_frame
 
 _HINT = "Divide M by a constant that brings its entries, and fill_value, nearer to 1."
 
@@ -28,6 +28,7 @@ _HINT = "Divide M by a constant that brings its entries, and fill_value, nearer 
 def complete(
     M: MatrixLike | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
     *,
+    columns: tuple[str, str, str] | None = None,
     observed: MatrixLike | None = None,
     shape: tuple[int, int] | None = None,
     method: MethodName | Method = "auto",
@@ -36,6 +37,7 @@ def complete(
     biases: bool = False,
     fill_value: float = 0.0,
     nonnegative: bool | None = None,
+    clip: bool | None = None,
     init: Completion | tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     max_iter: int | None = None,
     tol: float | None = None,
@@ -47,13 +49,18 @@ def complete(
 ) -> Completion:
     """Complete a matrix of low rank from some of its entries.
 
-    In structured problems, missing entries tend to be zero (or `fill_value`).
+    In structured problems, missing entries tend to be zero (or `fill_value`).  Of ratings, it
+    predicts those of given items; what to recommend: :class:`ssnmf_fast.Recommender`.
 
     Parameters
     ----------
     M : array_like, scipy.sparse or tuple, shape (n, m)
         Entries of any sign: a dense array in which NaN is missing; a sparse matrix whose stored
-        entries, explicit zeros among them, are observed; or ``(rows, columns, values)``.
+        entries, explicit zeros among them, are observed; or ``(rows, columns, values)``.  Index and
+        columns of a DataFrame are ids, if they are text or integers, and do not count from 0.
+    columns : (str, str, str), optional
+        Columns of a DataFrame M in long form: ids of rows, ids of columns and values, such as
+        ``("user", "item", "rating")``.  The result has sorted ids.
     observed : array_like or scipy.sparse of bool, shape (n, m), optional
         True where an entry of a dense or sparse M is observed, if not as above.
     shape : tuple of int, optional
@@ -92,6 +99,10 @@ def complete(
     nonnegative : bool, optional
         Whether completed entries are at least 0.  None means True for "auto" without `gamma_min` if
         no observed entry is negative, and otherwise False.
+    clip : bool, optional
+        Whether completed entries stay within the range of the observed ones.  None means True if
+        these look like ratings (equal steps, at most 101 from the lowest to the highest, and fewer
+        than entries) and the method is not a structured one, and otherwise False.
     init : Completion or (left, right), optional
         Warm start: a completion, or factors (n, r) and (r, m) of M - fill_value.
     max_iter : int, optional
@@ -121,13 +132,13 @@ def complete(
     -----
     UserWarning
         If a row or a column has no observed entry (its values are `fill_value`, or by the biases);
-        if all observed entries are equal, as of implicit feedback (see :class:`NMF`); if no entry
-        is missing; if M looks like a table of row, column and value, which is given as a tuple.
+        if all observed entries are equal, as of implicit feedback; if no entry is missing; if M
+        looks like a table of row, column and value.
 
     Raises
     ------
     ValueError, TypeError
-        For bad input, such as repeated entries or an option that the method does not use.
+        For bad input, such as repeated entries, or an option that the method does not use.
 
     Notes
     -----
@@ -155,7 +166,7 @@ def complete(
     kind = type(chosen).__name__
     rank = None if n_components is None else border.check_integer(n_components, "n_components", 1)
     gamma_min = check_gamma_min(gamma_min)
-    for name, flag in (("biases", biases), ("nonnegative", nonnegative)):
+    for name, flag in (("biases", biases), ("nonnegative", nonnegative), ("clip", clip)):
         if not isinstance(flag, (bool, np.bool_)) and not (flag is None and name != "biases"):
             raise TypeError(f"{name} must be True or False; got {short(flag)}.")
     fill_value = border.check_real(fill_value, "fill_value", allow_negative=True)
@@ -185,7 +196,10 @@ def complete(
     if biases and fill_value != 0:
         raise ValueError("fill_value belongs to a fit without biases; leave it at 0.")
     border.check_observers(callback, verbose)
-    entries = read_observed(M, observed, shape, threads, dtype)
+    if columns is not None and shape is not None:
+        raise ValueError("shape follows from the columns of M; leave it out.")
+    M, ids = read_frame(M, columns)
+    entries = read_observed(M, observed, shape, threads, dtype, ids)
     limit = border.LARGEST[entries.dtype]
     if abs(fill_value) > limit:
         raise ValueError(
@@ -209,8 +223,24 @@ def complete(
         lower=0.0 if nonnegative else -np.inf,
         init=None if init is None else _start(init, entries.shape, fill_value, entries.dtype),
     )
-    warn_of_uninformed(entries, fill_value, biases=bool(biases), listed=isinstance(M, tuple))
-    return solve(chosen, problem, callback, verbose)
+    if clip is None:
+        clip = not kind.startswith("Structured") and _are_grades(entries.data)
+    lower = max(problem.lower, float(entries.data.min())) if clip else problem.lower
+    upper = max(lower, float(entries.data.max())) if clip else np.inf
+    filled = f"fill_value = {fill_value:g}" + ", clipped" * (not lower <= fill_value <= upper)
+    warn_of_uninformed(entries, filled, biases=bool(biases), listed=isinstance(M, tuple))
+    fit = solve(chosen, problem, callback, verbose)
+    return replace(fit, lower=lower, upper=upper, row_ids=ids[0], column_ids=ids[1])
+
+
+def _are_grades(values: Array) -> bool:
+    """Return whether values look like ratings, such as 1 to 5 by halves."""
+    grades = np.unique(values[:1000])
+    grades = np.unique(values) if len(grades) <= 101 else grades
+    gaps = np.diff(grades.astype(np.float64))
+    if not len(gaps) or gaps.sum() > (min(101, len(values) - 1) - 0.5) * gaps.min():
+        return False
+    return bool(abs(gaps / gaps.min() - (gaps / gaps.min()).round()).max() < 1e-3)
 
 
 def solve(
@@ -288,10 +318,9 @@ def _start(
 
 
 _LONG = (
-    "A table with one entry on a line, such as user, item and rating, is given as "
-    "(rows, columns, values)."
+    "A table with one entry on a line, such as user, item and rating, is given as (rows, columns, "
+    'values) of positions, or with ids as a DataFrame and columns=("user", "item", "rating").'
 )
-_IDS = "Ids become positions by numpy.unique: users, rows = numpy.unique(ids, return_inverse=True)."
 
 
 def read_observed(
@@ -300,12 +329,13 @@ def read_observed(
     shape: tuple[int, int] | None,
     n_threads: int,
     dtype: npt.DTypeLike | None = None,
+    ids: Ids = (None, None),
 ) -> sp.csr_array:
     """Return the observed entries as a CSR array with sorted rows; explicit zeros are kept."""
     if isinstance(M, tuple):
         if observed is not None:
             raise ValueError("observed must be None where M is (rows, columns, values).")
-        matrix = _without_repeats(_triplets(M, shape))
+        matrix = _without_repeats(_triplets(M, shape), ids)
     elif shape is not None:
         raise ValueError("shape belongs to M = (rows, columns, values); leave it out.")
     elif sp.issparse(M):
@@ -325,7 +355,7 @@ def read_observed(
             M = arrays.as_array(M.astype(object), "M") if M.dtype.kind in "SU" else M
             arrays.require_real(M.dtype, "M")
         except TypeError as error:
-            raise TypeError(f"{error} {_LONG} {_IDS}") from error
+            raise TypeError(f"{error} {_LONG}") from error
         array = border.check_matrix(M, "M", allow_negative=True)
         pattern = ~np.isnan(array)
         if observed is not None:
@@ -351,7 +381,7 @@ def _triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp
     try:
         rows, columns = arrays.as_array(M[0], "rows of M"), arrays.as_array(M[1], "columns of M")
     except TypeError as error:
-        raise TypeError(f"{error} {_IDS}") from error
+        raise TypeError(f"{error} {_LONG}") from error
     if not rows.shape == columns.shape == values.shape or rows.ndim != 1:
         raise ValueError(
             "rows, columns and values of M must be vectors of one length; got shapes "
@@ -360,7 +390,7 @@ def _triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp
     for name, index in (("rows", rows), ("columns", columns)):
         if index.size and index.dtype.kind not in "iu":
             raise TypeError(
-                f"{name} of M must be integers, positions from 0; got dtype {index.dtype}. {_IDS}"
+                f"{name} of M must be integers, positions from 0; got dtype {index.dtype}. {_LONG}"
             )
         if index.size and index.min() < 0:
             raise ValueError(f"{name} of M must be at least 0; got {index.min()}.")
@@ -370,10 +400,8 @@ def _triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp
     if shape is None:
         shape = n, m
     elif isinstance(shape, (tuple, list)) and len(shape) == 2:
-        shape = (
-            border.check_integer(shape[0], "shape[0]", 1),
-            border.check_integer(shape[1], "shape[1]", 1),
-        )
+        sides = [border.check_integer(side, f"shape[{k}]", 1) for k, side in enumerate(shape)]
+        shape = sides[0], sides[1]
     else:
         raise ValueError(f"shape must be (rows, columns); got {short(shape)}.")
     if n > shape[0] or m > shape[1]:
@@ -383,17 +411,17 @@ def _triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp
     return sp.coo_array((values, (rows, columns)), shape=shape)
 
 
-def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
+def _without_repeats(matrix: sp.coo_array, ids: Ids = (None, None)) -> sp.csr_array:
     matrix = arrays.inspect_sparse(matrix, "M")[0]
-    if matrix.data.dtype.kind != "f":
-        matrix = matrix.astype(np.float64)
-    result = matrix.tocsr()
-    if result.nnz != len(matrix.data):
+    values = matrix.data if matrix.data.dtype.kind == "f" else matrix.data.astype(np.float64)
+    result = sp.csr_array((values, (matrix.row, matrix.col)), shape=matrix.shape)
+    if result.nnz != len(values):
         places = np.sort(matrix.row.astype(np.int64) * matrix.shape[1] + matrix.col)
-        repeated = int(places[1:][places[1:] == places[:-1]][0])
+        pair = divmod(int(places[1:][places[1:] == places[:-1]][0]), matrix.shape[1])
+        entry = [k if of is None else of[k].item() for k, of in zip(pair, ids, strict=True)]
         raise ValueError(
-            f"M holds the entry {list(divmod(repeated, matrix.shape[1]))} more than once; merge "
-            "repeated entries first, for example by their mean."
+            f"M holds the entry {short(entry)} more than once; merge repeated entries first, for "
+            "example by their mean."
         )
     return result
 
@@ -435,9 +463,7 @@ def is_long(matrix: sp.csr_array) -> bool:
     return pairs == n and repeated and bool(np.all(ids == ids.round()))
 
 
-def warn_of_uninformed(
-    matrix: sp.csr_array, fill_value: float, *, biases: bool, listed: bool
-) -> None:
+def warn_of_uninformed(matrix: sp.csr_array, filled: str, *, biases: bool, listed: bool) -> None:
     """Warn of empty rows and columns, of equal entries, or of none missing; listed: triplets."""
     if is_quiet(UNINFORMED):
         return
@@ -452,7 +478,6 @@ def warn_of_uninformed(
         warn_user(f"The first two of the three columns of M look like ids.{hint}", UserWarning)
     empty, value = uninformed(matrix)
     if any(empty):
-        filled = f"fill_value = {fill_value:g}"
         if biases:
             filled = "the mean of M plus the bias of the other side (of the column for a row)"
         warn_user(
@@ -462,7 +487,7 @@ def warn_of_uninformed(
     if value is not None and not full:
         warn_user(
             f"All {len(matrix.data)} observed entries of M are {value:g}: the completion is "
-            "meaningless. If they stand for what users did (implicit feedback), what they did "
-            "not do is 0, not missing: use NMF on the whole matrix instead.",
+            "meaningless. If they stand for what users did (implicit feedback), "
+            "ssnmf_fast.Recommender finds what to recommend.",
             UserWarning,
         )

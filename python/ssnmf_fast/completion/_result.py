@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.text import nfc, short
+from .._common.text import listed, nfc, short
 from .._common.warn import UNINFORMED, is_quiet, warn_user
 from .._data.arrays import as_array, entry_rows
+
+Ids = tuple[Array | None, Array | None]  # of rows and columns
 
 
 @dataclass(frozen=True)
@@ -77,12 +82,12 @@ class Completion:
     converged : bool
         Whether the stopping rule was met.
     lower, upper : float
-        Bounds of a completed entry, -inf and inf for none; `lower` is 0 with `nonnegative`.  Others
-        are set by ``dataclasses.replace(completion, lower=1.0, upper=5.0)``.
+        Bounds of completed entries, -inf and inf for none, by `clip` and `nonnegative`.  Others are
+        set by ``dataclasses.replace(completion, lower=1.0, upper=5.0)``.
     row_ids, column_ids : ndarray of str or int, shapes (n,) and (m,), or None
         Ids of the rows and of the columns, all different, that :meth:`predict` takes in place of
-        positions: users and items in a model of ``ssnmf-fast complete``.  Others are set by
-        ``dataclasses.replace(completion, row_ids=users)``; text is in the form NFC of Unicode.
+        positions: of a DataFrame, or of users and items of ``ssnmf-fast complete``.  Others are set
+        by ``dataclasses.replace(completion, row_ids=users)``; text is in the form NFC of Unicode.
     observed : scipy.sparse.csr_array or None
         The observed entries; None in a model of ``ssnmf-fast complete``.
     iterate : ndarray, shape (n, m), or None
@@ -135,7 +140,7 @@ class Completion:
         return self.left.shape[0], self.right.shape[1]
 
     def predict(self, rows: npt.ArrayLike, columns: npt.ArrayLike) -> Array:
-        """Return the completed values at the given places.
+        """Return the predicted values at the given places.
 
         Parameters
         ----------
@@ -216,7 +221,7 @@ class Completion:
         return vectors
 
     def to_dense(self, *, keep_observed: bool = False) -> Array:
-        """Return the whole matrix, n x m.
+        """Return all predicted values, n x m.
 
         Parameters
         ----------
@@ -242,8 +247,8 @@ def _as_ids(given: npt.ArrayLike, name: str) -> Array:
     """Return ids as an array of integers, or of text in the form NFC."""
     ids = as_array(given, name, allow_objects=True)
     if ids.dtype.kind in "OUT":
-        listed = np.asarray(given, dtype=object) if isinstance(given, (list, tuple)) else ids
-        values = [nfc(one) for one in listed.ravel().tolist()]
+        objects = np.asarray(given, dtype=object) if isinstance(given, (list, tuple)) else ids
+        values = [nfc(one) for one in objects.ravel().tolist()]
         alike = len({isinstance(one, str) for one in values}) < 2
         ids = np.array(values, dtype=None if alike else object).reshape(ids.shape)
     if ids.dtype.kind in "iu" and ids.max(initial=0) <= np.iinfo(np.int64).max:
@@ -253,3 +258,39 @@ def _as_ids(given: npt.ArrayLike, name: str) -> Array:
             f"{name} must be ids, all text or all integers; got dtype {ids.dtype}. Convert them."
         )
     return ids
+
+
+def read_frame(M: Any, columns: tuple[str, str, str] | None) -> tuple[Any, Ids]:
+    """Return M, or the triplets in columns of a DataFrame, and ids of rows and columns."""
+    pandas: Any = sys.modules.get("pandas")
+    is_frame = pandas is not None and isinstance(M, pandas.DataFrame)
+    if columns is None:
+        return M, (_labels(M.index), _labels(M.columns)) if is_frame else (None, None)
+    if not is_frame:
+        raise TypeError(f"columns names those of a pandas DataFrame M; got {type(M).__name__}.")
+    if not isinstance(columns, (tuple, list)) or not len(columns) == len({*columns}) == 3:
+        raise ValueError(f"columns must be three different names; got {short(columns)}.")
+    names, parts, ids = [*M.columns], list[Array](), list[Array]()
+    for name in columns:
+        if names.count(name) != 1:
+            raise ValueError(f"columns: M must have {short(name)} once; it has {listed(names)}.")
+        absent, what = M[name].isna().to_numpy(), f"column {short(name)} of M"
+        if absent.any():
+            where = f"{absent.sum()} of {len(absent)} rows, the first is row {absent.argmax()}"
+            raise ValueError(f"{what} has no value in {where}; leave them out, as by M.dropna().")
+        if len(parts) < 2:
+            codes, found = pandas.factorize(M[name])
+            different, places = np.unique(_as_ids(found, what), return_inverse=True)
+            ids.append(different)
+            parts.append(places[codes])
+    return (*parts, as_array(M[columns[2]], what)), (ids[0], ids[1])
+
+
+def _labels(labels: Any) -> Array | None:
+    """Return labels of a DataFrame if they are ids, all different, and do not count from 0."""
+    if type(labels).__name__ == "RangeIndex" and labels.stop == len(labels):
+        return None
+    with suppress(TypeError, ValueError):  # no ids, or several levels
+        ids = _as_ids(labels, "labels")
+        return ids if len(np.unique(ids)) == len(ids) else None
+    return None

@@ -212,8 +212,8 @@ def topics_over_time(
 
     Notes
     -----
-    The share of a topic is its part of the squared length of a document, (s_k |a_k|)^2 over the sum
-    of all topics'.  Weights that sum to 1, as LatentDirichletAllocation's, are shares.
+    The share of a topic is its part of the squared length of a document, ``(s_k |a_k|)^2`` over the
+    sum of all topics'.  Weights that sum to 1, as LatentDirichletAllocation's, are shares.
 
     The words of a slice are the topics after one multiplicative update to its documents, by the
     I-divergence with the shares fixed.  They are smoothed: other slices count, 0.8 times less for

@@ -227,7 +227,8 @@ class Recommender(Estimator):
         ----------
         users : array_like of ids, DataFrame or scipy.sparse of shape (n, m)
             The user of every pair; or a table of pairs; or a matrix with a stored entry for every
-            pair, whose ids are the numbers of rows and columns.
+            pair, whose ids are the numbers of rows and columns.  Of an array (n, m) entries other
+            than 0 and NaN are pairs.
         items : array_like of ids, optional
             The item of every pair.
         values : array_like, optional
@@ -366,7 +367,17 @@ class Recommender(Estimator):
         return self._folded(self._targets(pairs.read_histories(histories, self.item_ids_)[1]))
 
     def transform(self, X: Any) -> Array:
-        """Return :meth:`fold_in` of a sparse matrix of users and items, (k, m)."""
+        """Return :meth:`fold_in` of a matrix of users and items.
+
+        Parameters
+        ----------
+        X : scipy.sparse or array_like, shape (k, m)
+            Values, with the columns of the fit.
+
+        Returns
+        -------
+        ndarray, shape (k, r)
+        """
         return self.fold_in(X)
 
     def _folded(self, Z: sp.csr_array) -> Array:
@@ -431,7 +442,7 @@ class Recommender(Estimator):
         """Return names, values and factor of users."""
         if users is None:
             return self.user_ids_.tolist(), self.pairs_, self.representation_
-        if pairs.is_sparse(users) or isinstance(users, dict):
+        if isinstance(users, dict) or np.ndim(users) == 2 or sp.issparse(users):
             names, X = pairs.read_histories(users, self.item_ids_, "users")
             return names, X, self._folded(self._targets(X))
         if isinstance(users, str) or np.ndim(users) != 1:
@@ -552,8 +563,8 @@ class Recommender(Estimator):
                 "precision": ranking.precision(found, relevant, k),
                 "recall": ranking.recall(found, relevant, k),
                 "map": ranking.mean_average_precision(found, relevant, k),
-                "coverage": ranking.coverage(found, m),
-                "popular_share": ranking.popular_share(found, popularity),
+                "coverage": ranking.coverage(found, m, k),
+                "popular_share": ranking.popular_share(found, popularity, k),
             }
             rows.append({"lists": name, **measures})
         return Records(rows)

@@ -12,7 +12,7 @@ from .._common.arrays import Array, MatrixLike
 from .._common.docstrings import complete
 from .._data.arrays import as_array, entry_rows, sample
 from .._data.border import check_integer, check_real, check_vector
-from ._sparsity import Metric, read_matrix
+from ._sparsity import read_matrix
 
 __all__ = ["coverage", "mean_average_precision", "ndcg", "popular_share", "precision", "recall"]
 
@@ -43,11 +43,6 @@ TypeError
 ValueError
     If shapes do not match, a list has an item twice or one out of range, or no item is relevant.
 """
-
-
-def _complete(measure: Metric) -> Metric:
-    measure.__doc__ = complete(measure.__doc__ or "", [_SHARED], signature(measure).parameters)
-    return measure
 
 
 def _read_lists(recommended: ArrayLike, k: int, n_items: int) -> Array:
@@ -88,19 +83,13 @@ def _mean(values: Array, counts: Array, per_user: bool) -> float | Array:
     return np.where(counts, values, np.nan) if per_user else float(values[counts > 0].mean())
 
 
-@_complete
 def ndcg(
     recommended: ArrayLike, relevant: MatrixLike, k: int = 10, *, per_user: bool = False
 ) -> float | Array:
-    r"""Return the normalized discounted cumulative gain (nDCG) of lists [1]_.
+    r"""Return the normalized discounted cumulative gain (nDCG) of lists.
 
     A relevant item at place i, from 1, gains :math:`1 / \log_2(i + 1)`; the gain of a list is
-    divided by that of the best one.
-
-    References
-    ----------
-    .. [1] K. Jarvelin and J. Kekalainen, "Cumulated gain-based evaluation of IR techniques", ACM
-       Transactions on Information Systems 20, 2002.
+    divided by that of the best one (Jarvelin and Kekalainen, ACM TOIS 20, 2002).
 
     Examples
     --------
@@ -115,7 +104,6 @@ def ndcg(
     return _mean((hits * gains).sum(axis=1) / best, counts, per_user)
 
 
-@_complete
 def precision(
     recommended: ArrayLike, relevant: MatrixLike, k: int = 10, *, per_user: bool = False
 ) -> float | Array:
@@ -131,7 +119,6 @@ def precision(
     return _mean(hits.mean(axis=1), counts, per_user)
 
 
-@_complete
 def recall(
     recommended: ArrayLike,
     relevant: MatrixLike,
@@ -155,7 +142,6 @@ def recall(
     return _mean(hits.sum(axis=1) / np.clip(counts, 1, k if cap else None), counts, per_user)
 
 
-@_complete
 def mean_average_precision(
     recommended: ArrayLike,
     relevant: MatrixLike,
@@ -179,7 +165,6 @@ def mean_average_precision(
     return _mean(sums / np.clip(counts, 1, k if cap else None), counts, per_user)
 
 
-@_complete
 def coverage(recommended: ArrayLike, n_items: int, k: int = 10) -> float:
     """Return the share of all items that occur in any list.
 
@@ -198,7 +183,6 @@ def coverage(recommended: ArrayLike, n_items: int, k: int = 10) -> float:
     return len(np.unique(lists[lists >= 0])) / n_items
 
 
-@_complete
 def popular_share(
     recommended: ArrayLike, counts: ArrayLike, k: int = 10, *, top: float = 0.01
 ) -> float:
@@ -224,3 +208,7 @@ def popular_share(
     if not len(items):
         raise ValueError("recommended has no item, but -1 everywhere; expected at least one.")
     return float(np.isin(items, np.argsort(-occur, kind="stable")[:n_popular]).mean())
+
+
+for _measure in (coverage, mean_average_precision, ndcg, popular_share, precision, recall):
+    _measure.__doc__ = complete(_measure.__doc__ or "", [_SHARED], signature(_measure).parameters)

@@ -1,11 +1,13 @@
-"""Choosing the number of components, and how far to trust them."""
+"""Choosing the number of components, how far to trust them, and splits of data for tests."""
 
 from __future__ import annotations
 
 from .._ranks.choice import RankChoice
+from .._recommend.split import split_interactions
 from ._consensus import consensus
 from ._consensus_result import Consensus
 from ._rank import choose_rank
 from ._verify import Verification, verify
 
-__all__ = ["Consensus", "RankChoice", "Verification", "choose_rank", "consensus", "verify"]
+__all__ = ["Consensus", "RankChoice", "Verification", "choose_rank", "consensus"]
+__all__ += ["split_interactions", "verify"]

@@ -1,0 +1,104 @@
+"""Pairs of users and items: which of them to learn from, and which to keep for a test."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._common.arrays import Array, MatrixLike, Seed, VectorLike
+from .._common.text import short
+from .._data.arrays import as_array, inspect_sparse
+from .._data.border import check_option, check_random_state, check_real
+from .pairs import numbered, read_ids
+
+
+def split_interactions(
+    users: MatrixLike,
+    items: VectorLike = None,
+    values: VectorLike = None,
+    *,
+    by: Literal["user", "time"] = "user",
+    times: VectorLike = None,
+    test_size: float = 0.2,
+    random_state: Seed = None,
+) -> tuple[Array, Array]:
+    """Split pairs of users and items into some to learn from and some for a test.
+
+    Parameters
+    ----------
+    users : array_like, shape (p,), or sparse, shape (n, m)
+        User of every pair; or a matrix of users and items with p stored entries.
+    items : array_like, shape (p,), optional
+        Item of every pair.  With it, a pair that occurs several times is wholly on one side, and
+        has its first time.
+    values : array_like, shape (p,), optional
+        Not used: triplets may be given as they are.
+    by : {"user", "time"}
+        Whether a random share of the pairs of every user is for the test, right on average, or the
+        last ones, at least one; equal times are in random order.
+    times : array_like of numbers or datetime64, shape (p,), optional
+        Time of every pair, which ``by="time"`` needs.
+    test_size : float
+        Share of the pairs of every user that is for the test, above 0 and below 1.
+    random_state : None, int, Generator or RandomState
+        Seed.
+
+    Returns
+    -------
+    train, test : ndarray of int64
+        Places of the pairs, rising: in the arrays, or the entries of ``users.tocoo()``.
+
+    Raises
+    ------
+    TypeError
+        If times are of a wrong kind, or `times` does not go with `by`.
+    ValueError
+        If lengths differ, an id or a time is missing, or an option is unknown or out of range.
+
+    Examples
+    --------
+    >>> from ssnmf_fast.selection import split_interactions
+    >>> train, test = split_interactions(["ann"] * 3 + ["bo"] * 2, by="time", times=[7, 9, 8, 2, 1])
+    >>> train.tolist(), test.tolist()
+    ([0, 2, 4], [1, 3])
+    """
+    check_option(by, "by", ("user", "time"))
+    share, rng = check_real(test_size, "test_size"), check_random_state(random_state)
+    if not 0 < share < 1:
+        raise ValueError(f"test_size must be above 0 and below 1; got {short(test_size)}.")
+    if (times is None) == (by == "time"):
+        raise TypeError('times and by="time" need each other; give both or none.')
+    if sp.issparse(users):
+        if items is not None or values is not None:
+            raise TypeError("users is a matrix of users and items; leave out items and values.")
+        entries = inspect_sparse(users, "users")[0].tocoo()
+        user, item = entries.row.astype(np.int64), entries.col
+    else:
+        user = numbered(read_ids(users, "users"))[1]
+        item = np.arange(len(user)) if items is None else numbered(read_ids(items, "items"))[1]
+    n_pairs = len(user)
+    moments = np.zeros(n_pairs) if times is None else as_array(times, "times")
+    if moments.dtype.kind not in "biufM":
+        how = "expected numbers or datetime64, which pandas.to_datetime(times) makes of text"
+        raise TypeError(f"times has dtype {moments.dtype}; {how}.")
+    for name, part in (("items", item), ("values", values), ("times", moments)):
+        if part is not None and (np.shape(part) != (n_pairs,) or not n_pairs):
+            what = "expected as many as users, at least one"
+            raise ValueError(f"{name} has shape {np.shape(part)}, users ({n_pairs},); {what}.")
+    if np.isnan(moments).any():
+        raise ValueError("times has missing values; leave out pairs without a time.")
+    order = np.lexsort((rng.random(n_pairs), moments))
+    pair = user * (int(item.max()) + 1) + item
+    _, first, unit = np.unique(pair[order], return_index=True, return_inverse=True)
+    of = user[order[first]]  # rising
+    counts = np.bincount(of)
+    turn: Array = rng.random(len(first)) if by == "user" else first
+    most = share * counts + (rng.random(len(counts)) if by == "user" else 1e-9)
+    hidden = np.maximum(np.floor(most), by == "time")
+    last = np.empty(len(of), dtype=bool)
+    last[np.lexsort((turn, of))] = np.arange(len(of)) >= (np.cumsum(counts) - hidden)[of]
+    tested = np.empty(n_pairs, dtype=bool)
+    tested[order] = last[unit]
+    return np.flatnonzero(~tested), np.flatnonzero(tested)
