@@ -18,17 +18,14 @@ __all__ = ["Base", "Missing", "Observed", "Outer", "base", "missing", "observed"
 
 
 def base(w0: float, extra: MatrixLike) -> Base:
-    """Weights ``w0 + extra[i, j]``: a common weight of all entries, and more for some.
-
-    What users chose counts more than what they did not (Hu, Koren and Volinsky 2008), and only the
-    entries of `extra` take memory.
+    """Weights ``w0 + extra[i, j]``: what was chosen counts more (Hu, Koren and Volinsky 2008).
 
     Parameters
     ----------
     w0 : float
-        The common weight, above 0.
+        The weight that all entries have, above 0.
     extra : scipy.sparse matrix or array, or array_like, shape (n, m)
-        Nonnegative weights to add.  For sparse data only a sparse matrix is worth it.
+        Nonnegative weights to add; zeros take no memory.
 
     Returns
     -------
@@ -36,10 +33,8 @@ def base(w0: float, extra: MatrixLike) -> Base:
 
     Raises
     ------
-    TypeError
-        If `w0` is no number.
-    ValueError
-        If `w0` is not above 0 and finite.
+    TypeError, ValueError
+        If `w0` is no number, or not above 0.
 
     Examples
     --------
@@ -49,10 +44,9 @@ def base(w0: float, extra: MatrixLike) -> Base:
     >>> weights = sf.weights.base(0.1, clicks)  # 1.1 for a click, 0.1 for none
     >>> fit = sf.factorize(clicks, n_components=1, X_weights=weights)
     """
-    common = check_real(w0, "w0")
-    if common == 0:
-        raise ValueError("w0 must be above 0; got 0. Give weights.observed(extra) for none.")
-    return Base(extra, common)
+    if check_real(w0, "w0") == 0:
+        raise ValueError("w0 must be above 0; got 0. Without it, give weights.observed(extra).")
+    return Base(extra, float(w0))
 
 
 def observed(pattern: MatrixLike) -> Observed:

@@ -332,16 +332,11 @@ def scale_rows(matrix: sp.csr_array, factors: Array) -> sp.csr_array:
 
 def sample(Z: Any, pattern: sp.csr_array) -> sp.csr_array:
     """The values of Z, sparse or dense, at the stored entries of a pattern, in its order."""
-    return with_values(pattern, take(Z, (entry_rows(pattern.indptr), pattern.indices)))
-
-
-def take(Z: Any, places: tuple[Array, ...]) -> Array:
-    """Return single values of Z, sparse or dense."""
     if sp.issparse(Z) and not Z.has_sorted_indices:
         Z = Z.sorted_indices()  # SciPy would search through the rows
-    found = Z[places]
+    found = Z[entry_rows(pattern.indptr), pattern.indices]
     values = found.toarray() if sp.issparse(found) else np.asarray(found)  # sparse where empty
-    return np.asarray(values.ravel())
+    return with_values(pattern, values.ravel())
 
 
 def entry_rows(indptr: Array) -> Array:

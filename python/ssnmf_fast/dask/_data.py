@@ -351,9 +351,8 @@ def with_rows(X_weights: RowWeights, rows: Array | None) -> Any:
     joined = weights.with_rows(rows, "X_weights")
     if not joined.divisible:
         raise ValueError(
-            "X_weights are weights.base(...), which weights of samples cannot be combined with on "
-            "a cluster. Give an array, or no weights of samples (sample_weight None, "
-            "labeled_weight 1)."
+            "X_weights are weights.base(...), which are not for weights of samples on a cluster. "
+            "Give an array, or none of these (sample_weight None, labeled_weight 1)."
         )
     return joined
 
