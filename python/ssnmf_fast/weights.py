@@ -11,8 +11,7 @@ import numpy.typing as npt
 from ._common.arrays import Matrix, MatrixLike
 from ._data.arrays import as_array
 from ._data.border import check_real
-from ._solver.base_weights import Base
-from ._solver.weights import Missing, Observed, Outer
+from ._solver.weights import Base, Missing, Observed, Outer
 
 __all__ = ["Base", "Missing", "Observed", "Outer", "base", "missing", "observed", "outer"]
 

@@ -370,21 +370,16 @@ class MissingEntries(WeightForm):
 class MoreEntries(WeightForm):
     """The weights `whole` of a matrix, and more at the entries of a sparse one."""
 
-    more: SparseEntries
+    more: Entries
     whole: Separable | MissingEntries
+    threads: int
     lists_few = True
 
-    @property
-    def threads(self) -> int:  # type: ignore[override]
-        return self.more.threads
-
     def view(self, position: int) -> MoreEntries:
-        if position == 0:
-            return self
-        return MoreEntries(cast(SparseEntries, self.more.transposed()), self.whole.view(position))
+        return replace(self, more=self.more.view(position), whole=self.whole.view(position))
 
     def part(self, rows: slice) -> MoreEntries:
-        return MoreEntries(self.more.part(rows), self.whole.part(rows))
+        return replace(self, more=self.more.part(rows), whole=self.whole.part(rows))
 
     def total(self, shape: tuple[int, ...]) -> float:
         return float(self.whole.total(shape) + self.more.total())
@@ -395,8 +390,8 @@ class MoreEntries(WeightForm):
     def quadratic(self, G: Rows) -> Quadratic:
         part, more = self.whole.quadratic(G), self.more
         if part.entries is not None:  # of missing entries
-            signed = cast(SparseEntries, part.entries).matrix
-            more = SparseEntries(sp.csr_array(signed + more.matrix), self.threads)
+            signed, matrix = (cast(SparseEntries, each).matrix for each in (part.entries, more))
+            more = SparseEntries(sp.csr_array(signed + matrix), self.threads)
         return replace(part, entries=more)
 
     def power(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
