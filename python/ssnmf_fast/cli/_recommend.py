@@ -53,8 +53,9 @@ def run(options: Namespace) -> dict[str, Any]:
     asked, path = _read_users(options)
     columns = {role: getattr(options, role) for role in ("user", "item", "value")}
     names, users, items, pairs = read_pairs(source, columns)
-    unknown = [user for user in dict.fromkeys(asked or ()) if user not in set(users)]
-    if unknown and len(unknown) == len(set(asked or ())):
+    known = set(users)
+    unknown = [user for user in asked or () if user not in known]
+    if asked and len(unknown) == len(asked):
         raise UsageError(f"--users: {unknown[0]!r} is no user of {source}, nor is any other")
     folder, inputs = options.out or default_out(options.data), [source.path, path]
     with results_folder(folder, _FILES, inputs, options.safe_csv) as out:
@@ -80,7 +81,7 @@ def run(options: Namespace) -> dict[str, Any]:
             "rank": model.n_components_,
             "unseen weight": model.unseen_weight_,
             "ridge": model.ridge_,
-            "neighbors": model.item_weights_ is not None,
+            "neighbors": hasattr(model, "item_weights_"),
             "nonnegative": options.nonnegative,
             "seed": options.seed,
         }
@@ -204,9 +205,9 @@ def _write_report(
     if trials:
         note = f"{_VALIDATION}; 1 is best"
         rows = [(name, f"{ndcg:.4f}") for name, ndcg in trials]
-        tables.append(Rows("Validation", f"{note}.", ("Lists by", "nDCG@10"), rows))
+        tables.append(Rows("Validation in numbers", f"{note}.", ("Lists by", "nDCG@10"), rows))
         drawn = out.write(_PICTURE, lambda: _draw(trials))
-        pictures.append(Picture("Validation as a picture", f"{note}.", drawn))
+        pictures.append(Picture("Validation", f"{note}.", drawn))
         best, popular = max(ndcg for _, ndcg in trials[:-1]), trials[-1][1]
         facts |= {"nDCG@10": f"{best:.3f}", "of popular items": f"{popular:.3f}"}
         if popular >= best:
