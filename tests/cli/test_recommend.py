@@ -64,7 +64,7 @@ def test_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert recommend(data, tmp_path / "out", "--rank", "2", "--no-neighbors") == 0
     text = capsys.readouterr().out
     assert "columns   user 'userId', item 'movieId', value 'rating'" in text
-    assert "more of the same pairs, merged with their mean" in text
+    assert "more of the same pairs, merged with these" in text
     assert "ratings from 1 to 5, of which low ones mean that an item was not liked" in text
     assert "rank 2, unseen weight 4, ridge 0.02" in text
     assert "popular items" in text
@@ -73,7 +73,8 @@ def test_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert str(tmp_path / "out" / name) in text
     content = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
     assert (content["users"], content["items"], content["lists"]) == (USERS, ITEMS, USERS)
-    assert (content["settings"]["rank"], content["settings"]["neighbors"]) == (2, False)
+    settings = content["settings"]
+    assert (settings["n_components"], settings["neighbors"]) == (2, False)
     assert [one["name"] for one in content["validation"]][-1] == "popular items"
     fitted = sf.load(tmp_path / "out" / "model.npz")
     assert fitted.user_ids_.tolist() == [str(user) for user in range(USERS)]
@@ -88,10 +89,7 @@ def test_report(tmp_path: Path) -> None:
     first = next(row for row in rows_of(tmp_path / "out" / "recommendations.csv"))
     assert "<td>7</td><td>" in page
     assert f"<td>{first['item']}, " in page
-    topics = rows_of(tmp_path / "out" / "topics.csv")
-    assert {row["topic"] for row in topics} == {"0", "1", "2"}
-    strong = [kind(row["item"]) for row in topics if row["rank"] in ("1", "2")]
-    assert strong[::2] == strong[1::2]
+    assert page.count("<h3>Topic ") == 3
 
 
 @pytest.mark.parametrize("as_file", [False, True])
@@ -137,10 +135,8 @@ def test_columns_and_values(
         ("user,item,rating\na,b,\n", [], "line 2: the value in column 'rating' is ''"),
         ("user,item\na,b\n,c\n", [], "line 3: no value in column 'user'"),
         ("user,item\n", [], "has no pairs of users and items"),
-        ("1,2\n3,4\n", [], "the first line, 1,2, looks like a pair"),
+        ("1,2\n3,4\n", [], "the first line, 1,2, looks like a rating or a pair"),
         ("user,item\na,b\n", ["--value", "stars"], "no column 'stars'"),
-        ("user,item\na,b\n", ["--users", "x,y"], "--users: 'x' is no user of "),
-        ("user,item\na,b\n", ["--users", ","], "--users: the list names no user"),
     ],
 )
 def test_bad_input(
@@ -179,7 +175,7 @@ def test_new_users(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     captured = capsys.readouterr()
     assert "Lists of items for 3 users" in captured.out
     assert "2 of 5 items of " in captured.err
-    assert "1 of 3 users, who have no others, get popular items" in captured.err
+    assert "1 of 3 users have no other, and get popular items" in captured.err
     histories = {"zoe": {"3": 5, "6": 4}, "bo": {"1": 5}, "mo": {}}
     expected = sf.load(folder / "model.npz").recommend(histories, 3).to_rows()
     found = rows_of(tmp_path / "l.csv")

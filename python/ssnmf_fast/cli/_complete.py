@@ -70,10 +70,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
     if Path(folder).suffix.lower() in _ENDINGS:
         raise UsageError(f"--out {folder}: expected a folder; {source} is a table of ratings")
     begin, top = time.perf_counter(), options.top or 10
-    columns = {role: getattr(options, role) for role in ROLES}
-    names, users, items, matrix, empty, merged = _read_ratings(
-        source, columns, options.duplicates or "error"
-    )
+    names, users, items, matrix, empty, merged = _read_ratings(source, options)
     task = _Task(matrix, source, options, noisy=not options.exact)
     about = {
         _BEST: f"the {top} highest predictions for every user, of items without a rating",
@@ -316,10 +313,11 @@ class _FitsBar(ProgressBar):
 
 
 def _read_ratings(
-    source: Source, columns: Mapping[str, str | None], duplicates: str
+    source: Source, options: Namespace
 ) -> tuple[dict[str, str], list[str], list[str], sp.csr_array, Array, int]:
     """Return the columns by role, users, items, ratings, empty ones, and how many were merged."""
-    names, users, items, table = read_pairs(source, columns)
+    duplicates = options.duplicates or "error"
+    names, users, items, table = read_pairs(source, options, "rating")
     rated = table[table["rating"].notna()]
     if not len(rated):
         raise UsageError(f"{source} has no ratings")
@@ -342,12 +340,10 @@ def _read_ratings(
 
 
 def read_pairs(
-    source: Source, columns: Mapping[str, str | None]
+    source: Source, options: Namespace, third: str
 ) -> tuple[dict[str, str], list[str], list[str], pd.DataFrame]:
-    """Return the columns by role, users, items, and pairs: numbers of both, and values if any.
-
-    Empty values are NaN for ratings, which may be predicted, and else an error.
-    """
+    """Return the columns by role, users, items, and pairs; empty ratings are NaN, not values."""
+    columns = {role: getattr(options, role) for role in ("user", "item", third)}
     with require_package("pandas", TABLES_HINT):
         import pandas as pd
 
@@ -357,20 +353,19 @@ def read_pairs(
         for role, codes in ids.items():
             numbers = [codes.setdefault(name, len(codes)) for name in part[role]]
             part[role] = np.array(numbers, dtype=np.int32)
-        for role in [*names][2:]:
-            values = []
-            for line, cell in part[role].items():
-                is_empty = role == "rating" and (is_missing(cell) or not str(cell).strip())
-                values.append(math.nan if is_empty else _parse(cell))
-                if not is_empty and not math.isfinite(values[-1]):
-                    wrong = f"the {role} in column {names[role]!r} is {cell!r}, not a number"
-                    mend = "leave out what has none"
-                    if role == "rating":
-                        mend = "leave it empty if it is to be predicted"
-                    mend = f"{mend}, or name the columns with {_list_options(columns)}"
-                    raise UsageError(f"{source}, line {line}: {wrong}; {mend}")
-            part[role] = values
         parts.append(part)
+        if third not in names:
+            continue
+        values, may_be_empty = [], third == "rating"
+        for line, cell in part[third].items():
+            is_empty = may_be_empty and (is_missing(cell) or not str(cell).strip())
+            values.append(math.nan if is_empty else _parse(cell))
+            if not is_empty and not math.isfinite(values[-1]):
+                wrong = f"the {third} in column {names[third]!r} is {cell!r}, not a number"
+                mend = "leave it empty if it is to be predicted" if may_be_empty else "mend it"
+                mend = f"{mend}, or name the columns with {_list_options(columns)}"
+                raise UsageError(f"{source}, line {line}: {wrong}; {mend}")
+        part[third] = values
     return names, [*ids["user"]], [*ids["item"]], pd.concat(parts)
 
 
@@ -383,6 +378,8 @@ def read_columns(
     source: Source, columns: Mapping[str, str | None]
 ) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
     """Yield the names of the columns by role, and some rows of them, called by their roles."""
+    if not source.is_table:
+        raise UsageError(f"{source} is a matrix; expected a table of users and items")
     names: dict[str, str] = {}
     for table in read_parts(source):
         names = names or choose_columns(source, [*table.frame], columns)
@@ -404,10 +401,7 @@ def read_columns(
 def choose_columns(
     source: Source, columns: list[str], chosen: Mapping[str, str | None]
 ) -> dict[str, str]:
-    """Return the columns of user, item and rating: as chosen, else by name, else by place.
-
-    There need be no column with the role "value", which may be called rating, too.
-    """
+    """Return the columns of user, item and rating: as chosen, else by name, else by place."""
     listed, hint = ", ".join(columns), delimiter_hint(source, columns)
     for name in chosen.values():
         if name is not None and name not in columns:
@@ -416,15 +410,12 @@ def choose_columns(
     # Names such as user, userId and user_id.
     exact = {name.strip().lower(): name for name in reversed(columns)}
     as_id = {re.sub("[ _-]?id$", "", name): column for name, column in exact.items()}
-    if chosen.get("value", "") is None:
-        value = exact.get("value", exact.get("rating"))
-        chosen = {**chosen, "value": value}
-        if value is None and (len(columns) != len(ROLES) or _TIMES & exact.keys()):
+    if chosen.get("value", "") is None:  # there may be none
+        chosen = {**chosen, "value": exact.get("value", exact.get("rating"))}
+        if not chosen["value"] and (len(columns) != len(ROLES) or _TIMES & exact.keys()):
             del chosen["value"]
     roles = [*chosen]
-    needed = "users and items"
-    if len(roles) == len(ROLES):
-        needed = f"users, items and {roles[-1]}s"
+    needed = "users and items" if len(roles) == 2 else f"users, items and {roles[-1]}s"
     if len(columns) < len(roles):
         raise UsageError(f"{source} has the columns {listed}; expected those of {needed}{hint}")
     names = [name or exact.get(role) or as_id.get(role) or "" for role, name in chosen.items()]
@@ -438,8 +429,7 @@ def choose_columns(
     if len({*names} - {""}) < len(roles):
         raise UsageError(f"{source}: cannot tell {needed} apart; {name_them}; {MATRIX_HINT}")
     if math.isfinite(_parse(names[-1])):
-        like = "a rating" if len(roles) == len(ROLES) else "a pair"
-        wrong = f"the first line, {source.delimiter.join(columns)}, looks like {like}"
+        wrong = f"the first line, {source.delimiter.join(columns)}, looks like a rating or a pair"
         raise UsageError(f"{source}: {wrong}; it must name the columns; {MATRIX_HINT}")
     if len(missing) > 1:
         read = ", ".join(f"{role} {name!r}" for role, name in zip(roles, names, strict=True))

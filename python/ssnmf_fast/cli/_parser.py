@@ -281,11 +281,11 @@ class.
 _PREDICT = f"""predict labels or topics of new data with a fitted model
 ---
 Models that were fitted with labels predict labels and their probabilities;
-the others give the weights of the topics; those of `complete` predict ratings,
-those of `recommend` make lists of items for new users.
+the others give the weights of the topics; those of `complete` predict ratings;
+those of `recommend` list items for new users.
 ---
 MODEL: folder of `fit`, `complete` or `recommend`, or its model.npz{_DATA}; of users and items for
-    a model of `complete` or `recommend`
+    the last two
 --out FILE=-: file for the result (.csv or .jsonl), or - for standard output{_OUT_FORMAT}{_SAFE_CSV}
 --explain: add the three terms that support each prediction most
 --text COLUMN: column with the text, if named otherwise
@@ -371,30 +371,24 @@ DATA: table of ratings (.csv, .tsv, .jsonl), one on a line, empty for one to pre
 --test-size FRACTION=0.1: share of the entries held out for the error, 0 for none{_COMMON}"""
 _RECOMMEND = f"""recommend items to users, from pairs of users and items
 ---
-Learn from DATA which items users will like: from what they have rated, counted or
-only chosen. Settings are compared with each other, and with the list of popular items,
-at a hidden tenth of the pairs.
+Learn from DATA what users like. Settings are compared, and with them the list of
+popular items, at a hidden tenth of the pairs.
 
   ssnmf-fast recommend ratings.csv --user user --item film --value stars
-  ssnmf-fast predict ratings-ssnmf-fast new_users.csv --out lists.csv
 ---
-DATA: table (.csv, .tsv, .jsonl) with a pair of a user and an item on a line; .gz too; - for a table
-    from standard input
+DATA: table (.csv, .tsv, .jsonl), a user and an item on a line; .gz too; - for standard input
 --out DIR: folder for the results (default: the name of DATA with -ssnmf-fast)
 [data and results]
 --user COLUMN: default: user, or of two or three columns the one in its place
 --item COLUMN: default: item, or of two or three columns the one in its place
---value COLUMN: default: value or rating, or of three columns the one in its place; without such a
-    column, all pairs are equal
+--value COLUMN: default: value or rating, or the third column of three; there may be none
 --users TEXT,...: users to make lists for, or a file with one on a line (default: all)
 --n,-n COUNT=10: items for each user{_SAFE_CSV}
 [model]
 --rank auto|COUNT=auto: number of components; auto: at most 128, or 256 if that is better
---values auto|graded|counts|ones=auto: what values are: ratings, of which low ones mean that an item
-    was not liked; counts, such as plays; or nothing but that a pair was seen
+--values auto|graded|counts|ones=auto: ratings (low ones: not liked), counts, or pairs alone
 --nonnegative: nonnegative components, which can be read as topics: groups of items
---neighbors no: add half of a score by similar items, for at most 20,000 items (default: yes)
-    {_COMPUTING}{_COMMON}"""
+--neighbors no: half of a score by similar items, of up to 20,000 (default){_COMPUTING}{_COMMON}"""
 
 
 class _Parser(ArgumentParser):

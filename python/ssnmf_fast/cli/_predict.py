@@ -40,13 +40,9 @@ def run(options: Namespace) -> dict[str, Any]:
     if out.path is not None:
         refuse_replacing(out.path, (path, data.path, stored, path.parent / METRICS_NAME))
     model = load(path)
-    of_pairs = isinstance(model, (Completion, Recommender))
-    if of_pairs and not data.is_table:
-        raise UsageError(f"{data} is a matrix; expected a table of users and items, as {path} has")
-    if of_pairs:
-        _refuse(
-            options, ("text", "id", "explain"), f"is for a model of `ssnmf-fast fit`; not {path}"
-        )
+    if isinstance(model, (Completion, Recommender)):
+        reason = f"is for a model of `ssnmf-fast fit`; not {path}"
+        _refuse(options, ("text", "id", "explain"), reason)
     if isinstance(model, Recommender):
         return recommend_to_new(out, model, path, data, options)
     _refuse(options, ("value", "n"), f"is for a model of `ssnmf-fast recommend`; not {path}")
@@ -111,8 +107,8 @@ def _predict_ratings(
     # As tables have them, also where the model was saved in Python.
     row_ids, column_ids = row_ids.astype(str), column_ids.astype(str)
     model = replace(model, row_ids=row_ids, column_ids=column_ids)
-    columns = {"user": options.user, "item": options.item}
-    parts = [part for _, part in read_columns(data, columns)]
+    chosen = {"user": options.user, "item": options.item}
+    parts = [part for _, part in read_columns(data, chosen)]
     users, items = ([name for part in parts for name in part[role]] for role in ("user", "item"))
     unknown = len(set(users) - set(row_ids)), len(set(items) - set(column_ids))
     if unknown == (len(set(users)), len(set(items))):
@@ -126,8 +122,8 @@ def _predict_ratings(
         missing = counts(*unknown, ("user", "item"))
         warn(f"not in the model: {missing} of {data}; predictions for them are {how}")
     values = quietly(UNINFORMED, model.predict, np.array(users), np.array(items))
-    table = [("user", users), ("item", items), ("predicted rating", values.tolist())]
-    out.write(*make_table(None, table))
+    columns = [("user", users), ("item", items), ("predicted rating", values.tolist())]
+    out.write(*make_table(None, columns))
     if out.path is not None:
         print(f"{len(users)} predicted ratings are in {out}")
     counted = {"samples": len(users), "unknown users": unknown[0], "unknown items": unknown[1]}

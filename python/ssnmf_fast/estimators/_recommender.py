@@ -364,9 +364,8 @@ class Recommender(Estimator):
         return list(users), X, F.astype(np.float32)
 
     def _scores(self, X: sp.csr_array, F: Array, power: float) -> lists.Scores:
-        G, popularity = self.components_.T, lists.popularity(self.pairs_)
-        weights = getattr(self, "item_weights_", None)
-        return lists.Scores(F, G, self._targets(X), weights, popularity, power)
+        G, W = self.components_.T, getattr(self, "item_weights_", None)
+        return lists.Scores(F, G, self._targets(X), W, lists.popularity(self.pairs_), power)
 
     def similar_items(self, item: Any, n: int = 10) -> Records[tuple[Any, float]]:
         """Return the items whose factors have the largest cosines with that of an item.

@@ -21,7 +21,7 @@ from ..plotting._style import figure
 from ..plotting._tables import darkest_share
 from .evaluation import Evaluation, Measure, format_score
 
-__all__ = ["Example", "Picture", "Report", "Rows", "confusion", "png", "render"]
+__all__ = ["Example", "Picture", "Report", "confusion", "png", "render"]
 
 _NO_TOPICS = Topics()
 Names = Sequence[str]
@@ -53,15 +53,6 @@ class Picture:
     title: str
     caption: str
     png: bytes | None
-
-
-class Rows(NamedTuple):
-    """A table of text with its heading, a note, and the names of its columns."""
-
-    title: str
-    note: str
-    heads: Names
-    rows: Sequence[Names]
 
 
 @dataclass(frozen=True)
@@ -96,7 +87,7 @@ class Report:
     measures: Sequence[Measure] = ()
     warnings: Sequence[str] = ()
     remarks: Sequence[str] = ()
-    tables: Sequence[Rows] = ()
+    tables: Sequence[tuple[str, str, Names, Sequence[Names]]] = ()  # title, note, heads, rows
     pictures: Sequence[Picture] = ()
     tree: str = ""
 
