@@ -50,7 +50,7 @@ def run(options: Namespace) -> dict[str, Any]:
     with results_folder(folder, _FILES, inputs, options.safe_csv) as out:
         print("Recommendations\n")
         print(f"  data      {source}: {len(pairs)} pairs of {len(users)} users, {len(items)} items")
-        print("  columns   " + ", ".join(f"{role} {name!r}" for role, name in names.items()))
+        print(f"  columns   {', '.join(f'{k} {v!r}' for k, v in names.items())}", flush=True)
         model = Recommender(
             options.rank,
             values=options.values,
