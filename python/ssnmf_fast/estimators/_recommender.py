@@ -51,7 +51,8 @@ class Recommender(Estimator):
     values : {"auto", "graded", "counts", "ones"}
         What values are: ratings, of which low ones say that an item was not liked; counts, such as
         plays; or nothing but that a pair was seen.  "auto" takes ones where all are equal, counts
-        for numbers from 0 that go beyond 10 and are mostly small, and else ratings.
+        for numbers from 0 that go beyond 10 and are mostly small, or of which half are the lowest,
+        at least 1, and else ratings.
     nonnegative : bool
         Whether the factors are nonnegative, so that :meth:`topics` can be read.
     unseen_weight : float or "auto"
@@ -257,6 +258,19 @@ class Recommender(Estimator):
         check_is_fitted(self)
         return self._folded(self._targets(pairs.read_histories(histories, self.item_ids_)[1]))
 
+    def fit_transform(self, X: Any, y: None = None) -> Array:
+        """Fit to a matrix of users and items, and return the factor of the users.
+
+        Parameters
+        ----------
+        X : scipy.sparse or array_like, shape (n, m)
+            Values, as `users` of :meth:`fit`.
+        y : ignored
+            Present for the conventions of scikit-learn.
+        """
+        del y
+        return np.asarray(self.fit(X).representation_)
+
     def transform(self, X: Any) -> Array:
         """Return :meth:`fold_in` of a matrix of users and items.
 
@@ -319,6 +333,8 @@ class Recommender(Estimator):
             if (allowed < 0).any():
                 one = list(items)[int((allowed < 0).argmax())]  # type: ignore[arg-type]
                 raise ValueError(f"items has {short(one)}, which the fit has not seen.")
+            if not len(allowed):
+                raise ValueError("items is empty; give at least one, or None for all.")
             allowed = np.unique(allowed)
         model = self._scores(X, F, power)
         shape, threads = X.shape, resolve_threads(self.n_threads)
@@ -436,7 +452,6 @@ class Recommender(Estimator):
             precision, recall (hits over relevant items), map, coverage and popular_share.
         """
         check_is_fitted(self)
-        k = check_integer(k, "k", 1)
         test = pairs.read_pairs(users, items, values, columns)
         names, X, F = self._asked(test.user_ids)
         place = pairs.places_of(test.item_ids, self.item_ids_)
