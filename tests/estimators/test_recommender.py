@@ -269,8 +269,9 @@ def test_the_same_bits_for_any_number_of_threads():
     np.testing.assert_array_equal(*(fit.recommend().items for fit in fits))
 
 
-def test_a_model_is_saved_and_pickled(tmp_path):
-    fit = sf.Recommender("auto", random_state=0, neighbors="auto").fit(X)
+@pytest.mark.parametrize("neighbors", [False, "auto"])
+def test_a_model_is_saved_and_pickled(neighbors, tmp_path):
+    fit = sf.Recommender("auto", random_state=0, neighbors=neighbors).fit(X)
     sf.save(fit, tmp_path / "model.npz")
     for again in (sf.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(fit))):
         np.testing.assert_array_equal(again.recommend().items, fit.recommend().items)
