@@ -106,26 +106,26 @@ void bind_ridge_rows(py::handle indptr, py::handle indices, py::handle values, p
 }
 
 void bind_conjugate_rows(py::handle indptr, py::handle indices, py::handle values, py::handle G,
-                         py::handle gram, py::handle ridge, int steps, py::handle F,
+                         py::handle gram, py::handle ridges, int steps, py::handle F,
                          Threads n_threads) {
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
     const auto g = const_factor<T>(G, "G");
     const auto common = const_rows<T>(gram, "gram");
-    const auto own = const_vector<T>(ridge, "ridge");
+    const auto own = const_vector<T>(ridges, "ridges");
     const auto f = writable_rows<T>(F, "F");
     require_equal(f.rows, Z->rows, "rows of F and of the sparse matrix");
     require_equal(f.columns, g.columns, "columns of F and of G");
     require_equal(common.rows, g.columns, "rows of gram and columns of G");
     require_equal(common.columns, g.columns, "columns of gram and of G");
-    require_equal(own.size, f.rows, "length of ridge and rows of F");
+    require_equal(own.size, f.rows, "length of ridges and rows of F");
     require_apart({"F", F}, {{"indptr", indptr},
                              {"indices", indices},
                              {"values", values},
                              {"G", G},
                              {"gram", gram},
-                             {"ridge", ridge}});
+                             {"ridges", ridges}});
     const KernelCall call;
     conjugate_rows<T>(*Z, g, common, own, steps, f, n_threads);
   });
@@ -175,7 +175,7 @@ void register_completion(py::module_& module) {
              py::arg("values").none(true), py::arg("G"), py::arg("ridge"), py::arg("F"),
              py::arg("n_threads"), "Ridge regression of every row on G.");
   module.def("conjugate_rows", &bind_conjugate_rows, py::arg("indptr"), py::arg("indices"),
-             py::arg("values").none(true), py::arg("G"), py::arg("gram"), py::arg("ridge"),
+             py::arg("values").none(true), py::arg("G"), py::arg("gram"), py::arg("ridges"),
              py::arg("steps"), py::arg("F"), py::arg("n_threads"),
              "Conjugate gradients on every row, with a common Gram matrix.");
   module.def("structured_rows", &bind_structured_rows, py::arg("indptr"), py::arg("indices"),

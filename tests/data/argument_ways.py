@@ -33,6 +33,7 @@ NAMES = """
     supervision_weight terms
     threshold title tol topic topic_names topics tpm_names tree unlabeled validation_fraction
     verbose weight window x xlabel ylabel
+    exclude_seen item k neighbors popularity ridge unseen_weight user
 """
 SCALARS = frozenset(NAMES.split())
 # Classes that fits return; only their methods are attacked.
@@ -91,6 +92,14 @@ GUIDED = [Way(NEIGHBORS, lambda Z: {"S": [SMALL, penalties.Graph(0.1, Z)], "A": 
 PENALTIES = [Way(NEIGHBORS, lambda Z: {"S": [SMALL, penalties.Graph(0.1, Z)], "A": SMALL})]
 ANSWERS = [Way(y.astype(float)), Way(Y)]  # classes, and several labels
 
+PAIRS = {"users": np.arange(12) // 3, "items": np.arange(12) % 8}
+OF_USERS = Way(np.arange(12) // 3, beside={"items": PAIRS["items"]})
+TRIPLETS = {
+    "items": [Way(PAIRS["items"], beside={"users": PAIRS["users"]})],
+    "values": [Way(ROW, beside=PAIRS)],
+    "columns": [],  # names of those of a data frame
+}
+
 # Ways to every argument, by function or "*" for methods of estimators.
 WAYS = {
     "factorize": {
@@ -136,6 +145,7 @@ WAYS = {
         "penalties": OF_TENSORS,
     },
     "complete": {
+        "columns": [],
         "M": [
             Way(D),
             Way(np.arange(12), lambda Z: (Z, np.arange(12) % 8, np.ones(12))),
@@ -153,6 +163,11 @@ WAYS = {
         "times": [Way(np.arange(20200101.0, 20201301, 100)), Way(TIMES)],
         "by": ANSWERS,
     },
+    "Recommender": {"values": []},  # what they are
+    "Recommender.fit": {"users": [Way(D), OF_USERS], **TRIPLETS},
+    "Recommender.evaluate": {"users": [Way(D), OF_USERS], **TRIPLETS},
+    "Recommender.fold_in": {"histories": [Way(D)]},
+    "Recommender.recommend": {"users": [Way(D)], "items": [Way(np.arange(4))]},
     "TopicTree.transform": {"X": [Way(D)]},
     "TopicTree.topic_proportions": {"X": [Way(D)]},
     "consensus": {"X": [Way(D)], "X_weights": weighings(HALF), "init": []},  # no start of arrays

@@ -23,7 +23,14 @@ from ssnmf_fast import linalg, metrics, plotting, weights
 
 # What may not be finite: a weight that binds labels, no lower bound, what was not measured.
 INFINITE = {"supervision_weight_", "supervision_weight", "lower", "upper"}
-INFINITE |= {"committee_", "validation_accuracy_", "validation_interval_", "history", "gamma"}
+INFINITE |= {
+    "scores",
+    "committee_",
+    "validation_accuracy_",
+    "validation_interval_",
+    "history",
+    "gamma",
+}
 
 
 def estimators():
@@ -117,8 +124,8 @@ class Fits:
         return self._fitted[name]
 
     def data(self, name):
-        if name == "NonnegativeCP":
-            return (T,)
+        if name in ("NonnegativeCP", "Recommender"):
+            return (T,) if name == "NonnegativeCP" else (D,)
         return (D, TIMES) if name == "DynamicTopics" else (D, y)
 
     def call(self, label, argument, beside):

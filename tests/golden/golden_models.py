@@ -83,6 +83,8 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
     features = np.where(np.arange(COLUMNS)[:, None] < 4, np.eye(2)[np.arange(COLUMNS) % 2], np.nan)
     yield "factorization_features", sf.factorize(X, feature_labels=features, **KL)
     yield "imputer", sf.LowRankImputer(n_components=2, random_state=0, gamma_min=0.1).fit(holes)
+    recommender = sf.Recommender(3, neighbors="auto", random_state=0)
+    yield "recommender", recommender.fit(X)
     yield "factorization", sf.factorize(sp.csr_array(X), np.eye(3)[y], **KL)
     yield "tensor_factorization", sf.factorize_tensor(tensor, y={0: np.eye(3)[y]}, **FITTED)
     yield "consensus", sf.consensus(X, 3, n_starts=6, loss=KL["loss"], random_state=0)

@@ -147,6 +147,10 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
             {**model, "H": _factor(), **shrink, "out": _factor()},
         ),
         "ridge_rows": (("F",), {**_csr(), **model, **ridge}),
+        "conjugate_rows": (
+            ("F",),
+            {**_csr(), **model, "gram": np.eye(8), "ridges": np.ones(4), "steps": 2},
+        ),
         "structured_rows": (
             ("X", "F"),
             {

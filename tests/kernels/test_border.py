@@ -143,6 +143,7 @@ NEED_PADDING = {
     *("sparse_frobenius_loss", "sparse_beta_loss", "tensor_pass", "tensor_kl_loss"),
     *("tensor_kl_unreached", "tensor_frobenius_loss", "nnls", "kl_rows", "kl_descent"),
     *("coordinate_descent", "residual_step", "mapped_residuals", "ridge_rows", "structured_rows"),
+    "conjugate_rows",
     *("gamma_update", "gamma_bound"),
 }
 

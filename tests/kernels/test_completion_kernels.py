@@ -82,6 +82,32 @@ def test_exact_rows(kernels, reference, problem, rank, dtype, index):
         assert np.array_equal(X[rows, a.indices], dense[rows, a.indices])
 
 
+@each("rank", [1, 5, 20])
+@each("dtype", DTYPES)
+@each("index", [np.int32, np.int64])
+def test_conjugate_rows(kernels, reference, problem, rank, dtype, index):
+    for p, q in [(9, 25), (40, 300)]:
+        a = problem(kernels, p, q, rank, dtype, index, density=0.4)
+        gram = 0.1 * a.G.T @ a.G
+        ridge = np.linspace(0.5, 2, p).astype(dtype)
+
+        def run(module, steps=2, a=a, gram=gram, ridge=ridge):
+            F = a.F.copy()
+            module.conjugate_rows(*a.csr_arguments(), a.G, gram, ridge, steps, F, 3)
+            return (F,)
+
+        _both(kernels, reference, run, a.close)
+        (exact,) = run(kernels, 4 * rank + 10)
+        values = np.ones(len(a.indices)) if a.csr_arguments()[2] is None else a.csr_arguments()[2]
+        for i in range(p):
+            entries = slice(a.indptr[i], a.indptr[i + 1])
+            g = a.G[a.indices[entries]].astype(float)
+            K = gram + ridge[i] * np.eye(len(gram)) + g.T @ g
+            wanted = np.linalg.solve(K, g.T @ values[entries])
+            tolerance = 1e-3 if dtype == np.float32 else 1e-8
+            np.testing.assert_allclose(exact[i], wanted, atol=tolerance * max(1, abs(wanted).max()))
+
+
 @each("dtype", DTYPES)
 @each("shape", [(1, 1), (5, 5), (40, 7), (3000, 17), (9000, 33)])
 def test_tall_qr(kernels, dtype, shape):

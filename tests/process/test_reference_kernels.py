@@ -52,6 +52,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     ),
     "LowRankImputer": lambda: fitted(sf.LowRankImputer(3, gamma_min=0.1, random_state=0), GAPS),
     "NonnegativeCP": lambda: fitted(sf.NonnegativeCP(**FIT), T),
+    "Recommender": lambda: fitted(sf.Recommender(3, random_state=0), sp.csr_array(X)),
     "SSNMFClassifier": lambda: fitted(sf.SSNMFClassifier(**FIT), X, Y),
     "SSNMFRegressor": lambda: fitted(sf.SSNMFRegressor(**FIT), X, Y.astype(float)),
     "SeededTopics": lambda: fitted(sf.SeededTopics(random_state=0, max_iter=5, tol=0), X, Y),

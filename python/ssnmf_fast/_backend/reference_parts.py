@@ -223,7 +223,7 @@ def conjugate_rows(
     values: Some,
     G: Array,
     gram: Array,
-    ridge: Array,
+    ridges: Array,
     steps: int,
     F: Array,
     n_threads: int,
@@ -233,7 +233,7 @@ def conjugate_rows(
     for i, f in enumerate(F):
         entries = slice(indptr[i], indptr[i + 1])
         g = G[indices[entries]]
-        K = gram + ridge[i] * np.eye(len(gram), dtype=G.dtype) + g.T @ g
+        K = gram + ridges[i] * np.eye(len(gram), dtype=G.dtype) + g.T @ g
         residual = g.T @ z[entries] - K @ f
         direction = residual.copy()
         for _ in range(steps):

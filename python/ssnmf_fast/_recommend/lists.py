@@ -103,15 +103,9 @@ def popularity(X: sp.csr_array) -> Array:
     return np.asarray(np.maximum(counts, 0.5) / X.shape[0], dtype=np.float32)
 
 
-def hide(X: sp.csr_array, share: float, rng: np.random.Generator) -> Array:
-    """Draw a share of the pairs of every user, at least one pair of each is left."""
-    rows, n = entry_rows(X.indptr), X.shape[0]
-    order = np.lexsort((rng.random(X.nnz), rows))
-    rank = np.empty(X.nnz, dtype=np.int64)
-    rank[order] = np.arange(X.nnz) - X.indptr[rows[order]]
-    counts = np.diff(X.indptr)
-    most = np.minimum(np.floor(share * counts + rng.random(n)), counts - 1)
-    return np.asarray(rank < most[rows])
+def popular_scores(popularity: Array) -> Callable[[slice], Array]:
+    """Return scores that are the same for all users."""
+    return lambda rows: np.tile(popularity, (rows.stop - rows.start, 1))
 
 
 def without(X: sp.csr_array, hidden: Array) -> sp.csr_array:

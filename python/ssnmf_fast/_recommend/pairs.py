@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.text import short
-from .._data.arrays import entry_rows, refuse_on_disk
+from .._data.arrays import as_array, entry_rows, inspect_sparse, refuse_on_disk
 
 Kind = Literal["graded", "counts", "ones"]
 _COLUMNS = ("user", "item", "rating")
@@ -30,7 +30,12 @@ def matrix_of(X: Any, name: str) -> sp.csr_array | None:
     """Return a matrix of users and items, where it is one; 0 and NaN of an array are no pairs."""
     if not (sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2)):
         return None
-    matrix = sp.csr_array(X if sp.issparse(X) else np.nan_to_num(X), dtype=np.float32, copy=True)
+    if sp.issparse(X):
+        X = inspect_sparse(X, name)[0]
+    else:
+        X = np.where(np.isnan(as_array(X, name).astype(np.float64)), 0, X)
+    with np.errstate(over="ignore"):
+        matrix = sp.csr_array(X, dtype=np.float32, copy=True)
     matrix.sum_duplicates()
     if not np.isfinite(matrix.data).all():
         raise ValueError(f"{name} holds NaN or infinity, or numbers too large for float32.")
@@ -83,10 +88,13 @@ def read_ids(given: Any, name: str) -> Array:
     absent = np.zeros(len(array), dtype=bool)
     if array.dtype.kind == "O":
         absent = np.array([one is None or one != one or _is_na(one) for one in array], dtype=bool)
-        if all(isinstance(one, str) for one in array):
-            array = array.astype(str)
-    elif array.dtype.kind in "fmM":
-        absent = array != array
+        kinds = {str if isinstance(one, str) else type(one) for one in array}
+        if kinds <= {str} or kinds <= {int, float}:
+            array = np.array(array.tolist())
+    if array.dtype.kind == "f":
+        absent = ~np.isfinite(array)
+    elif array.dtype.kind in "mM":
+        absent = np.isnat(array)
     if absent.any():
         raise ValueError(
             f"{name}[{int(absent.argmax())}] is missing; drop pairs without an id of both sides."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._recommend.results import Reasons, Recommendations, Trial
 from ._bayesian import BayesianNMF, SupervisedBayesianNMF
 from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics
@@ -13,7 +14,7 @@ from ._imputer import LowRankImputer
 from ._nmf import NMF, merge_topics, split_topic
 from ._over_time import TopicsOverTime, topics_over_time
 from ._papers import ConstrainedNMF, MarginNMF, TopicSupervisedNMF
-from ._recommender import Reasons, Recommendations, Recommender, Trial
+from ._recommender import Recommender
 from ._seeded import SeededTopics
 from ._ssnmf import SSNMFClassifier, SSNMFRegressor
 from ._trees import TopicNode, TopicTree, topic_tree

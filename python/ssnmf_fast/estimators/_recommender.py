@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ from .._data.threads import resolve_threads
 from .._linalg.operators import unit_rows
 from .._recommend import factors, lists, pairs
 from .._recommend.factors import Setting
+from .._recommend.results import Reasons, Recommendations, Trial
+from .._recommend.validation import best_setting
 from .._topics import Records, Topics, make_topics
 from ..metrics import ranking
 from ._base import Estimator
@@ -29,77 +32,6 @@ _RANK, _UNSEEN, _RIDGE = 128, 4.0, 0.02
 _TRIED = ((4.0, 0.02), (8.0, 0.015), (8.0, 0.03))  # unseen weights and ridges
 _LARGE_RANK = 256
 _MOST_ITEMS = 20_000  # for neighbors, which need arrays of items x items
-_HIDDEN, _CUT = 0.1, 10
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Recommendations:
-    """Lists of items for users; the result of :meth:`Recommender.recommend`.
-
-    Attributes
-    ----------
-    users : list
-        Ids of the users, or names of the strangers.
-    items : ndarray, shape (users, n)
-        Ids of the items, best first; None where there are no more.
-    scores : ndarray, shape (users, n)
-        Scores of the items; NaN where there are no more.
-    popular : ndarray of bool, shape (users,)
-        Users of whom nothing is known: they get the most popular items, whose scores are shares of
-        the users.
-    """
-
-    users: list[Any]
-    items: Array
-    scores: Array
-    popular: Array
-
-    def __repr__(self) -> str:
-        k, n = self.items.shape
-        known = f", {int(self.popular.sum())} of them popular items" if self.popular.any() else ""
-        return f"Recommendations({n} items for {k} users{known})"
-
-    def to_rows(self) -> Records[dict[str, Any]]:
-        """Return a dictionary for every item of every user: user, item, score and rank, from 1."""
-        return Records(
-            {"user": user, "item": item, "score": score, "rank": rank}
-            for user, *row in zip(self.users, self.items, self.scores.tolist(), strict=True)
-            for rank, (item, score) in enumerate(zip(*row, strict=True), 1)
-            if item is not None
-        )
-
-    def to_frame(self) -> Any:
-        """Return a table of :meth:`to_rows` (needs pandas)."""
-        return self.to_rows().to_frame()
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What was tried on the hidden pairs: a name, the parameters of a model, and its nDCG@10."""
-
-    name: str
-    ndcg: float
-    n_components: int | None = None
-    unseen_weight: float | None = None
-    ridge: float | None = None
-
-
-class Reasons(NamedTuple):
-    """Why an item has its score for a user; the result of :meth:`Recommender.explain`.
-
-    Attributes
-    ----------
-    score : float
-        The score by the factors.
-    items : list of (item, float)
-        The items of the user, and what each adds to the score, the largest first.
-    parts : ndarray, shape (r,)
-        What each component adds to the score.
-    """
-
-    score: float
-    items: list[tuple[Any, float]]
-    parts: Array
 
 
 @complete_docstring
@@ -108,7 +40,9 @@ class Recommender(Estimator):
     """Items that users will like, from what they have chosen, rated or counted.
 
     A weighted factorization of all pairs of users and items: pairs that were seen have their
-    values as targets, all others 0 with a small weight ([1]_, [2]_).
+    values as targets, all others 0 with a small weight ([1]_, [2]_).  If `n_components`,
+    `unseen_weight` or `ridge` is "auto", a few settings are compared on a hidden tenth of the
+    pairs; numbers other than the defaults stay.
 
     Parameters
     ----------
@@ -252,14 +186,16 @@ class Recommender(Estimator):
         setting, several = self._setting(most)
         self.validation_: list[Trial] = []
         if several:
-            setting = self._validated(Z, setting, most, passes, rng, threads)
+            larger = _LARGE_RANK if self.n_components == "auto" and most >= _LARGE_RANK else None
+            options = self._tried(setting), larger, passes, rng, threads
+            setting, self.validation_ = best_setting(Z, self._relevant(X), *options)
         self.n_components_, self.unseen_weight_, self.ridge_, _ = setting
         self.n_iter_, self.base_weight_ = passes, setting.base(Z)
         F, G = factors.factorize_pairs(Z, setting, passes, rng, threads)
         self.representation_, self.components_ = F, np.ascontiguousarray(G.T)
         self.item_weights_ = self._item_weights(Z)
         if self.verbose:
-            print(f"Recommender: values are {self.values_}, rank {self.n_components_}")
+            print(f"values: {self.values_}, {self.n_components_} components", file=sys.stderr)
         return self
 
     def _setting(self, most: int) -> tuple[Setting, bool]:
@@ -283,62 +219,17 @@ class Recommender(Estimator):
             return np.ones(X.nnz, dtype=bool)
         return np.asarray(self.pairs_.data.mean() < X.data)
 
-    def _validated(
-        self,
-        Z: sp.csr_array,
-        setting: Setting,
-        most: int,
-        passes: int,
-        rng: np.random.Generator,
-        threads: int,
-    ) -> Setting:
-        """Return the setting with the largest nDCG at a hidden tenth of the pairs."""
-        hidden = lists.hide(Z, _HIDDEN, rng)
-        relevant = Z.copy()
-        seed = int(rng.integers(2**31))
-        relevant.data = (hidden & self._relevant(self.pairs_)).astype(np.float32)
-        relevant.eliminate_zeros()
-        if not relevant.nnz:
-            warn_user("Too few pairs to validate: the defaults are taken.", UserWarning)
-            return setting
-        kept = lists.without(Z, hidden)
-        popularity = lists.popularity(kept)
-
-        def ndcg(scores: Any) -> float:
-            found, _ = lists.best_items(scores, Z.shape, _CUT, kept, None, threads)
-            return float(ranking.ndcg(found, relevant, _CUT))
-
-        def tried(one: Setting) -> float:
-            seeded = np.random.default_rng(seed)
-            F, G = factors.factorize_pairs(kept, one, passes, seeded, threads)
-            model = lists.Scores(F, G, kept, None, popularity, 0.0)
-            found = ndcg(model.block)
-            self.validation_.append(Trial("Recommender", found, *one[:3]))
-            return found
-
+    def _tried(self, setting: Setting) -> list[Setting]:
+        """Return the settings to validate; numbers other than the defaults stay."""
         fixed = self.unseen_weight not in ("auto", _UNSEEN), self.ridge not in ("auto", _RIDGE)
-        several = dict.fromkeys(
+        several = (
             setting._replace(
                 unseen_weight=setting.unseen_weight if fixed[0] else unseen,
                 ridge=setting.ridge if fixed[1] else ridge,
             )
             for unseen, ridge in _TRIED
         )
-        scores = {one: tried(one) for one in several}
-        best = max(scores, key=lambda one: scores[one])
-        if self.n_components == "auto" and most >= _LARGE_RANK:
-            larger = best._replace(n_components=_LARGE_RANK)
-            best = larger if tried(larger) > scores[best] else best
-        of_popular = ndcg(lambda rows: np.tile(popularity, (rows.stop - rows.start, 1)))
-        self.validation_.append(Trial("popular items", of_popular))
-        largest = max(one.ndcg for one in self.validation_[:-1])
-        if of_popular >= largest:
-            warn_user(
-                f"Popular items have nDCG@{_CUT} {of_popular:.3f} at hidden pairs, the model "
-                f"{largest:.3f}: the pairs tell too little about users. Recommend popular items.",
-                UserWarning,
-            )
-        return best
+        return list(dict.fromkeys(several))
 
     def _item_weights(self, Z: sp.csr_array) -> Array | None:
         if not self.neighbors:
@@ -365,6 +256,19 @@ class Recommender(Estimator):
         """
         check_is_fitted(self)
         return self._folded(self._targets(pairs.read_histories(histories, self.item_ids_)[1]))
+
+    def fit_transform(self, X: Any, y: None = None) -> Array:
+        """Fit to a matrix of users and items, and return the factor of the users.
+
+        Parameters
+        ----------
+        X : scipy.sparse or array_like, shape (n, m)
+            Values, as `users` of :meth:`fit`.
+        y : ignored
+            Present for the conventions of scikit-learn.
+        """
+        del y
+        return np.asarray(self.fit(X).representation_)
 
     def transform(self, X: Any) -> Array:
         """Return :meth:`fold_in` of a matrix of users and items.
@@ -428,6 +332,8 @@ class Recommender(Estimator):
             if (allowed < 0).any():
                 one = list(items)[int((allowed < 0).argmax())]  # type: ignore[arg-type]
                 raise ValueError(f"items has {short(one)}, which the fit has not seen.")
+            if not len(allowed):
+                raise ValueError("items is empty; give at least one, or None for all.")
             allowed = np.unique(allowed)
         model = self._scores(X, F, power)
         shape, threads = X.shape, resolve_threads(self.n_threads)
@@ -460,6 +366,13 @@ class Recommender(Estimator):
 
     def similar_items(self, item: Any, n: int = 10) -> Records[tuple[Any, float]]:
         """Return the items whose factors have the largest cosines with that of an item.
+
+        Parameters
+        ----------
+        item : id
+            An item of the fit.
+        n : int
+            Number of items, at least 1.
 
         Returns
         -------
@@ -553,7 +466,7 @@ class Recommender(Estimator):
         popularity, threads = lists.popularity(self.pairs_), resolve_threads(self.n_threads)
         sides = {
             type(self).__name__: self._scores(X, F, 0.0).block,
-            "popular items": lambda rows: np.tile(popularity, (rows.stop - rows.start, 1)),
+            "popular items": lists.popular_scores(popularity),
         }
         rows: list[dict[str, Any]] = []
         for name, scores in sides.items():
@@ -570,7 +483,17 @@ class Recommender(Estimator):
         return Records(rows)
 
     def topics(self, n_terms: int = 10) -> Topics:
-        """Return the items of every component, the largest first; of nonnegative factors."""
+        """Return the items of every component, the largest first; of nonnegative factors.
+
+        Parameters
+        ----------
+        n_terms : int
+            Number of items of a component, at least 1.
+
+        Returns
+        -------
+        Topics
+        """
         check_is_fitted(self)
         if not self.nonnegative:
             raise ValueError("components of any sign have no topics; fit with nonnegative=True.")

@@ -1,0 +1,79 @@
+"""What methods of the recommender return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .._common.arrays import Array
+from .._topics import Records
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recommendations:
+    """Lists of items for users; the result of :meth:`Recommender.recommend`.
+
+    Attributes
+    ----------
+    users : list
+        Ids of the users, or names of the strangers.
+    items : ndarray, shape (users, n)
+        Ids of the items, best first; None where there are no more.
+    scores : ndarray, shape (users, n)
+        Scores of the items; NaN where there are no more.
+    popular : ndarray of bool, shape (users,)
+        Users of whom nothing is known: they get the most popular items, whose scores are shares of
+        the users.
+    """
+
+    users: list[Any]
+    items: Array
+    scores: Array
+    popular: Array
+
+    def __repr__(self) -> str:
+        k, n = self.items.shape
+        known = f", {int(self.popular.sum())} of them popular items" if self.popular.any() else ""
+        return f"Recommendations({n} items for {k} users{known})"
+
+    def to_rows(self) -> Records[dict[str, Any]]:
+        """Return a dictionary for every item of every user: user, item, score and rank, from 1."""
+        return Records(
+            {"user": user, "item": item, "score": score, "rank": rank}
+            for user, *row in zip(self.users, self.items, self.scores.tolist(), strict=True)
+            for rank, (item, score) in enumerate(zip(*row, strict=True), 1)
+            if item is not None
+        )
+
+    def to_frame(self) -> Any:
+        """Return a table of :meth:`to_rows` (needs pandas)."""
+        return self.to_rows().to_frame()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What was tried on the hidden pairs: a name, the parameters of a model, and its nDCG@10."""
+
+    name: str
+    ndcg: float
+    n_components: int | None = None
+    unseen_weight: float | None = None
+    ridge: float | None = None
+
+
+class Reasons(NamedTuple):
+    """Why an item has its score for a user; the result of :meth:`Recommender.explain`.
+
+    Attributes
+    ----------
+    score : float
+        The score by the factors.
+    items : list of (item, float)
+        The items of the user, and what each adds to the score, the largest first.
+    parts : ndarray, shape (r,)
+        What each component adds to the score.
+    """
+
+    score: float
+    items: list[tuple[Any, float]]
+    parts: Array

@@ -1,0 +1,68 @@
+"""The best of several settings, by lists of items for pairs that were hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._common.arrays import Array
+from .._common.warn import warn_user
+from ..metrics import ranking
+from . import factors, lists
+from .factors import Setting
+from .results import Trial
+from .split import split_interactions
+
+_HIDDEN, _CUT = 0.1, 10
+
+
+def best_setting(
+    Z: sp.csr_array,
+    liked: Array,
+    settings: Sequence[Setting],
+    larger: int | None,
+    passes: int,
+    rng: np.random.Generator,
+    threads: int,
+) -> tuple[Setting, list[Trial]]:
+    """Return the setting with the largest nDCG at the `liked` pairs of a hidden tenth.
+
+    A `larger` rank is tried with the best one.
+    """
+    hidden = np.zeros(Z.nnz, dtype=bool)
+    hidden[split_interactions(Z, test_size=_HIDDEN, random_state=rng)[1]] = True
+    seed, trials, relevant = int(rng.integers(2**31)), list[Trial](), lists.without(Z, ~hidden)
+    relevant.data = liked[hidden].astype(np.float32)
+    if not relevant.data.any():
+        warn_user("Too few pairs to validate: the defaults are taken.", UserWarning)
+        return settings[0], trials
+    kept = lists.without(Z, hidden)
+    popularity = lists.popularity(kept)
+
+    def ndcg(scores: Callable[[slice], Array]) -> float:
+        found, _ = lists.best_items(scores, Z.shape, _CUT, kept, None, threads)
+        return float(ranking.ndcg(found, relevant, _CUT))
+
+    def tried(one: Setting) -> float:
+        F, G = factors.factorize_pairs(kept, one, passes, np.random.default_rng(seed), threads)
+        found = ndcg(lists.Scores(F, G, kept, None, popularity, 0.0).block)
+        trials.append(Trial("Recommender", found, *one[:3]))
+        return found
+
+    scores = {one: tried(one) for one in settings}
+    best = max(scores, key=lambda one: scores[one])
+    if larger is not None:
+        wide = best._replace(n_components=larger)
+        best = wide if tried(wide) > scores[best] else best
+    of_popular = ndcg(lists.popular_scores(popularity))
+    largest = max(one.ndcg for one in trials)
+    trials.append(Trial("popular items", of_popular))
+    if of_popular >= largest:
+        warn_user(
+            f"Popular items have nDCG@{_CUT} {of_popular:.3f} at hidden pairs, the model "
+            f"{largest:.3f}: the pairs tell too little about users. Recommend popular items.",
+            UserWarning,
+        )
+    return best, trials
