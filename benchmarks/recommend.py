@@ -1,19 +1,17 @@
 """How good are lists of ten recommended items, compared with other packages and methods?
 
-- "ML-100K, all": a random quarter of each user's ratings is hidden, and all of it is relevant; the
-  methods see pairs alone; recall is hits over relevant items (as Microsoft's recommenders do it);
+- "ML-100K, all": a random quarter of each user's ratings is hidden, all of it relevant; the methods
+  see pairs alone; recall is hits over relevant items (the protocol of Microsoft's recommenders);
 - "ML-100K, likes": a random fifth is hidden; ratings of 4 and 5 are relevant; recall divides by at
   most 10, as below; "ML-100K, time": the same for the last fifth of each user;
 - "Last.fm": plays of artists with 5 listeners or more; "CiteULike": articles that 15 users or more
-  keep; a random fifth is hidden, and all of it is relevant.
+  keep; a random fifth is hidden, all of it relevant.
 
-Items of the training are left out of the lists, all others compete.  Rivals learn from relevant
-pairs; item-kNN and EASE may also take values (ratings from 0 to 1, logarithms of plays).  "tuned"
-is the best of four settings on a hidden tenth of the training, fitted again to all of it.  Seconds
-are those of that fit, the least of all splits; those of "auto" include its validation.  "fold-in"
-leaves a fifth of the users out, recommends by their histories, and is compared with a fit to all.
-
-Rivals that are not installed are left out: `python -m pip install implicit irspack`.
+All items but those of the training compete.  Rivals learn from relevant pairs, item-kNN and EASE
+also from values (ratings from 0 to 1, logarithms of plays); those not installed are left out.
+"tuned" is the best of four settings on a hidden tenth of the training.  Seconds are those of the
+last fit, the least of all splits; those of "auto" include its validation.  "folded in": a fifth of
+the users was not in the fit.  `python -m pip install implicit irspack` installs the rivals.
 """
 
 from __future__ import annotations
@@ -50,7 +48,6 @@ def matrix(user: Array, item: Array, values: Array, some: Array) -> sp.csr_array
 
 @cache
 def pairs_of(name: str) -> tuple[tuple[Array, Array, Array], Array | None]:
-    """Return users, items and values of pairs, and the times, where the last are hidden."""
     if name == MADE_UP:
         rng, user = np.random.default_rng(0), np.repeat(np.arange(150), 12)
         item = [rng.choice(np.arange(u % 4, 100, 4), 12, replace=False) for u in range(150)]
@@ -68,14 +65,13 @@ def hide(user: Array, seed: int, share: float, times: Array | None = None) -> Ar
     """Return whether a pair is hidden: a share of each user, at random or the last (at least 1)."""
     rng, count = np.random.default_rng(seed), np.bincount(user)
     draw = rng.random(len(user))
+    drawn = np.round(share * count + 0.998 * rng.random(len(count)) - 0.499)
     order = np.lexsort((draw, user) if times is None else (draw, times, user))
     place = np.empty(len(user), int)
     place[order] = np.arange(len(user)) - (np.cumsum(count) - count)[user[order]]
     if times is not None:
         return np.asarray(place >= (count - np.maximum(1, np.floor(share * count)))[user])
-    return np.asarray(
-        place < np.round(share * count + 0.998 * rng.random(len(count)) - 0.499)[user]
-    )
+    return np.asarray(place < drawn[user])
 
 
 def graded(X: sp.csr_array) -> sp.csr_array:
@@ -92,8 +88,7 @@ def implicit(kind: str, X: sp.csr_array, **options: Any) -> Block:
     from implicit.nearest_neighbours import CosineRecommender
 
     kinds = {"als": als.AlternatingLeastSquares, "bpr": bpr.BayesianPersonalizedRanking}
-    seed = {"random_state": 0} if kind in kinds else {}
-    model = kinds.get(kind, CosineRecommender)(num_threads=1, **options, **seed)
+    model = kinds.get(kind, CosineRecommender)(num_threads=1, **options)
     model.fit(sp.csr_matrix(X), show_progress=False)
     if kind in kinds:
         return lambda users: model.user_factors[users] @ model.item_factors.T
@@ -101,7 +96,7 @@ def implicit(kind: str, X: sp.csr_array, **options: Any) -> Block:
 
 
 def ease(X: sp.csr_array, ridge: float = 500) -> Block:  # Steck 2019, with his for MovieLens
-    P = scipy.linalg.inv((X.T @ X + ridge * sp.eye_array(X.shape[1], dtype=X.dtype)).toarray())
+    P = scipy.linalg.inv((X.T @ X).toarray() + ridge * np.eye(X.shape[1], dtype=X.dtype))
     W = P / -np.diag(P)
     np.fill_diagonal(W, 0)
     return lambda users: X[users] @ W
@@ -130,11 +125,11 @@ RIVALS: dict[str, tuple[Callable[..., Block], str, list[dict[str, Any]]]] = {
     "popular items": (lambda X: lambda users: np.tile(X.sum(axis=0), (len(users), 1)), "numpy", []),
     "item-kNN": (partial(implicit, "cosine"), "implicit", KNN),
     "EASE": (ease, "numpy", EASE),
-    "implicit ALS": (partial(implicit, "als"), "implicit", ALS),
-    "implicit BPR": (partial(implicit, "bpr"), "implicit", BPR),
+    "implicit ALS": (partial(implicit, "als", random_state=0), "implicit", ALS),
+    "implicit BPR": (partial(implicit, "bpr", random_state=0), "implicit", BPR),
     "irspack iALS": (irspack, "irspack", settings("alpha0 reg", *WEIGHTS, n_components=128)),
 }
-AUTO = {"n_components": "auto", "unseen_weight": "auto", "ridge": "auto"}
+AUTO = dict.fromkeys(("n_components", "unseen_weight", "ridge"), "auto")
 OURS: dict[str, dict[str, Any]] = {
     "Recommender": {},
     "Recommender, auto": AUTO,
@@ -150,13 +145,8 @@ def cases(options: Options) -> Iterator[tuple[str, int, str]]:
     rivals = [name for name, (_, package, _) in RIVALS.items() if find_spec(package) is not None]
     tuned = [name + TUNED for name in rivals if RIVALS[name][2]]
     for name in options.sets:
-        folded = [] if name in (ALL, TIME) else [FOLD_IN]
         for seed in [0] if name == TIME else range(1000, 1000 + options.seeds):
-            yield from ((name, seed, method) for method in (*rivals, *tuned, *OURS, *folded))
-
-
-def lists_of(model: sf.Recommender, users: Any = None) -> Array:
-    return np.array([[-1 if j is None else j for j in row] for row in model.recommend(users).items])
+            yield from ((name, seed, method) for method in (*rivals, *tuned, *OURS, FOLD_IN))
 
 
 def rival(method: str, X: sp.csr_array, least: float, given: dict[str, Any]) -> tuple[Array, float]:
@@ -189,51 +179,47 @@ def measure(options: Options, name: str, seed: int, method: str) -> Record:
     if method == FOLD_IN:
         order = np.random.default_rng(seed).permutation(X.shape[0])
         out, others = np.split(order, [len(order) // 5])
-        lists = lists_of(new().fit(X[others]), X[out]), lists_of(new().fit(X), out)
-        return {key: ranking.ndcg(each, test[out]) for key, each in zip(FOLDED, lists, strict=True)}
-    given = OURS.get(method, {})
+        both = new().fit(X[others]).recommend(X[out]), new().fit(X).recommend(out)
+        found = [ranking.ndcg(each.items.astype(int), test[out]) for each in both]
+        return dict(zip(FOLDED, found, strict=True))
     if method in OURS:
         begin = time.perf_counter()
-        model = new(**given).fit(X)
-        seconds, lists = time.perf_counter() - begin, lists_of(model)
+        model = new(**OURS[method]).fit(X)
+        seconds, lists = time.perf_counter() - begin, model.recommend().items.astype(int)
         given = {key: getattr(model, f"{key}_") for key in AUTO}
     else:
-        rival_name = method.removesuffix(TUNED)
-        if rival_name != method:
-            given = best_setting(rival_name, X, least)
-        lists, seconds = rival(rival_name, X, least, given)
+        plain = method.removesuffix(TUNED)
+        given = best_setting(plain, X, least) if plain != method else {}
+        lists, seconds = rival(plain, X, least, given)
     ndcg, recall = ranking.ndcg(lists, test), ranking.recall(lists, test, cap=name != ALL)
     say(f"{name} {seed}, {method}: nDCG {ndcg:.4f}, {seconds:.1f} s, {given}")
     measures = {"ndcg": ndcg, "precision": ranking.precision(lists, test), "recall": recall}
     return measures | {"seconds": seconds, "setting": given}
 
 
-def mean(records: list[Record], key: str) -> str:
-    return f"{np.mean([r[key] for r in records]):.3f}"
-
-
 def report(records: list[Record], options: Options) -> str:
+    def mean(own: list[Record], key: str) -> str:
+        return f"{np.mean([r[key] for r in own]):.3f}"
+
     parts, measures = [f"{machine()['processor']}, one thread."], ("ndcg", "precision", "recall")
     for name, own in grouped([r for r in records if r["method"] != FOLD_IN], "data").items():
-        header = [name, "nDCG@10", *measures[1:], "seconds"]
         rows = [
             [method, *(mean(r, key) for key in measures), f"{min(x['seconds'] for x in r):.2f}"]
             for method, r in grouped(own, "method").items()
         ]
-        parts.append(markdown(header, rows))
+        parts.append(markdown([name, "nDCG@10", *measures[1:], "seconds"], rows))
     folded = grouped([r for r in records if r["method"] == FOLD_IN], "data")
     rows = [[name, *(mean(own, key) for key in FOLDED)] for name, own in folded.items()]
     return "\n\n".join([*parts, markdown(["nDCG of a fifth of the users", *FOLDED], rows)])
 
 
 def draw(records: list[Record], stem: Path) -> None:
-    """Draw the nDCG of the tuned rivals and of ours."""
     sets = grouped([r for r in records if r["method"] != FOLD_IN], "data")
     figure, axes = panels(2.2 * len(sets) + 2, 3.2, 1, len(sets))
     for axis, (name, own) in zip(axes[0], sets.items(), strict=True):
         found = grouped(own, "method")
         methods = [method for method in found if method + TUNED not in found][::-1]
-        values = [float(mean(found[method], "ndcg")) for method in methods]
+        values = [np.mean([r["ndcg"] for r in found[method]]) for method in methods]
         bars = axis.barh(methods, values, color=["C0" if m in OURS else "0.7" for m in methods])
         axis.bar_label(bars, fmt="%.3f", fontsize=7, padding=1)
         axis.set(title=name, xlabel="nDCG@10", xlim=(0, 1.3 * max(values)))
