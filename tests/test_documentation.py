@@ -174,7 +174,7 @@ def test_command_parses(line: str) -> None:
 def test_options_exist(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Options in the running text, and in synopses, are some command's."""
     known: set[str] = set()
-    for command in ("demo", "fit", "suggest", "predict", "choose-rank", "complete"):
+    for command in ("demo", "fit", "suggest", "predict", "choose-rank", "complete", "recommend"):
         assert main([command, "--help"]) == 0
         known |= set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
     text = page.read_text(encoding="utf-8")

@@ -10,9 +10,42 @@ import numpy.typing as npt
 
 from ._common.arrays import Matrix, MatrixLike
 from ._data.arrays import as_array
-from ._solver.weights import Missing, Observed, Outer
+from ._data.border import check_real
+from ._solver.weights import Base, Missing, Observed, Outer
 
-__all__ = ["Missing", "Observed", "Outer", "missing", "observed", "outer"]
+__all__ = ["Base", "Missing", "Observed", "Outer", "base", "missing", "observed", "outer"]
+
+
+def base(w0: float, extra: MatrixLike) -> Base:
+    """Weights ``w0 + extra[i, j]``: what was chosen counts more (Hu, Koren and Volinsky 2008).
+
+    Parameters
+    ----------
+    w0 : float
+        The weight that all entries have, above 0.
+    extra : scipy.sparse matrix or array, or array_like, shape (n, m)
+        Nonnegative weights to add; zeros take no memory.
+
+    Returns
+    -------
+    Base
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `w0` is no number, or not above 0.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> import ssnmf_fast as sf
+    >>> clicks = sp.csr_array([[1, 0, 1], [1, 1, 0], [0, 0, 1]])
+    >>> weights = sf.weights.base(0.1, clicks)  # 1.1 for a click, 0.1 for none
+    >>> fit = sf.factorize(clicks, n_components=1, X_weights=weights)
+    """
+    if check_real(w0, "w0") == 0:
+        raise ValueError("w0 must be above 0; got 0. Without it, give weights.observed(extra).")
+    return Base(extra, float(w0))
 
 
 def observed(pattern: MatrixLike) -> Observed:

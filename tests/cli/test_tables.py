@@ -63,6 +63,7 @@ NUMBERS = "f0,f1,f2,kind\n" + "".join(f"{k},{k % 5},{k % 7},{k % 2}\n" for k in 
         ["fit", "--rank", "2", "--text", "f1"],
         ["choose-rank"],
         ["complete"],
+        ["recommend"],
     ],
 )
 @pytest.mark.parametrize("content", [NUMBERS, "11,12,11,0\n" * 9], ids=["named", "no names"])

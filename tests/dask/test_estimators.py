@@ -205,6 +205,8 @@ class TestTopicSupervisedNMF:
         pattern = sf.weights.observed([sp.csr_array((N, M))])
         with pytest.raises(ValueError, match="labeled_weight 1"):
             sfd.TopicSupervisedNMF(**LOOP).fit(cut(X), Y, X_weights=pattern)
+        with pytest.raises(ValueError, match=r"weights\.base.*labeled_weight 1"):
+            sfd.TopicSupervisedNMF(**LOOP).fit(cut(X), Y, X_weights=sf.weights.base(1, X > 2))
 
 
 class TestSSNMFClassifier:

@@ -77,6 +77,7 @@ WEIGHTS = {
     "outer": lambda: sf.weights.outer(np.linspace(0.5, 2, N), np.linspace(1, 3, M)),
     "observed": lambda: sf.weights.observed(observed_share()),
     "missing": lambda: sf.weights.missing(sp.random(N, M, 0.1, random_state=2, format="csr")),
+    "base": lambda: sf.weights.base(0.3, observed_share()),
     "entries": lambda: np.random.default_rng(0).random((N, M)),
 }
 

@@ -32,7 +32,7 @@ NAMES = """
     sparsity sparsity_decay stability standardize stream_mode style supervision_loss
     supervision_weight terms
     threshold title tol topic topic_names topics tpm_names tree unlabeled validation_fraction
-    verbose weight window x xlabel ylabel
+    verbose w0 weight window x xlabel ylabel
     exclude_seen item k neighbors popularity ridge unseen_weight user
 """
 SCALARS = frozenset(NAMES.split())
@@ -59,6 +59,7 @@ def weighings(base, name="X_weights"):
         Way(base),
         Way(base, weights.observed),
         Way(base, weights.missing),
+        Way(base, lambda Z: weights.base(0.5, Z)),
         Way(row, lambda Z: weights.outer(rows=Z)),
         Way(column, lambda Z: weights.outer(columns=Z)),
     ]
@@ -181,6 +182,7 @@ WAYS = {
         "X_weights": weighings(HALF)
         + [way._replace(beside={"X": T}) for way in tensor_weights(T * (T > 0.5))],
     },
+    "weights.base": {"extra": []},
     "weights.observed": {"pattern": []},  # read by the functions that take them
     "weights.missing": {"pattern": []},
     "weights.outer": {"rows": [], "columns": []},

@@ -14,6 +14,7 @@ import io
 import sys
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -147,7 +148,7 @@ def functions():
 
     few = {"n_components": 2, "max_iter": 2, "n_threads": 1}
     observed, missing = sf.weights.observed, sf.weights.missing
-    masked = [(D, "X_weights", w) for w in (observed, missing)]
+    masked = [(D, "X_weights", w) for w in (observed, missing, partial(sf.weights.base, 0.5))]
     yield D, "X", lambda Z: sf.factorize(Z, **few)
     yield Y, "y", lambda Z: sf.factorize(D, Z, **few)
     yield HALF, "X_weights", lambda Z: sf.factorize(D, X_weights=Z, **few)
@@ -186,7 +187,7 @@ def estimators():
     import ssnmf_fast as sf
 
     common = {"max_iter": 2, "random_state": 0, "n_threads": 1}
-    weights = (sf.weights.observed, sf.weights.missing)
+    weights = (sf.weights.observed, sf.weights.missing, partial(sf.weights.base, 0.5))
     rank = {"n_components": 3, **common}
     models = [
         sf.NMF(**rank),

@@ -127,6 +127,10 @@ def changed(position, value):
             r"X_weights.columns\[3\] = -1",
         ),
         ({"X_weights": sf.weights.observed(sp.eye_array(3))}, ValueError, "X_weights has shape"),
+        ({"X_weights": sf.weights.base(1, sp.eye_array(3))}, ValueError, "X_weights has shape"),
+        ({"X_weights": sf.weights.base(1, -np.ones((5, 4)))}, ValueError, r"X_weights\[0, 0\] ="),
+        ({"X_weights": sf.weights.base(1, changed((0, 0), np.nan))}, ValueError, "X_weights cont"),
+        ({"X_weights": sf.weights.base(1e300, np.ones((5, 4)))}, ValueError, r"X_weights\.w0"),
         (
             {"X": changed((1, 1), np.nan), "X_weights": sf.weights.observed(sp.eye_array(5, 4))},
             ValueError,

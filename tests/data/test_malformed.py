@@ -178,6 +178,7 @@ def test_masked_entries_are_missing_where_entries_may_be():
         ("X", lambda Z: sf.papers.MarginNMF(**FEW).fit(Z, np.arange(12) % 2)),
         ("X_weights", lambda Z: sf.factorize(D, X_weights=Z, **FEW)),
         ("X_weights", lambda Z: sf.factorize(D, X_weights=sf.weights.observed(Z), **FEW)),
+        ("X_weights", lambda Z: sf.factorize(D, X_weights=sf.weights.base(1, Z), **FEW)),
         ("rows", lambda Z: sf.weights.outer(rows=Z[:, 0])),
         ("A", lambda Z: sf.represent(D, Z[:2])),
         ("observed", lambda Z: sf.complete(D, observed=Z, n_components=1)),

@@ -41,7 +41,7 @@ def fit(X, Y, loss, n_threads=1, **options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("weights", ["none", "outer", "observed", "missing"])
+@pytest.mark.parametrize("weights", ["none", "outer", "observed", "missing", "base"])
 def test_panels_change_rounding_only(loss, weights):
     X, Y = problem(0)
     rng = np.random.default_rng(1)
@@ -49,6 +49,7 @@ def test_panels_change_rounding_only(loss, weights):
         "none": None,
         "outer": sf.weights.outer(rows=rng.random(N) + 0.1),
         "observed": sf.weights.observed(X + sp.random_array((N, M), density=0.02, rng=rng)),
+        "base": sf.weights.base(0.1, sp.random_array((N, M), density=0.02, rng=rng)),
         "missing": sf.weights.missing(sp.random_array((N, M), density=0.02, rng=rng)),
     }[weights]
     whole = fit(X.toarray(), Y, loss, X_weights=X_weights)  # dense arrays have no panels

@@ -54,6 +54,17 @@ def test_missing_entries_do_not_count(digits):
     assert np.isfinite(model.objective_[-1][1])
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_a_common_weight_is_that_of_arrays(digits, form):
+    X, y = digits
+    extra = np.where(X > 0.5, 2.0, 0) + (np.random.default_rng(0).random(X.shape) < 0.1)
+    weights = sf.weights.base(0.3, sp.csr_array(extra))
+    weighted = _model(solver="mm").fit(form(X), y, X_weights=weights)
+    whole = _model(solver="mm").fit(X, y, X_weights=0.3 + extra)
+    np.testing.assert_allclose(weighted.components_, whole.components_, rtol=1e-9, atol=1e-12)
+    assert weighted.objective_[-1][1] == pytest.approx(whole.objective_[-1][1], rel=1e-10)
+
+
 def test_bad_input_is_refused(digits, tmp_path):
     X, y = digits
     with pytest.raises(ValueError, match="y has one class only"):

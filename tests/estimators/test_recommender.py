@@ -117,6 +117,8 @@ def test_what_values_are():
         ([-9.5, 3.2, 7.0, 0.1, 9.9], "graded"),
         ([10, 90, 70, 60, 55], "graded"),
         ([1, 2, 700, 3, 1], "counts"),
+        ([1, 1, 2, 1, 3], "counts"),
+        ([0, 0, 1, 0, 1], "graded"),
     ):
         assert model().fit(users, items, values).values_ == kind
     repeated = model().fit([1, 1, 1, 2], [5, 5, 6, 6])
@@ -267,8 +269,9 @@ def test_the_same_bits_for_any_number_of_threads():
     np.testing.assert_array_equal(*(fit.recommend().items for fit in fits))
 
 
-def test_a_model_is_saved_and_pickled(tmp_path):
-    fit = sf.Recommender("auto", random_state=0, neighbors="auto").fit(X)
+@pytest.mark.parametrize("neighbors", [False, "auto"])
+def test_a_model_is_saved_and_pickled(neighbors, tmp_path):
+    fit = sf.Recommender("auto", random_state=0, neighbors=neighbors).fit(X)
     sf.save(fit, tmp_path / "model.npz")
     for again in (sf.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(fit))):
         np.testing.assert_array_equal(again.recommend().items, fit.recommend().items)
@@ -290,6 +293,18 @@ def test_inputs_are_not_changed():
     before = X.copy()
     model().fit(X).recommend(X, n=2)
     assert (abs(before - X)).nnz == 0
+
+
+def test_data_elsewhere_are_refused_by_name(tmp_path):
+    sp.save_npz(tmp_path / "X.npz", sp.csr_matrix(X), compressed=False)
+    with pytest.raises(TypeError, match="Recommender"):
+        model().fit(sf.io.open_csr(tmp_path / "X.npz"))
+
+    class Elsewhere:
+        __module__ = "dask.array.core"
+
+    with pytest.raises(TypeError, match="Dask"):
+        model().fit(Elsewhere())
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,7 @@ def test_regressor_starts_and_weights_of_entries(loss):
         lambda rows: UNIT[rows],
         lambda rows: sf.weights.outer(rows=UNIT[rows, 0], columns=UNIT[0]),
         lambda rows: sf.weights.observed(sp.csr_array(UNIT[rows] * (UNIT[rows] > 0.3))),
+        lambda rows: sf.weights.base(0.2, sp.csr_array(UNIT[rows] * (UNIT[rows] > 0.6))),
     ):
         assert_equal(
             lambda rows: sf.SSNMFClassifier(RANK, init=(S[rows], A, A[:, :K]), max_iter=40),

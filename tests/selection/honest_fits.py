@@ -79,6 +79,7 @@ def honest_fits(folder: Path) -> dict[str, Fit]:
             "weights of labels": {"y": Y, "y_weights": sf.weights.outer(rows=rng.random(N))},
             "observed": {"X_weights": sf.weights.observed(pattern)},
             "missing pattern": {"X_weights": sf.weights.missing(pattern)},
+            "base": {"X_weights": sf.weights.base(0.2, pattern)},
             "outer": {"X_weights": sf.weights.outer(rng.random(N), rng.random(M))},
             "entry by entry": {"X_weights": rng.random(X.shape)},
             "penalties": {"penalties": [PENALTY.L1(0.01), PENALTY.L2(0.01)]},

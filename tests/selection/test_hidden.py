@@ -13,12 +13,14 @@ from planted_ranks import absent, amounts, counts, weighed
 import ssnmf_fast as sf
 
 FORMS = [np.array, sp.csr_array]
-KINDS = [None, "array", "observed", "missing", "outer"]
+KINDS = [None, "array", "observed", "missing", "outer", "base"]
 
 
 def given(kind: str | None, shape: tuple[int, int]) -> Any:
     if kind == "outer":
         return sf.weights.outer(np.linspace(1, 2, shape[0]), np.linspace(0, 1, shape[1]))
+    if kind == "base":
+        return sf.weights.base(0.5, sp.csr_array(absent(shape) * 1.5))
     return weighed(absent(shape)).get(str(kind))
 
 
@@ -63,6 +65,8 @@ def weight_of(kind: str | None, shape: tuple[int, int]) -> Any:
     """Return the weights of `given` as an array."""
     if kind == "outer":
         return np.outer(np.linspace(1, 2, shape[0]), np.linspace(0, 1, shape[1]))
+    if kind == "base":
+        return 0.5 + 1.5 * absent(shape)
     if kind is None:
         return np.ones(shape)
     return np.where(absent(shape), 0.0, 1.0 if kind == "missing" else 2.0)

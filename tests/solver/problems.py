@@ -11,7 +11,7 @@ from ssnmf_fast import weights
 from ssnmf_fast._solver import loop
 
 LOSSES = ("frobenius", "kullback-leibler")
-FORMS = ("none", "outer", "observed", "missing", "dense", "nan")
+FORMS = ("none", "outer", "observed", "missing", "base", "dense", "nan")
 STORAGE = ("sparse", "dense")
 
 
@@ -63,6 +63,10 @@ def weighted(rng, X, form):
         return X, weights.observed(sp.csr_array(values)), values.astype(dtype).astype(float)
     if form == "missing":
         return X, weights.missing(sp.csr_array(pattern)), 1 - pattern
+    if form == "base":
+        extra = pattern * np.round(rng.random(shape), 2)
+        dense = extra.astype(dtype).astype(float) + float(dtype.type(0.3))
+        return X, weights.base(0.3, sp.csr_array(extra)), dense
     if form == "dense":
         values = rng.random(shape)
         return X, values, values.astype(dtype).astype(float)

@@ -323,3 +323,26 @@ def mean_sum(G: Rows) -> float:
 
 def full_columns(G: Rows) -> Array:
     return np.asarray(np.logical_and.reduce([(F > 0).all(axis=0) for F in factors_of(G)]))
+
+
+def tensor_pattern(pattern: MatrixLike, X: Tensor) -> SparseTensor:
+    checked = check_tensor(pattern, "X_weights", X.dtype, ordinary=False)
+    if checked.shape != X.shape:
+        raise ValueError(f"X_weights has shape {checked.shape}; expected {X.shape}, that of X.")
+    if isinstance(checked, SparseTensor):
+        return checked
+    check_entries(checked, "X_weights")
+    places = np.array(np.nonzero(checked), dtype=np.int32)
+    return SparseTensor(Coordinates(places, checked.shape), checked[tuple(places)])
+
+
+def entries_at(X: Tensor, at: Coordinates) -> Array:
+    return X.sampled(at).values if isinstance(X, SparseTensor) else X[tuple(at.places)]
+
+
+def as_pattern(places: Array, X: Tensor, values: Any = 1) -> Any:
+    """Return a pattern, by default of ones, as a matrix or as coordinates of a tensor."""
+    values = np.broadcast_to(values, places.shape[1]).astype(X.dtype)
+    if len(X.shape) > 2:
+        return places, values, X.shape
+    return sp.csr_array(sp.coo_array((values, tuple(places)), shape=X.shape))

@@ -364,3 +364,36 @@ class MissingEntries(WeightForm):
         inside = (columns >= 0) & (columns < weights.shape[1])
         weights[np.repeat(np.arange(len(rows)), counts)[inside], columns[inside]] = 0
         return weights
+
+
+@dataclass(frozen=True)
+class MoreEntries(WeightForm):
+    """The weights `whole` of a matrix, and more at the entries of a sparse one."""
+
+    more: Entries
+    whole: Separable | MissingEntries
+    threads: int
+    lists_few = True
+
+    def view(self, position: int) -> MoreEntries:
+        return replace(self, more=self.more.view(position), whole=self.whole.view(position))
+
+    def part(self, rows: slice) -> MoreEntries:
+        return replace(self, more=self.more.part(rows), whole=self.whole.part(rows))
+
+    def total(self, shape: tuple[int, ...]) -> float:
+        return float(self.whole.total(shape) + self.more.total())
+
+    def dense(self, rows: slice, G: Rows) -> Array:
+        return np.asarray(self.whole.dense(rows, G) + self.more.dense(rows, G.shape[0]))
+
+    def quadratic(self, G: Rows) -> Quadratic:
+        part, more = self.whole.quadratic(G), self.more
+        if part.entries is not None:  # of missing entries
+            signed, matrix = (cast(SparseEntries, each).matrix for each in (part.entries, more))
+            more = SparseEntries(sp.csr_array(signed + matrix), self.threads)
+        return replace(part, entries=more)
+
+    def power(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
+        self.whole.power(exponent, F, G, to)
+        self.more.power(exponent, F, cast(Any, G), to._replace(accumulate=True))

@@ -87,9 +87,10 @@ def factorize(
         docs/guide/solvers.md.
 
         - "auto", the fastest: "hals" for Frobenius losses with separable weights or none (with
-          momentum if there are no labels), or with ``weights.observed`` and no labels; elsewhere
-          over-relaxed "mm", which for the Kullback-Leibler loss of sparse data without labels gives
-          way to "hals" with momentum after ten iterations if `tol` is below 1e-4.
+          momentum if there are no labels), or with ``weights.observed`` or ``weights.base`` and no
+          labels; elsewhere over-relaxed "mm", which for the Kullback-Leibler loss of sparse data
+          without labels gives way to "hals" with momentum after ten iterations if `tol` is below
+          1e-4.
         - "hals": coordinate descent for factors that meet Frobenius losses only, and for the
           Kullback-Leibler loss of sparse data in memory without labels; "mm" for the others.
         - "mm": majorize-minimize.

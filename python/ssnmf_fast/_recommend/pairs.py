@@ -166,13 +166,11 @@ def places_of(asked: Any, ids: Array) -> Array:
 
 def kind_of(values: Array) -> Kind:
     """Return what values are: ratings on a scale, counts, or all the same."""
-    low, high = float(values.min()), float(values.max())
+    low, high, middle = float(values.min()), float(values.max()), float(np.median(values))
     if low == high:
         return "ones"
-    typical = (float(np.median(values)) - low) / (high - low)
-    return (
-        "counts" if low >= 0 and high > _LARGEST_RATING and typical < _TYPICAL_COUNT else "graded"
-    )
+    few_large = low >= 0 and high > _LARGEST_RATING and middle < low + _TYPICAL_COUNT * (high - low)
+    return "counts" if few_large or middle == low >= 1 else "graded"
 
 
 def targets(X: sp.csr_array, kind: Kind, scale: tuple[float, float]) -> sp.csr_array:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .._common.arrays import Array
 from .._topics import Records
+
+COLUMNS = ("user", "item", "score", "rank")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,16 +41,18 @@ class Recommendations:
 
     def to_rows(self) -> Records[dict[str, Any]]:
         """Return a dictionary for every item of every user: user, item, score and rank, from 1."""
-        return Records(
-            {"user": user, "item": item, "score": score, "rank": rank}
-            for user, *row in zip(self.users, self.items, self.scores.tolist(), strict=True)
-            for rank, (item, score) in enumerate(zip(*row, strict=True), 1)
-            if item is not None
-        )
+        return Records(dict(zip(COLUMNS, row, strict=True)) for row in rows_of(self))
 
     def to_frame(self) -> Any:
         """Return a table of :meth:`to_rows` (needs pandas)."""
         return self.to_rows().to_frame()
+
+
+def rows_of(lists: Recommendations) -> Iterator[tuple[Any, Any, float, int]]:
+    for user, *row in zip(lists.users, lists.items, lists.scores.tolist(), strict=True):
+        for rank, (item, score) in enumerate(zip(*row, strict=True), 1):
+            if item is not None:
+                yield user, item, score, rank
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import short
-from .._data.arrays import entry_rows
+from .._data.arrays import drop_entries, entry_rows, sample
 from .._data.arrays import with_values as csr_with_values
 from .._data.csr_file import CsrFile
 from .._data.entries import (
@@ -33,7 +33,7 @@ from .._data.entries import (
 )
 from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries
 from .._data.tensors import SparseTensor, mean_sum, used_columns
-from .._data.weight_forms import Listed, MissingEntries, Separable, WeightForm
+from .._data.weight_forms import Listed, MissingEntries, MoreEntries, Separable, WeightForm
 from .descent import multiply
 
 _FINEST, _RELAXATION = 1e-4, 0.9  # of multiplicative steps by rows
@@ -375,6 +375,26 @@ def observed(Z: Matrix, pattern: MatrixLike, loss: Loss, threads: int) -> Term:
     return weighted(Z, values_of(pattern), loss, threads, form, listed=True)
 
 
+def sums_of(Z: Matrix, pattern: sp.csr_array, whole: Separable) -> Array:
+    """Return both weights of stored entries, or of an array; 0 where the pattern is below 0."""
+    if sp.issparse(Z):
+        more, w = sample(pattern, Z).data, whole.at(places_of(Z), Z.dtype)
+    else:
+        more, w = pattern.toarray(), whole.present(slice(None), Z.shape, Z.dtype)
+    return np.where(more < 0, 0, w + more)
+
+
+def increased(Z: Matrix, pattern: sp.csr_array, whole: Separable, loss: Loss, threads: int) -> Term:
+    """Return the term of data whose weights are those of `sums_of`."""
+    whole, form = replace(whole, threads=threads), None
+    if sp.issparse(Z) or not np.isnan(Z).any():
+        gaps, more = (drop_entries(pattern, at) for at in (pattern.data >= 0, pattern.data < 0))
+        gaps.data = whole.at(places_of(gaps), Z.dtype)
+        below = MissingEntries(SparseEntries(gaps, threads), whole) if gaps.nnz else whole
+        form = MoreEntries(SparseEntries(more, threads), below, threads)
+    return weighted(Z, sums_of(Z, pattern, whole), loss, threads, form)
+
+
 def _lengths(values: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(np.count_nonzero(values)) // n for n in shape)
 
@@ -401,3 +421,13 @@ def lost_energy(loss: Loss, before: tuple[Array, Array], after: tuple[Array, Arr
     """What of the loss means over groups do not have."""
     high, low = (float(np.sum(w * energy_of(values, loss))) for values, w in (before, after))
     return max(high - low, 0.0)
+
+
+def check_rows(array: Array | sp.csr_array, rows: Array, name: str) -> None:
+    if len(array.shape) != 2 or array.shape[0] != len(rows):
+        raise ValueError(f"{name} has shape {array.shape}; expected {len(rows)} rows.")
+
+
+def ratio(sums: Array, weights: Array) -> Array:
+    """Weighted means, and 0 without weight."""
+    return np.divide(sums, weights, out=np.zeros_like(sums), where=weights > 0)

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array, Matrix, MatrixLike
+from .._common.arrays import Array, Matrix
+from .._data import tensors
 from .._data.arrays import as_array, drop_entries, entry_rows, sample, scale_rows, with_values
 from .._data.border import check_entries, check_matrix, check_shape, check_vector, read_pattern
 from .._data.entries import SparseEntries
@@ -149,7 +150,7 @@ class Outer(Weights):
         return Separable(tuple(vectors)).at(tuple(at.places), X.dtype)
 
     def excluding(self, X: Tensor, hidden: Coordinates) -> Weights:
-        return Missing(_pattern(hidden.places, X), self)
+        return Missing(tensors.as_pattern(hidden.places, X), self)
 
     def clear(self, X: Array) -> Array:
         for mode, vector in enumerate(self.by_modes):
@@ -183,7 +184,7 @@ class Outer(Weights):
             return Entrywise(np.outer(a, b)).grouped(X, G, loss, name)
         total = G @ a
         share = G.copy()
-        share.data = ratio(a[G.indices], total[entry_rows(G.indptr)])
+        share.data = terms.ratio(a[G.indices], total[entry_rows(G.indptr)])
         mean = share @ X
         before, after = (
             float(w.astype(np.float64) @ (terms.energy_of(Z, loss) @ b.astype(np.float64)))
@@ -220,7 +221,7 @@ class ByMode(Outer):
                 "X_weights has vectors of the modes of a sparse X, which cannot be combined with "
                 "held-out entries; give a dense X, or weights of entries."
             )
-        return Missing(_pattern(hidden.places, X))
+        return Missing(tensors.as_pattern(hidden.places, X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +266,7 @@ class Entrywise(Weights):
 
     def with_rows(self, rows: Array, name: str) -> Entrywise:
         array = as_array(self.array, name)
-        check_rows(array, rows, name)
+        terms.check_rows(array, rows, name)
         return Entrywise(np.where((rows > 0)[:, None], array * rows[:, None], 0))
 
     def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
@@ -275,7 +276,7 @@ class Entrywise(Weights):
         absent = np.isnan(X)
         X, W = np.where(absent, 0, X), np.where(absent, 0, W)
         total = G @ W
-        mean = ratio(G @ (W * X), total)
+        mean = terms.ratio(G @ (W * X), total)
         return mean, Entrywise(total), terms.lost_energy(loss, (X, W), (mean, total))
 
 
@@ -304,27 +305,27 @@ class Observed(ByPattern):
         return lambda rows: pattern[rows].toarray() == 0
 
     def listed(self, X: Tensor) -> Coordinates:
-        return tensor_pattern(self.pattern, X).at
+        return tensors.tensor_pattern(self.pattern, X).at
 
     def values_at(self, X: Tensor, at: Coordinates) -> Array:
-        return tensor_pattern(self.pattern, X).sampled(at).values
+        return tensors.tensor_pattern(self.pattern, X).sampled(at).values
 
     def without(self, X: Tensor, hidden: Coordinates) -> tuple[Tensor, Weights]:
         return X, self.excluding(X, hidden)
 
     def excluding(self, X: Tensor, hidden: Coordinates) -> Observed:
-        kept = tensor_pattern(self.pattern, X).without(hidden)
-        return Observed(_pattern(kept.at.places, X, kept.values))
+        kept = tensors.tensor_pattern(self.pattern, X).without(hidden)
+        return Observed(tensors.as_pattern(kept.at.places, X, kept.values))
 
     def seen(self, X: Tensor) -> Tensor:
-        at = tensor_pattern(self.pattern, X).at
-        return SparseTensor(at, entries_at(X, at))
+        at = tensors.tensor_pattern(self.pattern, X).at
+        return SparseTensor(at, tensors.entries_at(X, at))
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
         """The data on the pattern, explicit zeros included."""
         if tensor:
-            at = tensor_pattern(self.pattern, Z)
-            known = SparseTensor(at.at, entries_at(Z, at.at))
+            at = tensors.tensor_pattern(self.pattern, Z)
+            known = SparseTensor(at.at, tensors.entries_at(Z, at.at))
             check_entries(known.values[None], "the observed entries of X")
             return terms.observed(known, at, loss, threads)
         pattern = self.pattern_of(Z, name)
@@ -340,7 +341,7 @@ class Observed(ByPattern):
 
     def with_rows(self, rows: Array, name: str) -> Observed:
         pattern = read_pattern(self.pattern, name).astype(np.float64)
-        check_rows(pattern, rows, f"The pattern of {name}")
+        terms.check_rows(pattern, rows, f"The pattern of {name}")
         return Observed(scale_rows(pattern, rows))
 
     def grouped(self, X: Matrix, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
@@ -351,7 +352,7 @@ class Observed(ByPattern):
         total.sort_indices()
         sums.sort_indices()
         mean = sample(sums, total)
-        mean.data = ratio(mean.data, total.data)
+        mean.data = terms.ratio(mean.data, total.data)
         constant = terms.lost_energy(loss, (X.data, pattern.data), (mean.data, total.data))
         return mean, Observed(total), constant
 
@@ -372,22 +373,22 @@ class Missing(ByPattern):
         return self.others.rows is None
 
     def values_at(self, X: Tensor, at: Coordinates) -> Array:
-        missing = tensor_pattern(self.pattern, X).sampled(at).values != 0
+        missing = tensors.tensor_pattern(self.pattern, X).sampled(at).values != 0
         return np.where(missing, 0, self.others.values_at(X, at))
 
     def excluding(self, X: Tensor, hidden: Coordinates) -> Missing:
-        missing = tensor_pattern(self.pattern, X).at.places
+        missing = tensors.tensor_pattern(self.pattern, X).at.places
         places = np.concatenate([hidden.places, missing], axis=1)
-        return replace(self, pattern=_pattern(places, X))
+        return replace(self, pattern=tensors.as_pattern(places, X))
 
     def clear(self, X: Array) -> Array:
-        X[tuple(tensor_pattern(self.pattern, X).at.places)] = 0
+        X[tuple(tensors.tensor_pattern(self.pattern, X).at.places)] = 0
         return self.others.clear(X)
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
         """All entries but those of the pattern, which are dropped from Z once."""
         if tensor:
-            at = tensor_pattern(self.pattern, Z)
+            at = tensors.tensor_pattern(self.pattern, Z)
             if isinstance(Z, SparseTensor):
                 ones = at.with_values(np.ones_like(at.values))
                 whole = Separable((None,) * len(Z.shape), threads)
@@ -422,7 +423,7 @@ class Missing(ByPattern):
                 "weights of samples (sample_weight None, labeled_weight 1)."
             )
         pattern = read_pattern(self.pattern, name).astype(np.float64)
-        check_rows(pattern, rows, f"The pattern of {name}")
+        terms.check_rows(pattern, rows, f"The pattern of {name}")
         whole = np.repeat((rows == 0)[:, None], pattern.shape[1], axis=1)
         return Missing(scale_rows(pattern, rows) + sp.csr_array(whole.astype(np.float64)))
 
@@ -434,34 +435,63 @@ class Missing(ByPattern):
         )
 
 
-def tensor_pattern(pattern: MatrixLike, X: Tensor) -> SparseTensor:
-    checked = check_tensor(pattern, "X_weights", X.dtype, ordinary=False)
-    if checked.shape != X.shape:
-        raise ValueError(f"X_weights has shape {checked.shape}; expected {X.shape}, that of X.")
-    if isinstance(checked, SparseTensor):
-        return checked
-    check_entries(checked, "X_weights")
-    places = np.array(np.nonzero(checked), dtype=np.int32)
-    return SparseTensor(Coordinates(places, checked.shape), checked[tuple(places)])
+@dataclass(frozen=True, eq=False)
+class Base(ByPattern):
+    """Weights `w0` of all entries, with sample weights a vector, and those of a pattern more."""
 
+    w0: float | Array
+    hides: bool = False  # whether entries of the pattern below 0 mark entries without weight
 
-def entries_at(X: Tensor, at: Coordinates) -> Array:
-    return X.sampled(at).values if isinstance(X, SparseTensor) else X[tuple(at.places)]
+    @property
+    def divisible(self) -> bool:  # type: ignore[override]
+        return np.ndim(self.w0) == 0
 
+    def _whole(self, shape: tuple[int, ...]) -> Outer:
+        return Outer(np.broadcast_to(self.w0, shape[:1]), None)
 
-def _pattern(places: Array, X: Tensor, values: Any = 1) -> Any:
-    """Return a pattern, by default of ones, as a matrix or as coordinates of a tensor."""
-    values = np.broadcast_to(values, places.shape[1]).astype(X.dtype)
-    if len(X.shape) > 2:
-        return places, values, X.shape
-    return sp.csr_array(sp.coo_array((values, tuple(places)), shape=X.shape))
+    def absent(self, shape: tuple[int, int]) -> Absent:
+        hidden = read_pattern(self.pattern, "X_weights") < 0
+        return Missing(hidden, self._whole(shape)).absent(shape)
 
+    def of_tensor(self) -> Weights:
+        raise ValueError(
+            "X_weights are weights.base(...), which are for matrices; of a tensor give an array of "
+            "its shape, a list with a vector for each mode, or weights.observed(pattern)."
+        )
 
-def check_rows(array: Array | sp.csr_array, rows: Array, name: str) -> None:
-    if len(array.shape) != 2 or array.shape[0] != len(rows):
-        raise ValueError(f"{name} has shape {array.shape}; expected {len(rows)} rows.")
+    def pattern_of(self, Z: Matrix, name: str) -> sp.csr_array:
+        return self.pattern.astype(Z.dtype) if self.hides else super().pattern_of(Z, name)
 
+    def _parts(self, Z: Any, name: str) -> tuple[sp.csr_array, Separable]:
+        vectors = self._whole(Z.shape).checked(Z, name, (".w0", ""))
+        return self.pattern_of(Z, name), Separable(tuple(vectors))
 
-def ratio(sums: Array, weights: Array) -> Array:
-    """Weighted means, and 0 without weight."""
-    return np.divide(sums, weights, out=np.zeros_like(sums), where=weights > 0)
+    def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
+        return terms.increased(Z, *self._parts(Z, name), loss, threads)
+
+    def values_at(self, X: Tensor, at: Coordinates) -> Array:
+        Z = tensors.as_pattern(at.places, X)  # sorted, as places are
+        return terms.sums_of(Z, *self._parts(Z, "X_weights"))
+
+    def excluding(self, X: Tensor, hidden: Coordinates) -> Base:
+        kept = tensors.tensor_pattern(self.pattern, X).without(hidden)
+        places = np.concatenate([hidden.places, kept.at.places], axis=1)
+        values = np.concatenate([np.full(hidden.places.shape[1], -1), kept.values])
+        return replace(self, pattern=tensors.as_pattern(places, X, values), hides=True)
+
+    def with_rows(self, rows: Array, name: str) -> Base:
+        pattern = read_pattern(self.pattern, name).astype(np.float64)
+        terms.check_rows(pattern, rows, f"The pattern of {name}")
+        return replace(self, pattern=scale_rows(pattern, rows), w0=self.w0 * rows)
+
+    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
+        pattern, whole = self._parts(X, name)
+        w = terms.sums_of(X, pattern, whole)
+        if not sp.issparse(X):
+            return Entrywise(w).grouped(X, G, loss, name)
+        if self.hides:
+            return Missing(self.pattern).grouped(X, G, loss, name)  # refused
+        mean, total = G @ with_values(X, w * X.data), Base(G @ pattern, G @ whole.rows)
+        of_mean = terms.sums_of(mean, *total._parts(mean, name))
+        mean.data = terms.ratio(mean.data, of_mean)
+        return mean, total, terms.lost_energy(loss, (X.data, w), (mean.data, of_mean))

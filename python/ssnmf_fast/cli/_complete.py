@@ -6,7 +6,7 @@ import math
 import re
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +53,7 @@ _ENDINGS = (".npy", ".npz", ".csv")
 _LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6 GB of float64)
 _REPORT, _PREDICTIONS, _BEST = "report.json", "predictions.csv", "highest_predictions.csv"
 _USERS, _ITEMS, _PICTURE = "users.csv", "items.csv", "singular_values.png"
-_NAME_THEM = "--user, --item and --rating"
+_TIMES = {"date", "time", "timestamp"}  # columns that hold no value
 _LONG = "A table of user, item and rating is read from a .csv, .tsv or .jsonl file"
 _NOT_KEPT: dict[str, Any] = {"observed": None, "iterate": None}  # of models in files
 
@@ -70,10 +70,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
     if Path(folder).suffix.lower() in _ENDINGS:
         raise UsageError(f"--out {folder}: expected a folder; {source} is a table of ratings")
     begin, top = time.perf_counter(), options.top or 10
-    columns = [options.user, options.item, options.rating]
-    names, users, items, matrix, empty, merged = _read_ratings(
-        source, columns, options.duplicates or "error"
-    )
+    names, users, items, matrix, empty, merged = _read_ratings(source, options)
     task = _Task(matrix, source, options, noisy=not options.exact)
     about = {
         _BEST: f"the {top} highest predictions for every user, of items without a rating",
@@ -316,33 +313,15 @@ class _FitsBar(ProgressBar):
 
 
 def _read_ratings(
-    source: Source, columns: Sequence[str | None], duplicates: str
+    source: Source, options: Namespace
 ) -> tuple[dict[str, str], list[str], list[str], sp.csr_array, Array, int]:
     """Return the columns by role, users, items, ratings, empty ones, and how many were merged."""
-    with require_package("pandas", TABLES_HINT):
-        import pandas as pd
-
-    user_codes: dict[str, int] = {}
-    item_codes: dict[str, int] = {}
-    parts, names = [], tuple[str, ...]()
-    for names, part in read_columns(source, columns):
-        part["user"] = [user_codes.setdefault(name, len(user_codes)) for name in part["user"]]
-        part["item"] = [item_codes.setdefault(name, len(item_codes)) for name in part["item"]]
-        ratings = []
-        for line, cell in part["rating"].items():
-            is_empty = is_missing(cell) or not str(cell).strip()  # to be predicted
-            ratings.append(math.nan if is_empty else _parse(cell))
-            if not is_empty and not math.isfinite(ratings[-1]):
-                wrong = f"the rating in column {names[2]!r} is {cell!r}, not a number"
-                mend = "leave it empty if it is to be predicted, or name the columns with"
-                raise UsageError(f"{source}, line {line}: {wrong}; {mend} {_NAME_THEM}")
-        part["rating"] = ratings
-        parts.append(part)
-    table = pd.concat(parts)
+    duplicates = options.duplicates or "error"
+    names, users, items, table = read_pairs(source, options, "rating")
     rated = table[table["rating"].notna()]
     if not len(rated):
         raise UsageError(f"{source} has no ratings")
-    users, items, kept = list(user_codes), list(item_codes), rated
+    kept = rated
     repeats = rated[rated.duplicated(["user", "item"])]
     if len(repeats) and duplicates == "error":
         user, item, rating = repeats.iloc[0]
@@ -357,52 +336,89 @@ def _read_ratings(
     shape = len(users), len(items)
     matrix = sp.coo_array((kept["rating"].to_numpy(), places), shape=shape).tocsr()
     empty = table.loc[table["rating"].isna(), ["user", "item"]].to_numpy()
-    return dict(zip(ROLES, names, strict=True)), users, items, matrix, empty, len(rated) - len(kept)
+    return names, users, items, matrix, empty, len(rated) - len(kept)
+
+
+def read_pairs(
+    source: Source, options: Namespace, third: str
+) -> tuple[dict[str, str], list[str], list[str], pd.DataFrame]:
+    """Return the columns by role, users, items, and pairs; empty ratings are NaN, not values."""
+    columns = {role: getattr(options, role) for role in ("user", "item", third)}
+    with require_package("pandas", TABLES_HINT):
+        import pandas as pd
+
+    ids: dict[str, dict[str, int]] = {"user": {}, "item": {}}
+    parts, names = [], dict[str, str]()
+    for names, part in read_columns(source, columns):
+        for role, codes in ids.items():
+            numbers = [codes.setdefault(name, len(codes)) for name in part[role]]
+            part[role] = np.array(numbers, dtype=np.int32)
+        parts.append(part)
+        if third not in names:
+            continue
+        values, may_be_empty = [], third == "rating"
+        for line, cell in part[third].items():
+            is_empty = may_be_empty and (is_missing(cell) or not str(cell).strip())
+            values.append(math.nan if is_empty else _parse(cell))
+            if not is_empty and not math.isfinite(values[-1]):
+                wrong = f"the {third} in column {names[third]!r} is {cell!r}, not a number"
+                mend = "leave it empty if it is to be predicted" if may_be_empty else "mend it"
+                mend = f"{mend}, or name the columns with {_list_options(columns)}"
+                raise UsageError(f"{source}, line {line}: {wrong}; {mend}")
+        part[third] = values
+    return names, [*ids["user"]], [*ids["item"]], pd.concat(parts)
+
+
+def _list_options(columns: Mapping[str, Any]) -> str:
+    *first, last = (f"--{role}" for role in columns)
+    return f"{', '.join(first)} and {last}"
 
 
 def read_columns(
-    source: Source, columns: Sequence[str | None]
-) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
-    """Yield the names of the columns, and some rows of them, called by their roles."""
-    names: tuple[str, ...] = ()
+    source: Source, columns: Mapping[str, str | None]
+) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
+    """Yield the names of the columns by role, and some rows of them, called by their roles."""
+    if not source.is_table:
+        raise UsageError(f"{source} is a matrix; expected a table of users and items")
+    names: dict[str, str] = {}
     for table in read_parts(source):
         names = names or choose_columns(source, [*table.frame], columns)
-        frame = table.frame.reindex(columns=list(dict.fromkeys([*table.frame, *names])))
-        part = frame[[*names]].set_axis(ROLES[: len(names)], axis="columns")
-        for role, name in zip(ROLES[:2], names, strict=False):
-            cells = replace(table, frame=frame).column(name)
+        frame = table.frame.reindex(columns=list(dict.fromkeys([*table.frame, *names.values()])))
+        part = frame[[*names.values()]].set_axis([*names], axis="columns")
+        for role in ROLES[:2]:
+            cells = replace(table, frame=frame).column(names[role])
             ids = [nfc("" if cell is None else str(cell).strip()) for cell in cells]
             if "" in ids:
                 line = frame.index[ids.index("")]
-                raise UsageError(f"{source}, line {line}: no value in column {name!r}")
+                raise UsageError(f"{source}, line {line}: no value in column {names[role]!r}")
             part[role] = ids
         yield names, part
     if not names:
-        contents = "ratings" if len(columns) == len(ROLES) else "pairs of users and items"
+        contents = "ratings" if "rating" in columns else "pairs of users and items"
         raise UsageError(f"{source} has no {contents}")
 
 
 def choose_columns(
-    source: Source, columns: list[str], chosen: Sequence[str | None]
-) -> tuple[str, ...]:
+    source: Source, columns: list[str], chosen: Mapping[str, str | None]
+) -> dict[str, str]:
     """Return the columns of user, item and rating: as chosen, else by name, else by place."""
     listed, hint = ", ".join(columns), delimiter_hint(source, columns)
-    for name in chosen:
+    for name in chosen.values():
         if name is not None and name not in columns:
             raise UsageError(f"{source} has no column {name!r}; its columns are: {listed}{hint}")
-    roles = ROLES[: len(chosen)]
-    needed, options = "users and items", "--user and --item"
-    if len(roles) == len(ROLES):
-        needed, options = "users, items and ratings", _NAME_THEM
-    if len(columns) < len(roles):
-        raise UsageError(f"{source} has the columns {listed}; expected those of {needed}{hint}")
+    options = _list_options(chosen)
     # Names such as user, userId and user_id.
     exact = {name.strip().lower(): name for name in reversed(columns)}
     as_id = {re.sub("[ _-]?id$", "", name): column for name, column in exact.items()}
-    names = [
-        name or exact.get(role) or as_id.get(role) or ""
-        for role, name in zip(roles, chosen, strict=True)
-    ]
+    if chosen.get("value", "") is None:  # there may be none
+        chosen = {**chosen, "value": exact.get("value", exact.get("rating"))}
+        if not chosen["value"] and (len(columns) != len(ROLES) or _TIMES & exact.keys()):
+            del chosen["value"]
+    roles = [*chosen]
+    needed = "users and items" if len(roles) == 2 else f"users, items and {roles[-1]}s"
+    if len(columns) < len(roles):
+        raise UsageError(f"{source} has the columns {listed}; expected those of {needed}{hint}")
+    names = [name or exact.get(role) or as_id.get(role) or "" for role, name in chosen.items()]
     missing = [place for place, name in enumerate(names) if not name]
     if len(missing) == 1 and len(columns) == len(roles):
         names[missing[0]] = next(name for name in columns if name not in names)
@@ -412,13 +428,13 @@ def choose_columns(
     name_them = f"name their columns with {options}, among: {listed}"
     if len({*names} - {""}) < len(roles):
         raise UsageError(f"{source}: cannot tell {needed} apart; {name_them}; {MATRIX_HINT}")
-    if len(roles) == len(ROLES) and math.isfinite(_parse(names[-1])):
-        wrong = f"the first line, {source.delimiter.join(columns)}, looks like a rating"
+    if math.isfinite(_parse(names[-1])):
+        wrong = f"the first line, {source.delimiter.join(columns)}, looks like a rating or a pair"
         raise UsageError(f"{source}: {wrong}; it must name the columns; {MATRIX_HINT}")
     if len(missing) > 1:
         read = ", ".join(f"{role} {name!r}" for role, name in zip(roles, names, strict=True))
         warn(f"{source}: columns are taken by their place: {read}; if that is wrong, {name_them}")
-    return tuple(names)
+    return dict(zip(roles, names, strict=True))
 
 
 def _parse(cell: Any) -> float:

@@ -281,15 +281,18 @@ class.
 _PREDICT = f"""predict labels or topics of new data with a fitted model
 ---
 Models that were fitted with labels predict labels and their probabilities;
-the others give the weights of the topics; those of `complete` predict ratings.
+the others give the weights of the topics; those of `complete` predict ratings;
+those of `recommend` list items for new users.
 ---
-MODEL: folder of `fit` or `complete`, or its model.npz{_DATA}; of users and items for a model of
-    `complete`
+MODEL: folder of `fit`, `complete` or `recommend`, or its model.npz{_DATA}; of users and items for
+    the last two
 --out FILE=-: file for the result (.csv or .jsonl), or - for standard output{_OUT_FORMAT}{_SAFE_CSV}
 --explain: add the three terms that support each prediction most
 --text COLUMN: column with the text, if named otherwise
---user COLUMN: users, for a model of `complete` (default: user, else the column in its place)
---item COLUMN: items, for a model of `complete` (default: item, else the column in its place){_ID}
+--user COLUMN: users, for pairs of users and items (default: user, else the column in its place)
+--item COLUMN: items, for pairs of users and items (default: item, else the column in its place)
+--value COLUMN: values of the pairs of new users, for a model of `recommend` (default: as there)
+--n,-n COUNT: items for each new user, for a model of `recommend` (default: 10){_ID}
 {_THREADS}{_COMMON}"""
 _VERIFY = f"""check a model against its receipt and the data of its fit
 ---
@@ -366,6 +369,26 @@ DATA: table of ratings (.csv, .tsv, .jsonl), one on a line, empty for one to pre
 --max-iter COUNT: most iterations (default: by the method)
 --clip no: keep predictions within the values' range (default: of ratings, as 1 to 5){_COMPUTING}
 --test-size FRACTION=0.1: share of the entries held out for the error, 0 for none{_COMMON}"""
+_RECOMMEND = f"""recommend items to users, from pairs of users and items
+---
+Learn from DATA what users like. Settings are compared, and with them the list of
+popular items, at a hidden tenth of the pairs.
+
+  ssnmf-fast recommend ratings.csv --user user --item film --value stars
+---
+DATA: table (.csv, .tsv, .jsonl), a user and an item on a line; .gz too; - for standard input
+--out DIR: folder for the results (default: the name of DATA with -ssnmf-fast)
+[data and results]
+--user COLUMN: default: user, or of two or three columns the one in its place
+--item COLUMN: default: item, or of two or three columns the one in its place
+--value COLUMN: default: value or rating, or the third column of three; there may be none
+--users TEXT,...: users to make lists for, or a file with one on a line (default: all)
+--n,-n COUNT=10: items for each user{_SAFE_CSV}
+[model]
+--rank auto|COUNT=auto: number of components; auto: at most 128, or 256 if that is better
+--values auto|graded|counts|ones=auto: ratings (low ones: not liked), counts, or pairs alone
+--nonnegative: nonnegative components, which can be read as topics: groups of items
+--neighbors no: half of a score by similar items, of up to 20,000 (default){_COMPUTING}{_COMMON}"""
 
 
 class _Parser(ArgumentParser):
@@ -397,6 +420,7 @@ _COMMANDS = {
     "suggest": (partial(_run, "_fit", "run_suggest"), _SUGGEST),
     "choose-rank": (partial(_run, "_fit", "run_choose_rank"), _CHOOSE_RANK),
     "complete": (partial(_run, "_complete", "run"), _COMPLETE),
+    "recommend": (partial(_run, "_recommend", "run"), _RECOMMEND),
     "show-config": (
         lambda _: show_config(),
         f"print versions, compiler, levels, threads\n---\n---{_DEBUG}",

@@ -1,4 +1,4 @@
-"""``ssnmf-fast predict``, of labels, topics or ratings, and ``ssnmf-fast verify``."""
+"""``ssnmf-fast predict``, of labels, topics, ratings or lists, and ``ssnmf-fast verify``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .. import load, verify
+from .. import Recommender, load, verify
 from .._common.warn import UNINFORMED, quietly
 from .._persist.texts import VECTORIZER_NAME
 from ..completion._complete import counts
@@ -30,6 +30,7 @@ from ._outputs import (
     refuse_replacing,
 )
 from ._read import Source, Table, UsageError, find_source, read_matrix, warn
+from ._recommend import recommend_to_new
 from ._text import find_ids, read_for_model, warn_of_empty
 
 
@@ -39,6 +40,12 @@ def run(options: Namespace) -> dict[str, Any]:
     if out.path is not None:
         refuse_replacing(out.path, (path, data.path, stored, path.parent / METRICS_NAME))
     model = load(path)
+    if isinstance(model, (Completion, Recommender)):
+        reason = f"is for a model of `ssnmf-fast fit`; not {path}"
+        _refuse(options, ("text", "id", "explain"), reason)
+    if isinstance(model, Recommender):
+        return recommend_to_new(out, model, path, data, options)
+    _refuse(options, ("value", "n"), f"is for a model of `ssnmf-fast recommend`; not {path}")
     if isinstance(model, Completion):
         return _predict_ratings(out, model, path, data, options)
     _refuse(options, ("user", "item"), f"is for a model of `ssnmf-fast complete`; not {path}")
@@ -80,7 +87,7 @@ def _find_model(name: str) -> Path:
     path = Path(name)
     path = path / MODEL_NAME if path.is_dir() else path
     if not path.is_file():
-        raise UsageError(f"{path}: no such file; expected a folder of `ssnmf-fast fit` or complete")
+        raise UsageError(f"{path}: no such file; expected a folder of fit, complete or recommend")
     return path
 
 
@@ -97,13 +104,11 @@ def _predict_ratings(
     if row_ids is None or column_ids is None:
         hint = "ssnmf_fast.load(...).predict(rows, columns) takes positions"
         raise UsageError(f"{path} holds a completion without ids of users and items; {hint}")
-    if not data.is_table:
-        raise UsageError(f"{data} is a matrix; expected a table of users and items, as {path} has")
-    _refuse(options, ("text", "id", "explain"), f"is for a model of `ssnmf-fast fit`; not {path}")
     # As tables have them, also where the model was saved in Python.
     row_ids, column_ids = row_ids.astype(str), column_ids.astype(str)
     model = replace(model, row_ids=row_ids, column_ids=column_ids)
-    parts = [part for _, part in read_columns(data, [options.user, options.item])]
+    chosen = {"user": options.user, "item": options.item}
+    parts = [part for _, part in read_columns(data, chosen)]
     users, items = ([name for part in parts for name in part[role]] for role in ("user", "item"))
     unknown = len(set(users) - set(row_ids)), len(set(items) - set(column_ids))
     if unknown == (len(set(users)), len(set(items))):

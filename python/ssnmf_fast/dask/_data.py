@@ -348,7 +348,13 @@ def with_rows(X_weights: RowWeights, rows: Array | None) -> Any:
             f"X_weights must be one array with weights of samples; got blocks ({kind}). Give an "
             "array, or no weights of samples (sample_weight None, labeled_weight 1)."
         )
-    return weights.with_rows(rows, "X_weights")
+    joined = weights.with_rows(rows, "X_weights")
+    if not joined.divisible:
+        raise ValueError(
+            "X_weights are weights.base(...), which are not for weights of samples on a cluster. "
+            "Give an array, or none of these (sample_weight None, labeled_weight 1)."
+        )
+    return joined
 
 
 def is_on_cluster(X: object) -> bool:

@@ -51,7 +51,8 @@ class Recommender(Estimator):
     values : {"auto", "graded", "counts", "ones"}
         What values are: ratings, of which low ones say that an item was not liked; counts, such as
         plays; or nothing but that a pair was seen.  "auto" takes ones where all are equal, counts
-        for numbers from 0 that go beyond 10 and are mostly small, and else ratings.
+        for numbers from 0 that go beyond 10 and are mostly small, or of which half are the lowest,
+        at least 1, and else ratings.
     nonnegative : bool
         Whether the factors are nonnegative, so that :meth:`topics` can be read.
     unseen_weight : float or "auto"
@@ -193,7 +194,9 @@ class Recommender(Estimator):
         self.n_iter_, self.base_weight_ = passes, setting.base(Z)
         F, G = factors.factorize_pairs(Z, setting, passes, rng, threads)
         self.representation_, self.components_ = F, np.ascontiguousarray(G.T)
-        self.item_weights_ = self._item_weights(Z)
+        self.__dict__.pop("item_weights_", None)  # of an earlier fit
+        if (weights := self._item_weights(Z)) is not None:
+            self.item_weights_ = weights
         if self.verbose:
             print(f"values: {self.values_}, {self.n_components_} components", file=sys.stderr)
         return self
@@ -361,8 +364,8 @@ class Recommender(Estimator):
         return list(users), X, F.astype(np.float32)
 
     def _scores(self, X: sp.csr_array, F: Array, power: float) -> lists.Scores:
-        G, popularity = self.components_.T, lists.popularity(self.pairs_)
-        return lists.Scores(F, G, self._targets(X), self.item_weights_, popularity, power)
+        G, W = self.components_.T, getattr(self, "item_weights_", None)
+        return lists.Scores(F, G, self._targets(X), W, lists.popularity(self.pairs_), power)
 
     def similar_items(self, item: Any, n: int = 10) -> Records[tuple[Any, float]]:
         """Return the items whose factors have the largest cosines with that of an item.
@@ -451,7 +454,6 @@ class Recommender(Estimator):
             precision, recall (hits over relevant items), map, coverage and popular_share.
         """
         check_is_fitted(self)
-        k = check_integer(k, "k", 1)
         test = pairs.read_pairs(users, items, values, columns)
         names, X, F = self._asked(test.user_ids)
         place = pairs.places_of(test.item_ids, self.item_ids_)

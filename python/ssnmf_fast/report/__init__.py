@@ -77,6 +77,7 @@ class Report:
     settings: Sequence[tuple[str, str]]
     objective: Sequence[tuple[int, float]] = ()
     topics: Topics = _NO_TOPICS
+    terms: str = "terms"  # what topics consist of
     residual: float | None = None
     shares_note: str = ""
     class_counts: Sequence[int] = ()
@@ -86,6 +87,7 @@ class Report:
     measures: Sequence[Measure] = ()
     warnings: Sequence[str] = ()
     remarks: Sequence[str] = ()
+    tables: Sequence[tuple[str, str, Names, Sequence[Names]]] = ()  # title, note, heads, rows
     pictures: Sequence[Picture] = ()
     tree: str = ""
 

@@ -19,14 +19,14 @@ from .._common.arrays import Array, LossName, VectorLike
 from .._data import tensors
 from .._data.arrays import as_array, entry_rows, refuse_on_disk
 from .._data.border import CleanMatrix, check_data, check_integer, check_real
-from .._data.tensors import Coordinates, SparseTensor, Tensor, TensorLike
+from .._data.tensors import Coordinates, SparseTensor, Tensor, TensorLike, entries_at
 from .._data.threads import Stop
 from .._labels import ClassLabels, RealTargets, label_vector, labels_of
 from .._models.factorize import factorize, factorize_tensor
 from .._models.represent import objective
 from .._solver.build import as_weights, build_term
 from .._solver.losses import FROBENIUS, KULLBACK_LEIBLER, loss_named
-from .._solver.weights import Weights, WeightsLike, entries_at
+from .._solver.weights import Weights, WeightsLike
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -1,0 +1,197 @@
+"""``ssnmf-fast recommend``: pairs of users and items in, a model and lists of items out."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import Recommender, save
+from .._common.arrays import Array
+from .._common.text import nfc
+from .._recommend.pairs import places_of
+from .._recommend.results import COLUMNS, Recommendations, rows_of
+from .._topics import Topics
+from ..plotting._style import figure, label_axes
+from ..report import Picture, Report, png, render
+from ._complete import read_pairs
+from ._findings import shorten
+from ._outputs import METRICS_NAME, MODEL_NAME, Output, Results, default_out, results_folder
+from ._read import Source, UsageError, find_source, read_lines, warn
+
+_LISTS, _PICTURE, _REPORT = "recommendations.csv", "validation.png", "report.html"
+_FILES = {
+    _LISTS: "the best items for every user",
+    MODEL_NAME: "the model, for `ssnmf-fast predict` of new users and ssnmf_fast.load",
+    METRICS_NAME: "sizes, settings, validation and time",
+    _PICTURE: "the validation as a picture",
+    _REPORT: "all of it on one page: open this first",
+}
+_MEANINGS = {
+    "graded": "ratings from {:g} to {:g}, of which low ones mean that an item was not liked",
+    "counts": "counts from {:g} to {:g}",
+    "ones": "no values: all pairs count the same",
+}
+_VALIDATION = "nDCG@10 at a hidden tenth of every user's pairs"
+_NEIGHBORS = "half of a score by similar items, which the validation leaves out"
+_SETTINGS = ("values", "n_components", "unseen_weight", "ridge")
+_USERS_SHOWN, _ITEMS_SHOWN, _LONGEST = 5, 10, 60
+
+
+def run(options: Namespace) -> dict[str, Any]:
+    begin, source = time.perf_counter(), find_source(options)
+    asked, path = _read_users(options)
+    names, users, items, pairs = read_pairs(source, options, "value")
+    folder, inputs = options.out or default_out(options.data), [source.path, path]
+    with results_folder(folder, _FILES, inputs, options.safe_csv) as out:
+        print("Recommendations\n")
+        print(f"  data      {source}: {len(pairs)} pairs of {len(users)} users, {len(items)} items")
+        print("  columns   " + ", ".join(f"{role} {name!r}" for role, name in names.items()))
+        model = Recommender(
+            options.rank,
+            values=options.values,
+            nonnegative=options.nonnegative,
+            unseen_weight="auto",
+            ridge="auto",
+            neighbors=False if options.neighbors is False else "auto",
+            random_state=options.seed,
+            n_threads=options.threads,
+        )
+        (user_ids, row), (item_ids, column) = _sort_ids(users), _sort_ids(items)
+        model.fit(row[pairs["user"]], column[pairs["item"]], pairs.get("value"))
+        model.user_ids_, model.item_ids_ = user_ids, item_ids
+        if merged := len(pairs) - model.pairs_.nnz:
+            print(f"            {merged} more of the same pairs, merged with these")
+        meaning = _MEANINGS[model.values_].format(*model.scale_)
+        print(f"  values    {meaning} (--values {model.values_})")
+        print(f"  model     {_name(model.n_components_, model.unseen_weight_, model.ridge_)}")
+        if neighbors := hasattr(model, "item_weights_"):
+            print(f"            and {_NEIGHBORS}")
+        trials = _list_trials(model)
+        print(f"\n{_VALIDATION}" if trials else "\nNot validated: there are too few pairs")
+        for name, ndcg in trials:
+            print(f"  {ndcg:7.4f}  {name}")
+        lists = model.recommend(asked, options.n)
+        if unknown := int(lists.popular.sum()):
+            warn(f"{unknown} of --users are not in {source}: they get the most popular items")
+        out.write_csv(_LISTS, COLUMNS, rows_of(lists))
+        save(model, out.path(MODEL_NAME))
+        settings = {name: getattr(model, f"{name}_") for name in _SETTINGS}
+        settings |= {"neighbors": neighbors, "nonnegative": options.nonnegative}
+        n_pairs, validation = int(model.pairs_.nnz), [*map(asdict, model.validation_)]
+        content: dict[str, Any] = {"users": len(users), "items": len(items), "pairs": n_pairs}
+        content |= {"merged": merged, "columns": names, "validation": validation}
+        content |= {"settings": settings, "lists": len(lists.users), "unknown_users": unknown}
+        content |= {"seed": options.seed, "seconds": round(time.perf_counter() - begin, 3)}
+        out.write_json(METRICS_NAME, content)
+        _write_report(out, model, lists, f"{n_pairs} pairs. Values: {meaning}.", settings)
+    return {**content, **out.show()}
+
+
+def recommend_to_new(
+    out: Output, model: Recommender, path: Path, data: Source, options: Namespace
+) -> dict[str, Any]:
+    """Write lists for users that have the pairs of a table, whoever the users of the fit are."""
+    _, users, items, pairs = read_pairs(data, options, "value")
+    model.set_params(n_threads=options.threads)
+    model.item_ids_ = model.item_ids_.astype(str)  # as tables have them
+    if (unknown := int((places_of(items, model.item_ids_) < 0).sum())) == len(items):
+        wrong = f"no item of {data} is in {path} (the first is {items[0]!r})"
+        raise UsageError(f"{wrong}; name their column with --item")
+    histories: dict[str, dict[str, float]] = {user: {} for user in users}
+    values = pairs.get("value", [np.nan] * len(pairs))
+    for user, item, value in zip(pairs["user"], pairs["item"], values, strict=True):
+        histories[users[user]][items[item]] = value
+    lists = model.recommend(histories, options.n or _ITEMS_SHOWN)
+    popular = int(lists.popular.sum())
+    if unknown:
+        ignored = f"{unknown} of {len(items)} items of {data} are not in {path}, and are ignored"
+        warn(f"{ignored}; {popular} of {len(users)} users have no other, and get popular items")
+    out.write(COLUMNS, rows_of(lists))
+    if out.path is not None:
+        print(f"Lists of items for {len(users)} users are in {out}")
+    counted = {"users": len(users), "unknown items": unknown, "popular": popular}
+    return {"model": "Recommender", **counted, "out": str(out)}
+
+
+def _read_users(options: Namespace) -> tuple[list[str] | None, Path | None]:
+    """Return the users to make lists for, None for all, and the file that names them."""
+    given, path = options.users, None
+    if given is not None and len(given) == 1 and Path(given[0]).is_file():
+        path = Path(given[0])
+        given = [line for line in read_lines(path, options.encoding) if line]
+    return given and [*dict.fromkeys(map(nfc, given))], path
+
+
+def _sort_ids(ids: list[str]) -> tuple[Array, Array]:
+    """Return ids in the order in which pandas would have them, and the new place of each."""
+    numbers = all(one.isdecimal() for one in ids)
+    order = np.argsort([*map(int, ids)] if numbers else ids, kind="stable")
+    return np.array(ids)[order], np.argsort(order)
+
+
+def _name(rank: int, unseen_weight: float, ridge: float) -> str:
+    return f"rank {rank}, unseen weight {unseen_weight:g}, ridge {ridge:g}"
+
+
+def _list_trials(model: Recommender) -> list[tuple[str, float]]:
+    """Return what was validated, and its nDCG; popular items are last."""
+    chosen = _name(model.n_components_, model.unseen_weight_, model.ridge_)
+    trials = []
+    for one in model.validation_:
+        setting: Any = one.n_components, one.unseen_weight, one.ridge
+        name = one.name if one.ridge is None else _name(*setting)
+        trials.append((f"{name} (chosen)" if name == chosen else name, one.ndcg))
+    return trials
+
+
+def _write_report(
+    out: Results, model: Recommender, lists: Recommendations, lead: str, settings: dict[str, Any]
+) -> None:
+    facts = dict(zip(("users", "items"), map(str, model.pairs_.shape), strict=True))
+    tables, rows, pictures, warnings = list[Any](), list[Any](), [], []
+    if trials := _list_trials(model):
+        rows = [(name, f"{ndcg:.4f}") for name, ndcg in trials]
+        tables.append(("Validation in numbers", f"{_VALIDATION}.", ("Lists by", "nDCG@10"), rows))
+        drawn = out.write(_PICTURE, lambda: _draw(trials))
+        pictures.append(Picture("Validation", f"{_VALIDATION}; 1 is best.", drawn))
+        best, popular = max(ndcg for _, ndcg in trials[:-1]), trials[-1][1]
+        facts |= {"nDCG@10": f"{best:.3f}", "of popular items": f"{popular:.3f}"}
+        warnings += ["popular items are better: the pairs tell too little"] * (popular >= best)
+    places, counts = places_of(lists.users, model.user_ids_), np.diff(model.pairs_.indptr)
+    order = np.argsort(np.abs(counts[places] - _ITEMS_SHOWN), kind="stable")  # all can be shown
+    rows = []
+    for k in order[places[order] >= 0][:_USERS_SHOWN]:
+        own = model.pairs_[[places[k]]]
+        liked = model.item_ids_[own.indices[np.argsort(-own.data, kind="stable")]]
+        rows.append((lists.users[k], _list(liked), _list(lists.items[k])))
+    heads = ("User", "Own items, at most ten, the best liked first", "Recommended, best first")
+    tables.append(("Examples", f"All lists are in {_LISTS}.", heads, rows))
+    report = Report(
+        title="Recommendations",
+        lead=lead,
+        facts=[*facts.items()],
+        settings=[(name.replace("_", " "), str(value)) for name, value in settings.items()],
+        topics=model.topics() if model.nonnegative else Topics(),
+        terms="items",
+        warnings=warnings,
+        tables=tables,
+        pictures=pictures,
+    )
+    out.write(_REPORT, lambda: render(report).encode())
+
+
+def _list(items: Array) -> str:
+    return ", ".join(shorten(item, _LONGEST) for item in items[:_ITEMS_SHOWN] if item is not None)
+
+
+def _draw(trials: list[tuple[str, float]]) -> bytes:
+    drawn = figure(7.0, 0.6 + 0.35 * len(trials))
+    axes, (names, values) = drawn.add_subplot(), zip(*reversed(trials), strict=True)
+    axes.barh(names, values, color=["#9fb3c8", *["#2b6cb0"] * (len(names) - 1)])
+    label_axes(axes, "nDCG@10", "")
+    return png(drawn)
