@@ -195,8 +195,8 @@ class Recommender(Estimator):
         F, G = factors.factorize_pairs(Z, setting, passes, rng, threads)
         self.representation_, self.components_ = F, np.ascontiguousarray(G.T)
         self.__dict__.pop("item_weights_", None)  # of an earlier fit
-        if (weights := self._item_weights(Z)) is not None:
-            self.item_weights_ = weights
+        if self._takes_neighbors(Z):
+            self.item_weights_ = factors.item_weights(Z)
         if self.verbose:
             print(f"values: {self.values_}, {self.n_components_} components", file=sys.stderr)
         return self
@@ -234,14 +234,11 @@ class Recommender(Estimator):
         )
         return list(dict.fromkeys(several))
 
-    def _item_weights(self, Z: sp.csr_array) -> Array | None:
-        if not self.neighbors:
-            return None
-        if Z.shape[1] > _MOST_ITEMS:
+    def _takes_neighbors(self, Z: sp.csr_array) -> bool:
+        if self.neighbors and Z.shape[1] > _MOST_ITEMS:
             what = f"{Z.shape[1]} items are more than the {_MOST_ITEMS} that neighbors can take"
             warn_user(f"{what}: the factors are used alone.", UserWarning)
-            return None
-        return factors.item_weights(Z)
+        return bool(self.neighbors) and Z.shape[1] <= _MOST_ITEMS
 
     def fold_in(self, histories: Any) -> Array:
         """Return the factor of new users, from what they have chosen.
