@@ -108,6 +108,16 @@ def test_ids_stay_as_they_are():
     assert model().fit([1.0, 2.0, 2.0], [3, 3, 4]).user_ids_.tolist() == [1, 2]
 
 
+def test_ids_of_dates_and_of_equal_unicode_forms():
+    days = pd.to_datetime(["2020-01-01", "2020-01-02"])
+    lists = model().fit(days, ["a", "b"]).recommend([days[1]])
+    assert not lists.popular[0]
+    assert lists.items.tolist() == [["a", None]]
+    fit = model().fit(["\u00e9", "e\u0301", "x"], ["a", "b", "a"])
+    assert fit.pairs_.shape == (2, 2)
+    assert fit.recommend(["e\u0301", "\u00e9"]).popular.tolist() == [False, False]
+
+
 def test_what_values_are():
     users, items = [1, 1, 2, 2, 3], [1, 2, 1, 3, 2]
     for values, kind in (
@@ -317,6 +327,7 @@ def test_data_elsewhere_are_refused_by_name(tmp_path):
         (lambda: model().fit([1, 2]), TypeError, "without items"),
         (lambda: model().fit([], []), ValueError, "no pair"),
         (lambda: model().fit(pd.DataFrame({"a": [1], "b": [2]})), ValueError, "columns must name"),
+        (lambda: model().fit([1], [1], [1e300]), ValueError, "too large"),
         (lambda: model().fit([1], [2], columns=("a", "b")), TypeError, "data frame"),
         (lambda: model(values="counts").fit([1], [1], [-1]), ValueError, "'graded'"),
         (lambda: model(values="likes").fit(X), ValueError, "values must be one of"),

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.text import short
+from .._common.text import nfc, short
 from .._data.arrays import as_array, entry_rows, inspect_sparse, refuse_on_disk
 
 Kind = Literal["graded", "counts", "ones"]
@@ -95,6 +95,7 @@ def read_ids(given: Any, name: str) -> Array:
         absent = ~np.isfinite(array)
     elif array.dtype.kind in "mM":
         absent = np.isnat(array)
+        array = array.astype(f"{array.dtype.kind}8[us]")  # which Python has too
     if absent.any():
         raise ValueError(
             f"{name}[{int(absent.argmax())}] is missing; drop pairs without an id of both sides."
@@ -137,9 +138,12 @@ def read_pairs(users: Any, items: Any, values: Any, columns: Iterable[str] | Non
             counts = X.data
             X = sp.csr_array(sp.coo_array((numbers, (rows, at)), shape))
             X.data /= counts
-        pairs = Pairs(X.astype(np.float32), user_ids, item_ids)
+        with np.errstate(over="ignore"):
+            pairs = Pairs(X.astype(np.float32), user_ids, item_ids)
     if not pairs.X.nnz:
         raise ValueError("There is no pair of a user and an item; give at least one.")
+    if not np.isfinite(pairs.X.data).all():
+        raise ValueError("values holds a number that is too large for float32; give smaller ones.")
     pairs.X.sort_indices()
     return pairs
 
@@ -148,20 +152,24 @@ def numbered(ids: Array) -> tuple[Array, Array]:
     """Return different ids, sorted where they can be, and the number of each."""
     try:
         found, numbers = np.unique(ids, return_inverse=True)
-        return found, np.asarray(numbers).ravel()
+        numbers = np.asarray(numbers).ravel()
     except TypeError:  # such as text and numbers
         place: dict[Any, int] = {}
         numbers = np.array([place.setdefault(one, len(place)) for one in ids], dtype=np.int64)
-        different = np.empty(len(place), dtype=object)
-        different[:] = list(place)
-        return different, numbers
+        found = np.empty(len(place), dtype=object)
+        found[:] = list(place)
+    forms = [*map(nfc, found.tolist())]
+    if len(first := {form: k for k, form in reversed([*enumerate(forms)])}) < len(forms):
+        kept, of = np.unique([first[form] for form in forms], return_inverse=True)
+        found, numbers = found[kept], np.asarray(of).ravel()[numbers]
+    return found, numbers
 
 
 def places_of(asked: Any, ids: Array) -> Array:
     """Return the numbers of ids, -1 for one that is not known."""
-    place = {one: number for number, one in enumerate(ids.tolist())}
+    place = {nfc(one): number for number, one in enumerate(ids.tolist())}
     asked = asked.tolist() if hasattr(asked, "tolist") else list(asked)
-    return np.array([place.get(one, -1) for one in asked], dtype=np.int64)
+    return np.array([place.get(nfc(one), -1) for one in asked], dtype=np.int64)
 
 
 def kind_of(values: Array) -> Kind:

@@ -307,7 +307,7 @@ class Recommender(Estimator):
             Users of the fit (None: all), or histories of others as in :meth:`fold_in`.  Users that
             the fit does not know, and those without known items, get popular items.
         n : int
-            Number of items for each user, at least 1.
+            Number of items for each user, at least 1, and at most all.
         exclude_seen : bool
             Whether items that the user has are left out.
         items : array_like of ids, optional
@@ -336,9 +336,9 @@ class Recommender(Estimator):
                 raise ValueError("items is empty; give at least one, or None for all.")
             allowed = np.unique(allowed)
         model = self._scores(X, F, power)
-        shape, threads = X.shape, resolve_threads(self.n_threads)
+        n, threads = min(n, X.shape[1]), resolve_threads(self.n_threads)
         found, values = lists.best_items(
-            model.block, shape, n, X if exclude_seen else None, allowed, threads
+            model.block, X.shape, n, X if exclude_seen else None, allowed, threads
         )
         chosen = np.full(found.shape, None, dtype=object)
         chosen[found >= 0] = np.array(self.item_ids_.tolist(), dtype=object)[found[found >= 0]]
