@@ -139,29 +139,31 @@ void conjugate_rows(const Csr<T>& Z, const Factor<const T>& G, const Rows<const 
     }
   };
   const int team = useful_threads(work, threads);
-  parallel_for(blocks.count(), team, [] { return Workspace{}; }, [&](Workspace& w, Size block) {
-    const Range range = blocks[block];
-    MatrixMap<T> rows(F.row(range.begin), range.end - range.begin, F.columns);
-    w.image.resize(rows.rows(), rows.cols());
-    apply(rows, range, true, w.image);
-    w.residual = -w.image;
-    w.direction = w.residual;
-    for (int step = 0; step < steps; ++step) {
-      apply(w.direction, range, false, w.image);
-      for (Size i = 0; i < rows.rows(); ++i) {
-        const T before = w.residual.row(i).squaredNorm();
-        const T curvature = w.direction.row(i).dot(w.image.row(i));
-        if (!(before > std::numeric_limits<T>::min()) || !(curvature > T(0))) {
-          continue;
+  parallel_for(
+      blocks.count(), team, [] { return Workspace{}; },
+      [&](Workspace& w, Size block) {
+        const Range range = blocks[block];
+        MatrixMap<T> rows(F.row(range.begin), range.end - range.begin, F.columns);
+        w.image.resize(rows.rows(), rows.cols());
+        apply(rows, range, true, w.image);
+        w.residual = -w.image;
+        w.direction = w.residual;
+        for (int step = 0; step < steps; ++step) {
+          apply(w.direction, range, false, w.image);
+          for (Size i = 0; i < rows.rows(); ++i) {
+            const T before = w.residual.row(i).squaredNorm();
+            const T curvature = w.direction.row(i).dot(w.image.row(i));
+            if (!(before > std::numeric_limits<T>::min()) || !(curvature > T(0))) {
+              continue;
+            }
+            const T length = before / curvature;
+            rows.row(i) += length * w.direction.row(i);
+            w.residual.row(i) -= length * w.image.row(i);
+            const T after = w.residual.row(i).squaredNorm();
+            w.direction.row(i) = w.residual.row(i) + (after / before) * w.direction.row(i);
+          }
         }
-        const T length = before / curvature;
-        rows.row(i) += length * w.direction.row(i);
-        w.residual.row(i) -= length * w.image.row(i);
-        const T after = w.residual.row(i).squaredNorm();
-        w.direction.row(i) = w.residual.row(i) + (after / before) * w.direction.row(i);
-      }
-    }
-  });
+      });
 }
 
 #define SSNMF_INSTANTIATE(T)                                                                    \

@@ -208,8 +208,8 @@ void test_completion(Size p, Size q, Size rank) {
   }
   const std::vector<T> common(std::size_t(a.g().columns * a.g().columns), T(0));
   const std::vector<T> own(std::size_t(p), T(0.5));
-  conjugate_rows<T>(a.csr(), a.g(), {common.data(), a.g().columns, a.g().columns},
-                    {own.data(), p}, int(4 * rank), to, 2);
+  conjugate_rows<T>(a.csr(), a.g(), {common.data(), a.g().columns, a.g().columns}, {own.data(), p},
+                    int(4 * rank), to, 2);
   for (std::size_t e = 0; e < exact.size(); ++e) {
     check(std::abs(exact[e] - a.out[e]) <= T(1e-2), "rows by conjugate gradients");
   }
