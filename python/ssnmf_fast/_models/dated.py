@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.random import Generator
 
 from .._common.arrays import Array, Matrix
-from .._data.arrays import entry_rows
+from .._data.arrays import drop_entries, entry_rows, with_values
 from .._data.border import CleanMatrix
 from .._data.times import Slices
 from .._linalg.operators import unit_rows
@@ -127,8 +127,7 @@ def _largest(X: sp.csr_array, share: float, enough: int = 0) -> sp.csr_array:
     values = X.data / np.sqrt(np.maximum(np.bincount(of, X.data**2), 1e-30))[of]
     kept = values * np.bincount(of, values)[of] >= share  # 1 for entries that are all equal
     kept |= np.diff(X.indptr)[of] <= enough
-    ends = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
-    return sp.csr_array((values[kept].astype(X.dtype), X.indices[kept], ends), X.shape)
+    return drop_entries(with_values(X, values.astype(X.dtype)), ~kept)
 
 
 def shares_of(S: Array, A: Array) -> Array:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
-from .._data.arrays import entry_rows
+from .._data.arrays import drop_entries, entry_rows
 from .._data.border import CleanMatrix, check_data
 from .._data.threads import Stop, run_side_by_side
 from .._models.factorize import factorize
@@ -45,12 +45,10 @@ class Fold:
     def __init__(self, B: sp.csr_array, share: float, rng: np.random.Generator) -> None:
         hidden = rng.random(B.nnz) < share
         hidden[rng.integers(B.nnz)] = True
-        ends = np.concatenate([[0], np.cumsum(~hidden)])[B.indptr]
-        kept = B.data[~hidden], B.indices[~hidden], ends
-        self.seen = sp.csr_array(kept, shape=B.shape)
+        self.seen = drop_entries(B, hidden)
         self.hidden, self.indices, self.rows = hidden, B.indices, entry_rows(B.indptr)
         self._entries = B.indptr.astype(np.int64), B.indices, np.zeros_like(B.data)
-        counts = np.bincount(kept[1], minlength=B.shape[1]) + 0.5
+        counts = np.bincount(self.seen.indices, minlength=B.shape[1]) + 0.5
         self._words = counts / counts.sum()
         self._alpha, self._beta = _ALPHA[0], _BETA[0]
 

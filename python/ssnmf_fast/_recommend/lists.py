@@ -106,8 +106,3 @@ def popularity(X: sp.csr_array) -> Array:
 def popular_scores(popularity: Array) -> Callable[[slice], Array]:
     """Return scores that are the same for all users."""
     return lambda rows: np.tile(popularity, (rows.stop - rows.start, 1))
-
-
-def without(X: sp.csr_array, hidden: Array) -> sp.csr_array:
-    ends = np.concatenate([[0], np.cumsum(~hidden)])[X.indptr]
-    return sp.csr_array((X.data[~hidden], X.indices[~hidden], ends), X.shape)

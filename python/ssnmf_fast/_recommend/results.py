@@ -25,8 +25,8 @@ class Recommendations:
     scores : ndarray, shape (users, n)
         Scores of the items; NaN where there are no more.
     popular : ndarray of bool, shape (users,)
-        Users of whom nothing is known: they get the most popular items, whose scores are shares of
-        the users.
+        Users without known items.  They get the most popular items; their scores are the shares of
+        the users that have them.
     """
 
     users: list[Any]

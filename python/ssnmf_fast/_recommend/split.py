@@ -53,7 +53,7 @@ def split_interactions(
     Raises
     ------
     TypeError
-        If times are of a wrong kind, or `times` does not go with `by`.
+        If `times` has the wrong type, or `times` does not go with `by`.
     ValueError
         If lengths differ, an id or a time is missing, or an option is unknown or out of range.
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
+from .._data.arrays import drop_entries
 from ..metrics import ranking
 from . import factors, lists
 from .factors import Setting
@@ -33,12 +34,12 @@ def best_setting(
     """
     hidden = np.zeros(Z.nnz, dtype=bool)
     hidden[split_interactions(Z, test_size=_HIDDEN, random_state=rng)[1]] = True
-    seed, trials, relevant = int(rng.integers(2**31)), list[Trial](), lists.without(Z, ~hidden)
+    seed, trials, relevant = int(rng.integers(2**31)), list[Trial](), drop_entries(Z, ~hidden)
     relevant.data = liked[hidden].astype(np.float32)
     if not relevant.data.any():
         warn_user("Too few pairs to validate: the defaults are taken.", UserWarning)
         return settings[0], trials
-    kept = lists.without(Z, hidden)
+    kept = drop_entries(Z, hidden)
     popularity = lists.popularity(kept)
 
     def ndcg(scores: Callable[[slice], Array]) -> float:

@@ -148,9 +148,8 @@ def peaks_of(
     for topic, values in enumerate(prevalence.astype(np.float64).T):
         top, total, periodicity = int(values.argmax()), float(values.sum()), float("nan")
         near = float(values[max(0, top - window) : top + window + 1].sum())
-        if (
-            period is not None and n >= 2 * period
-        ):  # the autocovariance without trend, over variance
+        if period is not None and n >= 2 * period:
+            # The autocovariance without trend, over the variance.
             ones, variance = np.ones(period + 1 - period % 2), float(values.var())
             mean = np.convolve(values, ones, "same") / np.convolve(np.ones(n), ones, "same")
             covariance = ((values - mean)[:-period] * (values - mean)[period:]).mean()

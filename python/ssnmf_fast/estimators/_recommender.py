@@ -16,6 +16,7 @@ from .._common.arrays import Array, Seed
 from .._common.saved import COUNT, NUMBER, Saved
 from .._common.text import short
 from .._common.warn import warn_user
+from .._data.arrays import drop_entries
 from .._data.border import check_integer, check_option, check_random_state, check_real
 from .._data.threads import resolve_threads
 from .._linalg.operators import unit_rows
@@ -356,13 +357,14 @@ class Recommender(Estimator):
         place = pairs.places_of(users, self.user_ids_)
         X = sp.csr_array(self.pairs_[np.maximum(place, 0)])
         if (place < 0).any():
-            X = lists.without(X, np.repeat(place < 0, np.diff(X.indptr)))
+            X = drop_entries(X, np.repeat(place < 0, np.diff(X.indptr)))
         F = np.where((place >= 0)[:, None], self.representation_[place], 0)
         return list(users), X, F.astype(np.float32)
 
     def _scores(self, X: sp.csr_array, F: Array, power: float) -> lists.Scores:
         G, W = self.components_.T, getattr(self, "item_weights_", None)
-        return lists.Scores(F, G, self._targets(X), W, lists.popularity(self.pairs_), power)
+        Z = X if W is None else self._targets(X)  # neighbors alone need the targets
+        return lists.Scores(F, G, Z, W, lists.popularity(self.pairs_), power)
 
     def similar_items(self, item: Any, n: int = 10) -> Records[tuple[Any, float]]:
         """Return the items whose factors have the largest cosines with that of an item.
@@ -412,7 +414,7 @@ class Recommender(Estimator):
         asked = {"user": user} if isinstance(user, dict) else [user]
         _, X, _ = self._asked(asked)
         if not X.nnz:
-            raise ValueError(f"user is {short(user)}, of whom no item is known.")
+            raise ValueError(f"user is {short(user)}; no item is known.")
         Z, G = self._targets(X), self.components_.T.astype(np.float64)
         f = self._folded(Z)[0]
         used = f > 0 if self.nonnegative else np.ones(len(f), dtype=bool)
@@ -462,10 +464,10 @@ class Recommender(Estimator):
         relevant = sp.csr_array(sp.coo_array(parts, (len(names), max(m, int(place.max()) + 1))))
         if not relevant.nnz:
             raise ValueError("No pair is relevant: all ratings are at most the mean of the fit's.")
-        popularity, threads = lists.popularity(self.pairs_), resolve_threads(self.n_threads)
+        model, threads = self._scores(X, F, 0.0), resolve_threads(self.n_threads)
         sides = {
-            type(self).__name__: self._scores(X, F, 0.0).block,
-            "popular items": lists.popular_scores(popularity),
+            type(self).__name__: model.block,
+            "popular items": lists.popular_scores(model.popularity),
         }
         rows: list[dict[str, Any]] = []
         for name, scores in sides.items():
@@ -476,7 +478,7 @@ class Recommender(Estimator):
                 "recall": ranking.recall(found, relevant, k),
                 "map": ranking.mean_average_precision(found, relevant, k),
                 "coverage": ranking.coverage(found, m, k),
-                "popular_share": ranking.popular_share(found, popularity, k),
+                "popular_share": ranking.popular_share(found, model.popularity, k),
             }
             rows.append({"lists": name, **measures})
         return Records(rows)

@@ -39,7 +39,7 @@ float
 Raises
 ------
 TypeError
-    If `recommended` does not hold integers, or another argument is of a wrong kind.
+    If `recommended` does not hold integers, or another argument has the wrong type.
 ValueError
     If shapes do not match, a list has an item twice or one out of range, or no item is relevant.
 """
