@@ -61,28 +61,30 @@ Groups rows_by_groups(const Rows<T>& F, const Support& allowed, int threads) {
   return groups;
 }
 
-// Calls run(tile, numbers of rows) for the rows of a group.
+// Sums run(tile, numbers of rows) over the rows of a group.
 template <class T, class MakeTile, class Run>
-void by_tiles(const std::vector<Size>& rows, Size work_of_a_row, int threads,
-              const MakeTile& make_tile, const Run& run) {
+double by_tiles(const std::vector<Size>& rows, Size work_of_a_row, int threads,
+                const MakeTile& make_tile, const Run& run) {
   constexpr Size lanes = kTileLanes<T>;
   constexpr Size tiles = 4;
   const EvenBlocks blocks(static_cast<Size>(rows.size()), lanes * tiles);
   const int team = useful_threads(static_cast<Size>(rows.size()) * work_of_a_row, threads);
-  parallel_for(blocks.count(), team, make_tile, [&](auto& tile, Size block) {
+  return ordered_sum(blocks.count(), team, make_tile, [&](auto& tile, Size block) {
     const Range range = blocks[block];
+    double sum = 0.0;
     for (Size begin = range.begin; begin < range.end; begin += lanes) {
-      run(tile, Span<const Size>{rows.data() + begin, std::min(lanes, range.end - begin)});
+      sum += run(tile, Span<const Size>{rows.data() + begin, std::min(lanes, range.end - begin)});
     }
+    return sum;
   });
 }
 
 }  // namespace
 
 template <class T>
-void coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Factor<const T>& G,
-                        const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
-                        int sweeps, int face_steps, int threads) {
+double coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Factor<const T>& G,
+                          const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
+                          int sweeps, int face_steps, int threads) {
   if (weights.indptr != nullptr) {
     const EvenBlocks blocks(F.rows, kSolvedRowsPerBlock);
     parallel_for(
@@ -93,26 +95,28 @@ void coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Fact
             problem.run(weights, G, i, P.row(i), allowed.row(i), sweeps, F.row(i));
           }
         });
-    return;
+    return 0.0;
   }
   const Groups groups = rows_by_groups(F, allowed, threads);
   const auto run = [&](auto& tile, const Span<const Size>& rows) {
-    tile.run(P, F, allowed, rows, sweeps, face_steps);
+    return tile.run(P, F, allowed, rows, sweeps, face_steps);
   };
+  double violation = 0.0;
   const Size products = sweeps + face_steps;
   for (std::size_t group = 0; group + 1 < kGroups; ++group) {
     const int width = kWidths[group];
     const auto make_tile = [&] { return NarrowTile<T>(grams, width); };
-    by_tiles<T>(groups[group], width * width * products, threads, make_tile, run);
+    violation += by_tiles<T>(groups[group], width * width * products, threads, make_tile, run);
   }
   const Size work = F.columns * F.columns * products;
-  by_tiles<T>(groups.back(), work, threads, [&] { return DescentTile<T>(grams); }, run);
+  const auto make_tile = [&] { return DescentTile<T>(grams); };
+  return violation + by_tiles<T>(groups.back(), work, threads, make_tile, run);
 }
 
-#define SSNMF_INSTANTIATE(T)                                                                     \
-  template void coordinate_descent<T>(const Grams<T>&, const Csr<T>&, const Factor<const T>&,    \
-                                      const Rows<const T>&, const Rows<T>&, const Support&, int, \
-                                      int, int);
+#define SSNMF_INSTANTIATE(T)                                                                       \
+  template double coordinate_descent<T>(const Grams<T>&, const Csr<T>&, const Factor<const T>&,    \
+                                        const Rows<const T>&, const Rows<T>&, const Support&, int, \
+                                        int, int);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)
 #undef SSNMF_INSTANTIATE
