@@ -43,6 +43,7 @@ def close(found, wanted, tol=1e-9):
 PENALTIES = [(0.0, "same", 0.0), (0.003, 0.0, 0.5), (0.0, 0.003, 0.5), (0.002, "same", 1.0)]
 
 
+@pytest.mark.slow
 @each("dtype", [np.float64, np.float32])
 @each("kind", ["dense", "sparse", "positive"])
 @each("beta", [2, 1, 0, 0.5, 1.5, 3])
@@ -59,6 +60,7 @@ def test_iterates_are_those_of_scikit_learn(beta, kind, dtype):
             close(results(engine.NMF(3, **common), X), results(THEIRS[0](3, **common), X), tol)
 
 
+@pytest.mark.slow
 @each("beta", [2, 1, 0.5, 2.5])
 @each("settings", [{}, {"fresh_restarts": True}, {"alpha_W": 0.01, "l1_ratio": 0.5}])
 def test_minibatches_are_those_of_scikit_learn(settings, beta):
@@ -98,6 +100,7 @@ def objective(model, X, W, H):
     return value
 
 
+@pytest.mark.slow
 @each("beta", [2, 1])
 def test_auto_minimizes_the_same_objective(beta):
     X = data("sparse", shape=(60, 40))
