@@ -27,6 +27,9 @@ constexpr int kWokenByEach = 2;  // of the caller and of each helper
 constexpr auto kPatienceOfWorker = std::chrono::microseconds(30);
 constexpr auto kPatienceOfCaller = std::chrono::microseconds(50);
 
+// How long the caller sleeps at most before it looks whether the user wants it to end.
+constexpr int kLongestSleep = 50;  // milliseconds
+
 // Whether the condition came true before patience ran out.
 template <class Condition>
 bool look_for(std::chrono::microseconds patience, const Condition& condition) {
@@ -77,7 +80,11 @@ class alignas(64) Call {
     if (!look_for(kPatienceOfCaller, [this] { return state_.load() == 0; })) {
       std::uint32_t state = state_.fetch_or(kAsleep) | kAsleep;
       while (state != kAsleep) {
-        sleep_on(state_, state);
+        sleep_on(state_, state, kLongestSleep);
+        (*task_)(TaskRef::kWaiting);
+        if (is_forked_child()) {
+          return false;
+        }
         state = state_.load();
       }
     }
@@ -97,8 +104,8 @@ class alignas(64) Call {
   }
 
   // Of those who have entered.
-  void do_task_and_leave() {
-    (*task_)();
+  void do_task_and_leave(int number) {
+    (*task_)(number);
     if (state_.fetch_sub(1) == (kAsleep | 1)) {
       wake(state_, 1);  // Perhaps the place has a new owner by now, who will go on sleeping.
     }
@@ -139,11 +146,11 @@ void wake_some(Call& call) {
   }
 }
 
-bool help_any() {
+bool help_any(int number) {
   for (Call& call : pool.calls) {
     if (call.enter()) {
       wake_some(call);
-      call.do_task_and_leave();
+      call.do_task_and_leave(number);
       return true;
     }
   }
@@ -151,9 +158,11 @@ bool help_any() {
 }
 
 void work() {
+  static std::atomic<int> begun{0};
+  const int number = ++begun;
   for (;;) {
     const std::uint32_t seen = pool.opened.load();
-    if (help_any()) {
+    if (help_any(number)) {
       continue;
     }
     pool.looking.fetch_add(1);
@@ -201,7 +210,7 @@ Call* reserved_call() {
 void run_with_helpers(const TaskRef& task, int helpers) {
   Call* const call = helpers < 1 || is_forked_child() ? nullptr : reserved_call();
   if (call == nullptr) {
-    task();
+    task(0);
     return;
   }
   helpers = std::min(helpers, kMostWorkers);
@@ -213,7 +222,7 @@ void run_with_helpers(const TaskRef& task, int helpers) {
     call->set_to_wake(missing);
     wake_some(*call);
   }
-  task();
+  task(0);
   if (!call->close()) {
     throw std::runtime_error(
         "This process was forked while a kernel ran on several threads; the kernel cannot end "

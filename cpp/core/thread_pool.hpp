@@ -3,21 +3,26 @@
 
 namespace ssnmf {
 
-// A function without arguments that somebody else keeps.
+// A function that somebody else keeps.
 class TaskRef {
  public:
+  static constexpr int kWaiting = -1;
+
   template <class Function>
   explicit TaskRef(const Function& function)
-      : function_(&function), call_([](const void* f) { (*static_cast<const Function*>(f))(); }) {}
+      : function_(&function),
+        call_([](const void* f, int thread) { (*static_cast<const Function*>(f))(thread); }) {}
 
-  void operator()() const { call_(function_); }
+  void operator()(int thread) const { call_(function_, thread); }
 
  private:
   const void* function_;
-  void (*call_)(const void*);
+  void (*call_)(const void*, int);
 };
 
-// Calls the task on this thread, and at the same time on at most `helpers` threads of the pool.
+// Calls task(0) on this thread, and at the same time task(number) on at most `helpers` threads of
+// the pool; a thread has the same number in every call, two of them may share one.  While this
+// thread waits for the others it calls task(TaskRef::kWaiting) now and then.
 //
 // A helper that comes late, when this thread has ended its own call, does not call the task at all:
 // the task must be one that any number of threads can do together, and it must not throw.  Returns
