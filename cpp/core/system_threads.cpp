@@ -34,7 +34,7 @@ constexpr int kWakePrivate = 1 | 128;
 
 }  // namespace
 
-const char* const kSleepsOn = "futex";
+const char* const kPool = "pool (futex)";
 
 void sleep_on(Word& word, std::uint32_t value) {
   syscall(SYS_futex, &word, kWaitPrivate, value, nullptr, nullptr, 0);
@@ -63,7 +63,7 @@ Dormitory& dormitory_of(const Word& word) {
 
 }  // namespace
 
-const char* const kSleepsOn = "mutex";
+const char* const kPool = "pool (mutex)";
 
 void sleep_on(Word& word, std::uint32_t value) {
   Dormitory& here = dormitory_of(word);

@@ -12,7 +12,7 @@ namespace ssnmf {
 
 // What threads sleep on, and by what.
 using Word = std::atomic<std::uint32_t>;
-extern const char* const kSleepsOn;
+extern const char* const kPool;
 
 // Sleeps until woken, unless the word has changed already; may return without a reason.
 void sleep_on(Word& word, std::uint32_t value);
