@@ -165,9 +165,9 @@ int main() {
   test_denormals_are_zero_in_loops_alone();
   test_questions_are_asked_in_the_mode_of_the_caller();
   test_forked_child();
-#if !defined(SSNMF_FAST_TEST_OPENMP)  // the differences that thread_pool.hpp names
-  test_workers();
-  test_fork_within_a_loop();
-#endif
+  if (!with_openmp) {  // the differences that thread_pool.hpp names
+    test_workers();
+    test_fork_within_a_loop();
+  }
   return report();
 }
