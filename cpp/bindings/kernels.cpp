@@ -8,6 +8,7 @@
 #include "../kernels/rank.hpp"
 #include "kernel_call.hpp"
 #include "registry.hpp"
+#include "threads.hpp"
 
 namespace ssnmf {
 namespace {
@@ -17,6 +18,14 @@ namespace py = pybind11;
 double bind_tiny(const py::object& dtype) {
   return py::dtype::from_args(dtype).itemsize() == 4 ? static_cast<double>(tiny<float>())
                                                      : tiny<double>();
+}
+
+void bind_use_team(const py::object& team) {
+  void* const pointer = team.is_none() ? nullptr : PyCapsule_GetPointer(team.ptr(), kTeam);
+  if (pointer == nullptr && !team.is_none()) {
+    throw py::error_already_set();
+  }
+  use_team(reinterpret_cast<Team>(pointer));
 }
 
 py::dict build_info(const Build& build) {
@@ -42,6 +51,8 @@ void define_kernels(py::module_& module, const Build& build) {
   module.def("padded_rank", &padded_rank, py::arg("rank"), py::arg("itemsize"),
              "Number of columns in which factors of this rank are stored.");
   module.def("build_info", [build] { return build_info(build); }, "How this module was built.");
+  module.def("use_team", &bind_use_team, py::arg("team"),
+             "Run loops on the threads of another module, or of the pool (None).");
   register_csr(module);
   register_fingerprint(module);
   register_passes(module);

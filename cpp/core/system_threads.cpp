@@ -35,7 +35,7 @@ constexpr int kWakePrivate = 1 | 128;
 
 }  // namespace
 
-const char* const kSleepsOn = "futex";
+const char* const kPool = "pool (futex)";
 
 void sleep_on(Word& word, std::uint32_t value, int milliseconds) {
   const long time[] = {milliseconds / 1000, milliseconds % 1000 * 1000000L};  // as this call has it
@@ -66,7 +66,7 @@ Dormitory& dormitory_of(const Word& word) {
 
 }  // namespace
 
-const char* const kSleepsOn = "mutex";
+const char* const kPool = "pool (mutex)";
 
 void sleep_on(Word& word, std::uint32_t value, int milliseconds) {
   Dormitory& here = dormitory_of(word);

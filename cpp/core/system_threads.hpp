@@ -12,7 +12,7 @@ namespace ssnmf {
 
 // What threads sleep on, and by what.
 using Word = std::atomic<std::uint32_t>;
-extern const char* const kSleepsOn;
+extern const char* const kPool;
 
 // Sleeps until woken, unless the word has changed already, and no longer than the milliseconds if
 // there are any; may return without a reason.

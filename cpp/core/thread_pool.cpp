@@ -1,6 +1,6 @@
-// Why not OpenMP: the barrier of a parallel region waits for the whole team, and spins.  Beside
-// other load, where some of the team have no core, every region then lasts a time slice or longer.
-// Here nobody waits for a thread that has not begun, and whoever waits soon sleeps.
+// Why not OpenMP alone: the barrier of a parallel region waits for the whole team, and spins.
+// Beside other load, where some of the team have no core, every region then lasts a time slice or
+// longer.  Here nobody waits for a thread that has not begun, and whoever waits soon sleeps.
 #include "thread_pool.hpp"
 
 #include <algorithm>
@@ -136,6 +136,7 @@ struct Pool {
 };
 
 Pool pool;
+std::atomic<Team> team_in_use{nullptr};  // in place of the pool
 
 // A tree of wakes: to wake a thread costs a microsecond or two, which the caller would pay for all.
 // A late helper may see the number of a new owner of the place, and wakes some for that one.
@@ -208,12 +209,18 @@ Call* reserved_call() {
 }  // namespace
 
 void run_with_helpers(const TaskRef& task, int helpers) {
-  Call* const call = helpers < 1 || is_forked_child() ? nullptr : reserved_call();
+  const bool alone = helpers < 1 || is_forked_child();
+  const Team team = team_in_use.load();
+  helpers = std::min(helpers, kMostWorkers);
+  if (!alone && team != nullptr) {
+    team(task, helpers + 1);
+    return;
+  }
+  Call* const call = alone ? nullptr : reserved_call();
   if (call == nullptr) {
     task(0);
     return;
   }
-  helpers = std::min(helpers, kMostWorkers);
   start_workers(useful_workers(helpers, pool.wanted.fetch_add(helpers) + helpers));
   call->open(task, helpers);
   pool.opened.fetch_add(1);
@@ -231,6 +238,8 @@ void run_with_helpers(const TaskRef& task, int helpers) {
   pool.wanted.fetch_sub(helpers);
 }
 
-const char* thread_back_end() { return kSleepsOn; }
+void use_team(Team team) { team_in_use.store(team); }
+
+const char* thread_back_end() { return team_in_use.load() != nullptr ? "openmp" : kPool; }
 
 }  // namespace ssnmf
