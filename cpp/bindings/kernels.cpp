@@ -1,6 +1,8 @@
 #include <pybind11/numpy.h>
+#include <pybind11/stl.h>
 
 #include <string>
+#include <vector>
 
 #include "../core/numbers.hpp"
 #include "../core/thread_pool.hpp"
@@ -38,6 +40,21 @@ py::dict build_info(const Build& build) {
   return info;
 }
 
+// What call() returns, and its loops: blocks, places, threads at most, times.
+py::tuple record_loops(const py::function& call) {
+  std::vector<detail::RecordedLoop> loops;
+  detail::attention().recorded = &loops;
+  struct End {
+    ~End() { detail::attention().recorded = nullptr; }
+  } const end;
+  const py::object result = call();
+  py::list found;
+  for (const auto& loop : loops) {
+    found.append(py::make_tuple(loop.blocks, loop.places, loop.threads, py::cast(loop.times)));
+  }
+  return py::make_tuple(result, found);
+}
+
 }  // namespace
 
 void define_kernels(py::module_& module, const Build& build) {
@@ -53,6 +70,8 @@ void define_kernels(py::module_& module, const Build& build) {
   module.def("build_info", [build] { return build_info(build); }, "How this module was built.");
   module.def("use_team", &bind_use_team, py::arg("team"),
              "Run loops on the threads of another module, or of the pool (None).");
+  module.def("_record_loops", &record_loops, py::arg("call"),
+             "Call a function, with loops on this thread alone; what it returns, and the loops.");
   register_csr(module);
   register_fingerprint(module);
   register_passes(module);

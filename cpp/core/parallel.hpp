@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <utility>
 #include <vector>
 
 #include "denormals.hpp"
@@ -86,8 +87,9 @@ struct BlockCount {
 // same at every call, so that what it reads and writes stays near; then it takes from the others.
 class BlockQueue {
  public:
-  explicit BlockQueue(BlockCount count, Size threads = 1)
-      : stages_(count.stages),
+  explicit BlockQueue(BlockCount count, Size threads = 1, detail::RecordedLoop* record = nullptr)
+      : record_(record),
+        stages_(count.stages),
         places_(count.places()),
         ranges_(std::clamp<Size>(threads, 1, kMost)) {
     for (Size r = 0; r < ranges_; ++r) {
@@ -100,6 +102,9 @@ class BlockQueue {
 
   // Whether there was a block to take, from the range or a later one, which is the next then.
   bool take(Size& range, Size& block) {
+    if (record_ != nullptr) {
+      record_->note();
+    }
     range %= ranges_;
     for (Size look = 0; look < ranges_ && !failed(); ++look) {
       Own& own = own_[range];
@@ -140,6 +145,7 @@ class BlockQueue {
     Size places;
   };
 
+  detail::RecordedLoop* const record_;
   const Size stages_;
   const Size places_;
   const Size ranges_;
@@ -153,8 +159,15 @@ class BlockQueue {
 template <class MakeWorkspace, class Body>
 void parallel_for(BlockCount count, int threads, const MakeWorkspace& make_workspace,
                   const Body& body) {
-  const Size most = std::max<Size>(std::min<Size>(threads, count.places()), 1);
-  BlockQueue queue(count, most);
+  Size most = std::max<Size>(std::min<Size>(threads, count.places()), 1);
+  auto* const recorded = std::exchange(detail::attention().recorded, nullptr);
+  detail::RecordedLoop* record = nullptr;
+  if (recorded != nullptr) {
+    recorded->push_back({count.blocks, count.places(), most, {}});
+    record = &recorded->back();
+    most = 1;
+  }
+  BlockQueue queue(count, most, record);
   const ArithmeticMode callers = arithmetic_mode();
   const auto work = [&](int thread) {
     try {
@@ -181,6 +194,7 @@ void parallel_for(BlockCount count, int threads, const MakeWorkspace& make_works
     }
   };
   run_with_helpers(TaskRef(work), static_cast<int>(most) - 1);
+  detail::attention().recorded = recorded;
   queue.rethrow_failure();
 }
 
