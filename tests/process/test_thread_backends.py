@@ -100,6 +100,7 @@ def test_other_back_ends_are_refused(monkeypatch):
 
 
 @pytest.mark.slow
+@compiled
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_sixty_forks_while_another_thread_fits(backend):
