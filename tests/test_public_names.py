@@ -36,7 +36,8 @@ def test_every_public_name_has_a_page(documented):
     assert len(names) == len(set(names))
     assert set(names) == set(sf.__all__) - {*MODULES, "__version__"}
     assert set(sf.__all__) >= set(MODULES)
-    assert len(sf.__all__) - len(MODULES) <= 26
+    # The last one, set_thread_backend, is about the process, as show_config is: no module has it.
+    assert len(sf.__all__) - len(MODULES) <= 27
 
 
 def test_every_estimator_and_result_is_public():
