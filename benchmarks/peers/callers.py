@@ -1,9 +1,10 @@
 """Programs that factorize by scikit-learn, as they are: what `dropin.py` times.
 
     python callers.py CALLER FOLDER ARGUMENTS
-    python -m ssnmf_fast.sklearn -v callers.py CALLER FOLDER ARGUMENTS
+    python -m ssnmf_fast.sklearn callers.py CALLER FOLDER ARGUMENTS
 
-FOLDER has counts.npz or texts.json.  The last line is JSON: the seconds of every step, and topics.
+FOLDER has counts.npz or texts.json.  The last line is JSON: the seconds of every step, topics, and
+how many calls ran on the engine.
 """
 
 from __future__ import annotations
@@ -89,7 +90,10 @@ def main() -> None:
     output = os.dup(1)
     os.dup2(2, 1)  # what the callers print, and their workers
     seconds, found = globals()[caller](Path(folder), *given)
-    answer = {"seconds": seconds, "topics": {k: np.round(v, 9).tolist() for k, v in found.items()}}
+    answer: dict[str, Any] = {"seconds": seconds}
+    answer["topics"] = {name: np.round(value, 9).tolist() for name, value in found.items()}
+    patch = sys.modules.get("ssnmf_fast.sklearn")  # which this script does not import
+    answer["calls"] = patch.call_counts() if patch else {}
     os.write(output, (json.dumps(answer) + "\n").encode())
 
 
