@@ -7,24 +7,26 @@ and "G" the other one.
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.decomposition._nmf import _beta_divergence
 
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array, Matrix
-from .._data.arrays import column_ranges, inspect_csr
+from .._data.arrays import column_ranges, transpose
 from .._data.border import check_matrix
 from .._data.entries import DenseEntries, Entries, SparseEntries, Target
+from .._data.tensors import full_columns
+from .._data.threads import resolve_threads
 from .._data.weight_forms import Separable
 
 EPSILON = float(np.finfo(np.float32).eps)  # of scikit-learn: the least model, the least denominator
 _ZERO = float(np.finfo(np.float64).eps)  # entries below become 0 where beta is at most 1
-
-_SWEEPS = 1  # for each pass over the data
 
 Penalty = tuple[float, float]  # of the sum of the entries, of half the sum of their squares
 
@@ -35,7 +37,7 @@ class Sides:
     X is checked; with `once` no transposed copy is made, as few passes follow.
     """
 
-    def __init__(self, X: Matrix, beta: float, threads: int, once: bool = False) -> None:
+    def __init__(self, X: Any, beta: float, threads: int, once: bool = False) -> None:
         self.X, self.beta, self.threads, self.sparse = X, beta, threads, sp.issparse(X)
         if self.sparse:
             counts = np.bincount(X.indices, minlength=X.shape[1]) if once else None
@@ -44,6 +46,8 @@ class Sides:
         else:
             self._rows = DenseEntries(X, threads)
         self._ones = Separable((None, None), threads)
+        self.exponent = 1 / (2 - beta) if beta < 1 else 1 / (beta - 1) if beta > 2 else 1.0
+        self.unreached = 0.0  # what scikit-learn adds to the divergence
 
     @cached_property
     def _columns(self) -> Entries:
@@ -83,17 +87,41 @@ class Sides:
                 cross = float(kernels.inner(W, self.product(W, Ht, 0), self.threads))
             return max(self._square - 2 * cross + self._ones.squares(W, Ht), 0.0) / 2
         if beta == 1:
-            below = W.sum(axis=0, dtype=np.float64) @ Ht.sum(axis=0, dtype=np.float64)
-            return self._rows.sum("kl_loss", W, Ht) + float(below)
-        value = self._rows.sum("beta_loss", W, Ht, beta, self.sparse)
-        if self.sparse:
+            value, N = self._rows.sum("kl_loss", W, Ht), Ht.sum(axis=0, dtype=np.float64)
+            return value + float(W.sum(axis=0, dtype=np.float64) @ N)
+        listed = self.sparse and beta != 0  # else there are no zeros
+        value = self._rows.sum("beta_loss", W, Ht, beta, listed)
+        if listed:
             N = np.empty_like(W)
             self._ones.power(beta - 1, W, Ht, Target(N))
             value += float(kernels.inner(W, N, self.threads)) / beta
         return value
 
     def error(self, W: Array, Ht: Array, cross: float | None = None) -> float:
-        return float(np.sqrt(2 * max(self.divergence(W, Ht, cross), 0.0)))
+        return float(np.sqrt(2 * max(self.divergence(W, Ht, cross) + self.unreached, 0.0)))
+
+
+class FastCsr(sp.csr_matrix):  # type: ignore[misc]
+    """A matrix whose products with dense ones are those of the kernels, for scikit-learn's SVD."""
+
+    def __matmul__(self, other: Any) -> Any:
+        if not isinstance(other, np.ndarray) or other.ndim != 2:
+            return super().__matmul__(other)
+        G = padded(other, self.dtype)
+        P = np.empty((self.shape[0], G.shape[1]), self.dtype)
+        SparseEntries(self, resolve_threads()).power(0, None, G, Target(P))
+        return P[:, : other.shape[1]]
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return (self.T @ other.T).T
+
+    def transpose(self, axes: Any = None, copy: bool = False) -> FastCsr:
+        turned: Any = getattr(self, "_turned", None)
+        turned = turned() if isinstance(turned, weakref.ref) else turned
+        if turned is None:
+            self._turned: Any = (turned := FastCsr(transpose(self, resolve_threads())))
+            turned._turned = weakref.ref(self)  # no circle, which would keep both
+        return turned  # type: ignore[no-any-return]
 
 
 def clean(X: Any, threads: int) -> Matrix:
@@ -114,7 +142,7 @@ def descend(
     verbose: int,
     order: Callable[[], Array] | None,
 ) -> tuple[Array, Array, int]:
-    """Descend by coordinates until the violation is at most `tol` times that of the first iteration.
+    """Descend by coordinates until the violation is `tol` times that of the first iteration.
 
     The violation is the sum of the projected gradient before every step of the first sweep, as in
     scikit-learn.  `order` draws the order of the components of a sweep.
@@ -141,7 +169,7 @@ def descend(
                 F, P = padded(F[:, chosen], F.dtype), padded(P[:, chosen], F.dtype)
                 gram = np.ascontiguousarray(gram[chosen][:, chosen])
             rest = None, None, None, None, G[:0], P, F, None
-            violation += kernels.coordinate_descent(gram[None], *rest, _SWEEPS, 0, sides.threads)
+            violation += kernels.coordinate_descent(gram[None], *rest, 1, 0, sides.threads)
             if order is not None:
                 factors[at][:, chosen] = F
         first = violation if n_iter == 1 else first
@@ -164,13 +192,16 @@ def multiply(
     update_H: bool,
     verbose: int,
 ) -> tuple[Array, Array, int]:
-    """Multiply until ten iterations lower the root of the divergence by less than `tol` of the first.
+    """Multiply until ten steps lower the root of the divergence by less than `tol` of the first.
 
     The rule of scikit-learn: Lee and Seung (2001), with the exponents of Fevotte and Idier (2011).
     """
     start, F, G = time.perf_counter(), padded(W, W.dtype), padded(H.T, W.dtype)
-    first = before = sides.error(F, G) if tol > 0 else 0.0
     n_iter, P, beta = 0, F, sides.beta
+    if tol > 0 and beta < 2 and not (full_columns(F) & full_columns(G)).any():
+        # Where the model vanishes, scikit-learn takes it for its least number.
+        sides.unreached = _beta_divergence(sides.X, W, H, beta) - sides.divergence(F, G)
+    first = before = sides.error(F, G) if tol > 0 else 0.0
     while n_iter < max_iter:
         n_iter += 1
         if update_H or beta != 2 or n_iter == 1:
@@ -187,22 +218,21 @@ def multiply(
             error = sides.error(F, G, kernels.inner(last, P, sides.threads) if beta == 2 else None)
             if verbose:
                 passed = time.perf_counter() - start
-                print("Epoch %02d reached after %.3f seconds, error: %f" % (n_iter, passed, error))
+                print(f"Epoch {n_iter:02d} reached after {passed:.3f} seconds, error: {error:f}")
             if (before - error) / first < tol:
                 break
             before = error
     if verbose and (tol == 0 or n_iter % 10):
         passed = time.perf_counter() - start
-        print("Epoch %02d reached after %.3f seconds." % (n_iter, passed))
+        print(f"Epoch {n_iter:02d} reached after {passed:.3f} seconds.")
     return (*_unpadded([F, G], W.shape[1]), n_iter)
 
 
 def step(sides: Sides, F: Array, G: Array, at: int, P: Array, penalty: Penalty) -> None:
     """Multiply F, which is W at 0, by the ratio of P and of what pulls it down."""
     ratio = P / penalized(sides.denominator(F, G, at), F, penalty)
-    exponent = exponent_of(sides.beta)
-    if exponent != 1:
-        ratio **= F.dtype.type(exponent)
+    if sides.exponent != 1:
+        ratio **= F.dtype.type(sides.exponent)
     F *= ratio
     cut(F, sides.beta, at)
 
@@ -222,11 +252,6 @@ def penalized(N: Array, F: Array, penalty: Penalty) -> Array:
         N = N + square * F
     N[N == 0] = EPSILON
     return N
-
-
-def exponent_of(beta: float) -> float:
-    """Return the exponent with which multiplicative steps are monotonic."""
-    return 1 / (2 - beta) if beta < 1 else 1 / (beta - 1) if beta > 2 else 1.0
 
 
 def _unpadded(factors: list[Array], rank: int) -> tuple[Array, Array]:

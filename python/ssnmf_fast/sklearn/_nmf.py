@@ -9,6 +9,7 @@ from functools import partial, wraps
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn
 import sklearn.decomposition as original
 from sklearn.decomposition._nmf import _beta_loss_to_float
@@ -35,7 +36,9 @@ def _reason(X: Any, beta: float) -> str | None:
         return f"beta_loss={beta:g} is negative."
     if dispatch.level == "reference":
         return "this installation has no kernels for this processor."
-    values = X.data if hasattr(X, "indptr") else X
+    values = X.data if sp.issparse(X) else X
+    if beta == 0 and not X.min() > 0:
+        return "the Itakura-Saito divergence is not defined for zeros."
     if not np.isfinite(values.sum(dtype=np.float64)):
         return "X has NaN, infinite or huge entries."
     if beta != 2 and values.size and values.min() < 0:
@@ -43,7 +46,7 @@ def _reason(X: Any, beta: float) -> str | None:
     return None
 
 
-class NMF(_OWN_FIT):  # type: ignore[misc]
+class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
     __doc__ = _OWN_FIT.__doc__
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_OWN_FIT._parameter_constraints,
@@ -66,12 +69,16 @@ class NMF(_OWN_FIT):  # type: ignore[misc]
             self._n_components, self._beta_loss = own._n_components, own._beta_loss
             return result  # type: ignore[no-any-return]
         self._check_params(X)
-        W, H = self._check_w_h(X, W, H, update_H)
-        penalties = penalties_of(self, X)
         threads = resolve_threads()
         data = iterations.clean(X, threads)
+        fast = iterations.FastCsr(data) if sp.issparse(data) else X
+        W, H = self._check_w_h(fast, W, H, update_H)
+        del fast
+        penalties = penalties_of(self, X)
         limits = self.tol, self.max_iter
-        two_sided = bool(self.alpha_W) == bool(self.alpha_W if self.alpha_H == "same" else self.alpha_H)
+        two_sided = bool(self.alpha_W) == bool(
+            self.alpha_W if self.alpha_H == "same" else self.alpha_H
+        )
         if self.solver == "auto" and beta <= 2 and (two_sided or not update_H):
             W, H, n_iter = self._fit_best(data, W, H, beta, update_H, threads)
         else:
@@ -121,7 +128,7 @@ class NMF(_OWN_FIT):  # type: ignore[misc]
         return fit.S, fit.A, fit.n_iter
 
 
-class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc]
+class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
     __doc__ = _OWN_BATCH.__doc__
 
     @contextmanager
@@ -188,7 +195,7 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc]
             if update_H:
                 N = iterations.penalized(sides.denominator(G, F, 1), G, of_H)
                 up, down = (part[:, :rank].T for part in (sides.product(G, F, 1), N))
-                exponent = self._gamma
+                exponent = sides.exponent
                 A, B = self._components_numerator, self._components_denominator
                 A *= self._rho
                 A += up * (H if exponent == 1 else H ** (1 / exponent))
@@ -198,7 +205,7 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc]
                 if exponent != 1:
                     H **= exponent
                 iterations.cut(H, sides.beta, 1)
-            return cost / X.shape[0]
+            return float(cost / X.shape[0])
 
 
 def penalties_of(model: Any, X: Any) -> tuple[iterations.Penalty, iterations.Penalty]:
@@ -207,7 +214,7 @@ def penalties_of(model: Any, X: Any) -> tuple[iterations.Penalty, iterations.Pen
     return (linear_W, square_W), (linear_H, square_H)
 
 
-@validate_params(
+@validate_params(  # type: ignore[untyped-decorator]
     original.non_negative_factorization._skl_parameter_constraints,
     prefer_skip_nested_validation=False,
 )

@@ -33,16 +33,10 @@ def _replace(old: dict[str, Any], new: dict[str, Any]) -> None:
 def patch() -> None:
     """Let ``sklearn.decomposition`` run its NMF on this engine, in this process, from now on.
 
-    ``NMF``, ``MiniBatchNMF`` and ``non_negative_factorization`` are replaced in
-    ``sklearn.decomposition``, and in every module that has imported them before.  Models that exist
-    already, and classes derived from the old ones, stay as they are.  A call that the engine cannot
-    serve runs on scikit-learn's own code, with a warning of the logger ``ssnmf_fast.sklearn`` that
-    gives the reason.
-
-    See Also
-    --------
-    unpatch : Sets the names back.
-    patched : The same within a context.
+    ``NMF``, ``MiniBatchNMF`` and ``non_negative_factorization`` are replaced there and in every
+    module that has imported them before.  Models that exist already, and classes derived from the
+    old ones, stay as they are.  A call that the engine cannot serve runs on scikit-learn's own
+    code; the logger ``ssnmf_fast.sklearn`` warns of it with the reason.
 
     Examples
     --------
