@@ -132,21 +132,20 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
     __doc__ = _OWN_BATCH.__doc__
 
     @contextmanager
-    def _served(self, X: Any) -> Iterator[bool]:
-        """Decide once for a fit, a transform or a batch whether the engine serves it."""
-        known = getattr(self, "_by_engine", None)
+    def _served(self, X: Any) -> Iterator[int]:
+        """Decide once for a fit, a transform or a batch: the threads of the engine, or 0."""
+        known: int | None = getattr(self, "_by_engine", None)
         if known is not None:
             yield known
             return
         reason = _reason(X, _beta_loss_to_float(self.beta_loss))
-        self._by_engine = on_engine("MiniBatchNMF", reason)
+        self._by_engine = on_engine("MiniBatchNMF", reason) and resolve_threads()
         try:
             yield self._by_engine
         finally:
             del self._by_engine
 
-    def _sides(self, X: Any) -> iterations.Sides:
-        threads = resolve_threads()
+    def _sides(self, X: Any, threads: int) -> iterations.Sides:
         return iterations.Sides(iterations.clean(X, threads), self._beta_loss, threads, once=True)
 
     def _fit_transform(self, X: Any, W: Any = None, H: Any = None, update_H: bool = True) -> Any:
@@ -154,10 +153,10 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
             return super()._fit_transform(X, W=W, H=H, update_H=update_H)
 
     def _solve_W(self, X: Any, H: Array, max_iter: int) -> Array:
-        with self._served(X) as served:
-            if not served:
+        with self._served(X) as threads:
+            if not threads:
                 return np.asarray(super()._solve_W(X, H, max_iter))
-            sides, G = self._sides(X), padded(H.T, H.dtype)
+            sides, G = self._sides(X, threads), padded(H.T, H.dtype)
             W = self._solve(sides, G, H.shape[0], penalties_of(self, X)[0], max_iter)
             return np.ascontiguousarray(W[:, : H.shape[0]])
 
@@ -177,19 +176,22 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
         return F
 
     def _minibatch_step(self, X: Any, W: Any, H: Array, update_H: bool) -> float:
-        with self._served(X) as served:
-            if not served:
+        with self._served(X) as threads:
+            if not threads:
                 return float(super()._minibatch_step(X, W, H, update_H))
-            sides, G, rank = self._sides(X), padded(H.T, H.dtype), H.shape[0]
-            of_W, of_H = penalties_of(self, X)
+            sides, G, rank = self._sides(X, threads), padded(H.T, H.dtype), H.shape[0]
+            (of_W, of_H), cross = penalties_of(self, X), None
             if self.fresh_restarts or W is None:
                 F = self._solve(sides, G, rank, of_W, self.fresh_restarts_max_iter)
                 iterations.cut(F, sides.beta, 0)
             else:
                 F = padded(W, H.dtype)
-                iterations.step(sides, F, G, 0, sides.product(F, G, 0), of_W)
+                P = sides.product(F, G, 0)
+                iterations.step(sides, F, G, 0, P, of_W)
                 W[...] = F[:, :rank]
-            cost = sides.divergence(F, G)
+                if sides.beta == 2:
+                    cross = float(dispatch.kernels.inner(F, P, threads))
+            cost = sides.divergence(F, G, cross)
             for factor, (linear, square) in ((F, of_W), (G, of_H)):
                 cost += linear * float(factor.sum()) + square * float((factor**2).sum())
             if update_H:
