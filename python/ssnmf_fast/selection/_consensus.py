@@ -139,7 +139,12 @@ def consensus(
     ((4, 30), (60, 4), (4,))
     """
     settings = n_components, n_starts, distance_threshold, neighborhood_fraction, init, random_state
-    fitting = {"loss": loss, "X_weights": X_weights, "max_iter": max_iter, "tol": tol}
+    fitting: dict[str, Any] = {
+        "loss": loss,
+        "X_weights": X_weights,
+        "max_iter": max_iter,
+        "tol": tol,
+    }
     recipe = Recipe(*settings, dtype, **fitting)
 
     def fits(
