@@ -148,10 +148,7 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
           partial += work.part.template cast<double>();
         }
       });
-  Matrix<double> total = Matrix<double>::Zero(out.rows, out.columns);
-  for (const Matrix<double>& partial : partials) {
-    total += partial;
-  }
+  Matrix<double> total = sum_of(partials, out.rows, out.columns, threads);
   if (symmetric) {
     total = Matrix<double>(total.template selfadjointView<Eigen::Upper>());
   }
@@ -189,7 +186,7 @@ void multiply(const Rows<const T>& F, const Rows<const T>& K, const Span<const T
               const Target<T>& to, int threads) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
   const int team = useful_threads(F.rows * K.rows * K.columns, threads);
-  const Size occupied = occupied_columns(K);
+  const Size occupied = occupied_columns(K, threads);
   Panels<T> k;
   k.copy(K.data, K.columns, K.rows, occupied);
   struct Workspace {
