@@ -156,7 +156,8 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
     def _fit_transform(self, X: Any, W: Any = None, H: Any = None, update_H: bool = True) -> Any:
         with self._served(X) as threads:
             if threads and sp.issparse(X):
-                X = iterations.FastCsr(iterations.clean(X, threads))
+                X = iterations.clean(X, threads)  # sorted, as SciPy would sort that of the caller
+                X = iterations.FastCsr(X if X.has_sorted_indices else X.sorted_indices())
             return super()._fit_transform(X, W=W, H=H, update_H=update_H)
 
     def _solve_W(self, X: Any, H: Array, max_iter: int) -> Array:
