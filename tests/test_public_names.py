@@ -18,7 +18,7 @@ SECTION = re.compile(
 )
 MODULES = ["completion", "extend", "io", "linalg", "metrics", "papers", "penalties", "plotting"]
 MODULES += ["results", "selection", "trees", "weights"]
-EXTRAS = ["anndata", "dask", "metrics.ranking"]  # are imported by their own names
+EXTRAS = ["anndata", "dask", "metrics.ranking", "sklearn"]  # are imported by their own names
 
 
 @pytest.fixture(scope="module")

@@ -74,33 +74,35 @@ Groups rows_by_groups(const Rows<T>& F, const Support& allowed, int threads) {
   return groups;
 }
 
-// Calls run(tile, numbers of rows) for the rows of a group, or for the first `count` of all.
+// Sums run(tile, numbers of rows) over the rows of a group, or over the first `count` of all.
 template <class T, class MakeTile, class Run>
-void by_tiles(const Size* numbers, Size count, Size work_of_a_row, int threads,
-              const MakeTile& make_tile, const Run& run) {
+double by_tiles(const Size* numbers, Size count, Size work_of_a_row, int threads,
+                const MakeTile& make_tile, const Run& run) {
   constexpr Size lanes = kTileLanes<T>;
   constexpr Size enough = 256;  // blocks
   const EvenBlocks blocks(count, lanes * std::clamp<Size>(count / (lanes * enough), 1, 4));
   const int team = useful_threads(count * work_of_a_row, threads);
-  parallel_for(blocks.count(), team, make_tile, [&](auto& tile, Size block) {
+  return ordered_sum(blocks.count(), team, make_tile, [&](auto& tile, Size block) {
     const Range range = blocks[block];
+    double sum = 0.0;
     Size here[lanes];
     for (Size begin = range.begin; begin < range.end; begin += lanes) {
       const Size size = std::min(lanes, range.end - begin);
       if (numbers == nullptr) {
         std::iota(here, here + size, begin);
       }
-      run(tile, Span<const Size>{numbers == nullptr ? here : numbers + begin, size});
+      sum += run(tile, Span<const Size>{numbers == nullptr ? here : numbers + begin, size});
     }
+    return sum;
   });
 }
 
 }  // namespace
 
 template <class T>
-void coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Factor<const T>& G,
-                        const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
-                        int sweeps, int face_steps, int threads) {
+double coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Factor<const T>& G,
+                          const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
+                          int sweeps, int face_steps, int threads) {
   if (weights.indptr != nullptr) {
     const EvenBlocks blocks(F.rows, kSolvedRowsPerBlock);
     parallel_for(
@@ -111,32 +113,34 @@ void coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Fact
             problem.run(weights, G, i, P.row(i), allowed.row(i), sweeps, F.row(i));
           }
         });
-    return;
+    return 0.0;
   }
   const Groups groups = rows_by_groups(F, allowed, threads);
   const auto run = [&](auto& tile, const Span<const Size>& rows) {
-    tile.run(P, F, allowed, rows, sweeps, face_steps);
+    return tile.run(P, F, allowed, rows, sweeps, face_steps);
   };
+  double violation = 0.0;
   const Size products = sweeps + face_steps;
   for (std::size_t group = 0; group + 1 < kGroups; ++group) {
     const int width = kWidths[group];
     const auto make_tile = [&] { return NarrowTile<T>(grams, width); };
     const auto& rows = groups[group];
-    by_tiles<T>(rows.data(), static_cast<Size>(rows.size()), width * width * products, threads,
-                make_tile, run);
+    violation += by_tiles<T>(rows.data(), static_cast<Size>(rows.size()), width * width * products,
+                             threads, make_tile, run);
   }
   const Size work = F.columns * F.columns * products;
   const bool grouped =
       std::any_of(groups.begin(), groups.end(), [](auto& g) { return !g.empty(); });
   const Size count = grouped ? static_cast<Size>(groups.back().size()) : F.rows;
+  const Size* numbers = grouped ? groups.back().data() : nullptr;
   const auto make_tile = [&] { return DescentTile<T>(grams); };
-  by_tiles<T>(grouped ? groups.back().data() : nullptr, count, work, threads, make_tile, run);
+  return violation + by_tiles<T>(numbers, count, work, threads, make_tile, run);
 }
 
-#define SSNMF_INSTANTIATE(T)                                                                     \
-  template void coordinate_descent<T>(const Grams<T>&, const Csr<T>&, const Factor<const T>&,    \
-                                      const Rows<const T>&, const Rows<T>&, const Support&, int, \
-                                      int, int);
+#define SSNMF_INSTANTIATE(T)                                                                       \
+  template double coordinate_descent<T>(const Grams<T>&, const Csr<T>&, const Factor<const T>&,    \
+                                        const Rows<const T>&, const Rows<T>&, const Support&, int, \
+                                        int, int);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)
 #undef SSNMF_INSTANTIATE

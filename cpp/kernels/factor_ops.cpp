@@ -62,6 +62,13 @@ class SplitRows {
     if (most == 0) {
       return false;
     }
+    Size count = 0;
+    for (Size i = range.begin; i < range.end; ++i) {
+      count += has_few(F.row(i), F.columns, most) ? 1 : 0;
+    }
+    if (count < (range.end - range.begin) / 8) {
+      return false;
+    }
     for (Size i = range.begin; i < range.end; ++i) {
       Few few{i, 0, {}};
       few.count = components_of(F.row(i), F.columns, most, few.places);
@@ -70,9 +77,6 @@ class SplitRows {
       } else {
         few_.push_back(few);
       }
-    }
-    if (static_cast<Size>(few_.size()) < (range.end - range.begin) / 8) {
-      return false;
     }
     copies_.resize(std::max(copies_.rows(), range.end - range.begin), F.columns);
     for (std::size_t i = 0; i < whole_.size(); ++i) {
