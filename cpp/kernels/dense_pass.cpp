@@ -185,7 +185,8 @@ void dense_pass(Operation operation, const Dense<T>& Z, bool mask, const Rows<co
   const ValueOperation<T> on_values = value_operation<T>(operation);
   const Rows<const T> modeled = on_values == nullptr ? Rows<const T>{} : F;
   const DensePass<T> pass{
-      Z, modeled, G, occupied_columns(G), mask ? Reading::kOnes : Reading::kZeros, on_values};
+      Z,        modeled, G, occupied_columns(G, threads), mask ? Reading::kOnes : Reading::kZeros,
+      on_values};
   const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
   visit_order(Z, [&](auto order) { run<decltype(order)::value>(pass, to, team); });
 }
@@ -202,7 +203,7 @@ double dense_loss(EntryLoss loss, const Dense<T>& Z, const Rows<const T>& F, con
       return chosen.of(values, models, static_cast<const T*>(nullptr), size);
     };
   });
-  const Size rank = occupied_columns(G);
+  const Size rank = occupied_columns(G, threads);
   const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
   return visit_order(Z, [&](auto order) {
     using Tiles = DenseTiles<T, decltype(order)::value>;

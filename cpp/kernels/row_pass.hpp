@@ -10,6 +10,7 @@
 
 #include "entry_models.hpp"
 #include "entry_rows.hpp"
+#include "long_rows.hpp"
 #include "operations.hpp"
 #include "passes.hpp"
 #include "row_batch.hpp"
@@ -229,22 +230,6 @@ RowPass<Op, T, Gather> choose_row_pass(Size rank) {
   return chosen;
 }
 
-// Rows of more entries are cut into pieces, which several threads may work on.
-constexpr Size kLongestRow = 16 * kEntriesPerBlock;
-
-template <class T>
-std::vector<Size> longest_rows(const Csr<T>& Z) {
-  std::vector<Size> rows;
-  if (Z.entries() > kLongestRow) {
-    for (Size row = 0; row < Z.rows; ++row) {
-      if (Z.indptr[row + 1] - Z.indptr[row] > kLongestRow) {
-        rows.push_back(row);
-      }
-    }
-  }
-  return rows;
-}
-
 // One row of the result: its pieces are rows of a matrix of their own, summed in their order.
 template <class Op, class T, class Gather>
 void row_in_pieces(const Op& op, RowPass<Op, T, Gather> row_pass, const Csr<T>& Z, const T* f,
@@ -288,7 +273,7 @@ void gathered_pass(const Op& op, RowPass<Op, T, Gather> row_pass, const Csr<T>& 
       }
     }
   });
-  for (const Size row : longest_rows(Z)) {
+  for (const Size row : longest_rows(Z.indptr, Z.rows, team)) {
     row_in_pieces(op, row_pass, Z, row_or_null(F, row), gather, row, to, team);
   }
 }

@@ -30,7 +30,7 @@ void visit_gather(const Csr<T>& Z, const Factor<const T>& G, int threads, const 
 }
 
 // Ranges of rows that are worked on panel by panel.  A range waits until its earlier panel is done:
-// blocks are taken in order, so that some thread is at it already.
+// its panels are taken in order, so that some thread is at it already.
 class PanelOrder {
  public:
   explicit PanelOrder(Size ranges) : done_(static_cast<std::size_t>(ranges)) {}
@@ -80,10 +80,11 @@ void panel_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
   const auto workspace = [&] { return RowWorkspace<T>(G.columns); };
   const NarrowRows<T> narrow(G, asked);
   PanelOrder order(ranges);
+  const BlockCount blocks(panels * ranges, panels);
   visit_operation(operation, [&](const auto& op) {
     using Op = std::decay_t<decltype(op)>;
     visit_gather<Op>(Z, G, threads, [&](const auto& gather, auto row_pass) {
-      parallel_for(panels * ranges, team, workspace, [&](RowWorkspace<T>& work, Size block) {
+      parallel_for(blocks, team, workspace, [&](RowWorkspace<T>& work, Size block) {
         const Size panel = block / ranges;
         const Size range = block % ranges;
         const Csr<T> part{Z.indptr + panel * to.out.rows, Z.indices, Z.values, to.out.rows};
