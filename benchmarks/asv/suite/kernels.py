@@ -115,8 +115,8 @@ class _Problem:
         return self._update(DESCENDED, lambda F: kernel(*X, *given, F, *steps))
 
     def update(self) -> Call:
-        P, N, kernel = self.factor(ROWS), self.factor(ROWS), self.kernels.update
-        return self._update(ROWS, lambda F: kernel(F, P, N, None, None, "mm", 1.0, self.threads))
+        P, N, kernel = self.factor(UPDATED), self.factor(UPDATED), self.kernels.update
+        return self._update(UPDATED, lambda F: kernel(F, P, N, None, None, "mm", 1.0, self.threads))
 
     def gram(self) -> Call:
         G, out = self.factor(ROWS), np.zeros((self._zeros(1).shape[1],) * 2, self.dtype)
