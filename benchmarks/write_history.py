@@ -69,8 +69,8 @@ def page(found: dict[str, Any]) -> str:
     return f"""# Kernels and calls, by commit
 
 Commit {found["commit_hash"][:10]} of {date:%d %B %Y}, measured by asv on {machine["cpu"]},
-{machine["num_cpu"]} cores. `benchmarks/README.md` says how to measure other commits and to compare two;
-former tables are in the history of this page.
+{machine["num_cpu"]} cores. `benchmarks/README.md` says how to measure other commits and to compare
+two; former tables are in the history of this page.
 
 ## Kernels
 
