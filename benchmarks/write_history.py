@@ -25,7 +25,9 @@ Values = dict[tuple[Any, ...], float]
 
 
 def values_of(found: dict[str, Any], name: str) -> Values:
-    """Return the results of a benchmark by its parameters."""
+    """Return the results of a benchmark by its parameters, nothing if it did not run."""
+    if name not in found["results"]:
+        return {}
     entry = dict(zip(found["result_columns"], found["results"][name], strict=False))
     parameters = [[literal_eval(value) for value in values] for values in entry["params"]]
     return dict(zip(product(*parameters), entry["result"] or [], strict=False))
@@ -67,8 +69,8 @@ def page(found: dict[str, Any]) -> str:
     return f"""# Kernels and calls, by commit
 
 Commit {found["commit_hash"][:10]} of {date:%d %B %Y}, measured by asv on {machine["cpu"]},
-{machine["num_cpu"]} cores, Python {machine["python"]}. `benchmarks/README.md` says how to measure
-other commits and to compare two; former tables are in the history of this page.
+{machine["num_cpu"]} cores. `benchmarks/README.md` says how to measure other commits and to compare
+two; former tables are in the history of this page.
 
 ## Kernels
 
