@@ -16,6 +16,11 @@ constexpr Size kBytesPerChunk = 16384;  // dictionary rows of a chunk stay in th
 constexpr Size kPrefetchDistance = 16;
 constexpr Size kEntriesPerSum = 256;  // more are summed in parts
 
+template <class T>
+Range entries_of(const Csr<T>& Z, Size row) {
+  return {Z.indptr[row], Z.indptr[row + 1]};
+}
+
 template <class T, int R>
 using RowMap = Eigen::Map<const Eigen::Matrix<T, 1, R>>;
 

@@ -292,8 +292,8 @@ class KlDescentRow {
     double sum = 0.0;
     const Size entries = turned_.groups() * kLanes;
     for (Size i = 0; i < entries; i += kLossRun) {
-      sum += KullbackLeiblerLoss{}.of(x_.data() + i, z_.data() + i, static_cast<const T*>(nullptr),
-                                      std::min<Size>(kLossRun, entries - i));
+      sum += loss_of_run<T>(EntryLoss::kKullbackLeibler, x_.data() + i, z_.data() + i, nullptr,
+                            std::min(kLossRun, entries - i));
     }
     return sum;
   }

@@ -4,6 +4,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 
@@ -162,5 +163,12 @@ auto visit_operation(Operation operation, const Body& body) {
   }
   throw std::invalid_argument("unknown operation");
 }
+
+// The coefficients of many entries at once, as by `coefficients_of`, for an operation that the
+// compiler does not know; nullptr where they are the values.
+template <class T>
+using FindCoefficients = std::function<void(const T* values, const T* models, Size count, T* out)>;
+template <class T>
+FindCoefficients<T> find_coefficients(Operation operation);
 
 }  // namespace ssnmf
