@@ -7,6 +7,7 @@
 #include "../core/compiler.hpp"
 #include "../core/parallel.hpp"
 #include "rank.hpp"
+#include "simd.hpp"
 
 namespace ssnmf {
 
@@ -64,7 +65,7 @@ class ColumnRows {
   template <class Packet, int R>
   SSNMF_INLINE auto packets(Size entry) const {
     const T* g = row<R, 1>(entry).data();
-    return [g](Size k) { return Eigen::internal::ploadu<Packet>(g + k); };
+    return [g](Size k) { return simd::ploadu<Packet>(g + k); };
   }
 
   template <int R>

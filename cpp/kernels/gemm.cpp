@@ -29,8 +29,13 @@ void fix_block_sizes() {
 }
 
 std::string eigen_version() {
-  return std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
-         std::to_string(EIGEN_MINOR_VERSION);
+#if EIGEN_MAJOR_VERSION < 5  // after a number of the world, which does not count any more
+  const int numbers[] = {EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION};
+#else
+  const int numbers[] = {EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION, EIGEN_PATCH_VERSION};
+#endif
+  return std::to_string(numbers[0]) + "." + std::to_string(numbers[1]) + "." +
+         std::to_string(numbers[2]);
 }
 
 template <class T>

@@ -12,6 +12,7 @@
 #include "../core/numbers.hpp"
 #include "../core/views.hpp"
 #include "passes.hpp"
+#include "simd.hpp"
 
 namespace ssnmf {
 
@@ -41,9 +42,9 @@ struct Ratio : AnyOperation {
   // The same for many entries, Width or a register at a time; values may be null for ones.
   template <int Width, class T>
   SSNMF_INLINE void coefficients(const T* values, const T* models, Size count, T* out) const {
-    using namespace Eigen::internal;
-    using Packet = typename find_best_packet<T, Width>::type;
-    constexpr Size lanes = unpacket_traits<Packet>::size;
+    using namespace simd;
+    using Packet = PacketFor<T, Width>;
+    constexpr Size lanes = kLanesOf<Packet>;
     const Packet floor = pset1<Packet>(tiny<T>());
     Size e = 0;
     for (; e + lanes <= count; e += lanes) {

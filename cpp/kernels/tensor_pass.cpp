@@ -41,7 +41,7 @@ class ProductRows {
   template <class Packet, int R>
   SSNMF_INLINE auto packets(Size entry) const {
     return [this, entry](Size k) {
-      using namespace Eigen::internal;
+      using namespace simd;
       Packet product = ploadu<Packet>(place<R>(0, entry) + k);
       for (std::size_t other = 1; other < count(); ++other) {
         product = pmul(product, ploadu<Packet>(place<R>(other, entry) + k));
