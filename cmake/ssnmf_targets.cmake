@@ -2,7 +2,7 @@
 
 # Compiled for each instruction-set level.
 set(SSNMF_KERNEL_SOURCES
-    ${PROJECT_SOURCE_DIR}/cpp/kernels/gemm.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/block_sizes.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/register_product.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/sparse_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/row_pass.cpp

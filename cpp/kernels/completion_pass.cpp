@@ -7,8 +7,8 @@
 #include "../core/parallel.hpp"
 #include "entry_models.hpp"
 #include "entry_rows.hpp"
-#include "gemm.hpp"
 #include "operations.hpp"
+#include "register_product.hpp"
 #include "row_pass.hpp"
 #include "shrink.hpp"
 
@@ -77,21 +77,37 @@ void add_mapped_product(const Rows<const T>& F, const Rows<const T>& G, const Ro
   const Shrink<T> shrink{shrinkage};
   const EvenBlocks blocks(F.rows, kMappedRows);
   const EvenBlocks tiles(G.rows, kMappedColumns);
-  const auto workspace = [] { return Buffer<T>(kMappedRows * kMappedColumns); };
+  struct Workspace {
+    Panels<T> turned, panels;
+    Buffer<T> tile, sum;
+  };
+  const Size stride = Panels<T>::whole_registers(out.columns);
+  const auto workspace = [&] {
+    return Workspace{
+        {}, {}, Buffer<T>(kMappedRows * kMappedColumns), Buffer<T>(kMappedRows * stride)};
+  };
   const int team = useful_threads(F.rows * G.rows * (F.columns + H.columns), threads);
-  parallel_for(blocks.count(), team, workspace, [&](Buffer<T>& entries, Size block) {
+  parallel_for(blocks.count(), team, workspace, [&](Workspace& work, Size block) {
     const Range rows = blocks[block];
     const Size height = rows.end - rows.begin;
-    const Block<T> sum{out.row(rows.begin), height, out.columns, out.columns};
+    std::fill_n(work.sum.data(), height * stride, T(0));
     for (Size t = 0; t < tiles.count(); ++t) {
       const Range columns = tiles[t];
       const Size width = columns.end - columns.begin;
-      const Block<T> tile{entries.data(), height, width, width};
       end_if_interrupted(height * width * F.columns);
-      product_with_transposed(rows_of(F, rows), rows_of(G, columns), tile);
+      work.turned.copy_transposed(G.row(columns.begin), G.columns, width, G.columns);
+      const Size filled = work.turned.width();  // by columns that meet no row of H
+      work.turned.product(F.row(rows.begin), F.columns, height, work.tile.data(), filled);
       // (What follows in the last register is of an earlier tile, or zero; the buffer has room.)
-      shrink.apply_aligned(entries.data(), Shrink<T>::whole_registers(height * width));
-      add_product(as_const(tile), rows_of(H, columns), sum);
+      shrink.apply_aligned(work.tile.data(), Shrink<T>::whole_registers(height * filled));
+      work.panels.copy(H.row(columns.begin), H.columns, width, H.columns);
+      work.panels.add_product(Order::kRows, work.tile.data(), filled, height, work.sum.data(),
+                              stride);
+    }
+    for (Size i = 0; i < height; ++i) {
+      for (Size k = 0; k < out.columns; ++k) {
+        out.row(rows.begin + i)[k] += work.sum[static_cast<std::size_t>(i * stride + k)];
+      }
     }
   });
 }

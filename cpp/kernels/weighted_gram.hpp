@@ -7,7 +7,7 @@
 
 #include "../core/interrupt.hpp"
 #include "gathered_columns.hpp"
-#include "gemm.hpp"
+#include "matrices.hpp"
 
 namespace ssnmf {
 
