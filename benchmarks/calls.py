@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
@@ -12,8 +13,8 @@ import scipy.sparse as sp
 from common import one_hot, start, zipf_text
 
 
-def calls(folder: Path) -> dict[str, Callable[[], Any]]:
-    """Return public calls of a few tens of milliseconds each, all with one thread."""
+def calls(folder: Path, size: int = 1) -> dict[str, Callable[[], Any]]:
+    """Return public calls of a few tens of milliseconds each, or `size` times, with one thread."""
     import ssnmf_fast as sf
     from ssnmf_fast import linalg
 
@@ -22,12 +23,13 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
     rank = "n_components" if "n_components" in signature(sf.complete).parameters else "rank"
 
     rng = np.random.default_rng(0)
-    X, Y = zipf_text(2000, 1500, 40), one_hot(2000)
-    small, labels = X[:50], Y.argmax(axis=1)
+    n = 2000 * size
+    X, Y = zipf_text(n, 1500, 40), one_hot(n)
+    small, labels = X[: 50 * size], Y.argmax(axis=1)
     sp.save_npz(folder / "X.npz", X, compressed=False)
     on_disk = open_csr(folder / "X.npz", memory=300_000)
-    tensor = rng.random((40, 50, 60))
-    low_rank = rng.random((300, 5)) @ rng.random((5, 200))
+    tensor = rng.random((40 * size, 50, 60))
+    low_rank = rng.random((300 * size, 5)) @ rng.random((5, 200))
     low_rank[rng.random(low_rank.shape) < 0.5] = np.nan
     absent = sp.csr_array(rng.random(X.shape) < 0.1)
     S, A, B = start(X, Y.shape[1], 10)
@@ -45,7 +47,7 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
     random = {"n_components": 10, "init": "random", "random_state": 0, "max_iter": 10, **fixed}
     guided = {name: value for name, value in random.items() if name != "n_components"}
     guided["init"] = "random-acol"
-    months = np.datetime64("2020-01", "M") + np.arange(X.shape[0]) // 100
+    months = np.datetime64("2020-01", "M") + np.arange(n) // (100 * size)
     pairs = [(a, b) for a in (frobenius, divergence) for b in (frobenius, divergence)]
     return {
         **{
@@ -54,7 +56,7 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
         },
         **{f"factorize, {loss}": fit(X, 10, loss=loss) for loss in (frobenius, divergence)},
         "factorize, dense": fit(X.toarray(), 10),
-        "factorize, 50 samples": fit(small, 50),
+        "factorize, few samples": fit(small, 50),
         "factorize, a tenth missing": fit(X, 10, X_weights=sf.weights.missing(absent)),
         "factorize, observed entries": fit(X, 10, X_weights=sf.weights.observed(X != 0)),
         "factorize, on disk": lambda: sf.factorize(on_disk, **random),
@@ -77,3 +79,8 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
         "DynamicTopics": lambda: sf.DynamicTopics(**random).fit(X, months),
         "LowRankImputer": lambda: sf.LowRankImputer(5, gamma_min=0.1, random_state=0).fit(low_rank),
     }
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        print(*calls(Path(temporary)), sep="\n")

@@ -188,20 +188,25 @@ def start(X: Any, k: int, rank: int, seed: int = 0) -> tuple[Array, Array, Array
     return S.astype(X.dtype), A.astype(X.dtype), B.astype(X.dtype)
 
 
-def timed(function: Callable[..., Any], *arguments: Any, **more: Any) -> tuple[Any, float]:
+def timed(
+    function: Callable[..., Any],
+    *arguments: Any,
+    clock: Callable[[], float] = perf_counter,
+    **more: Any,
+) -> tuple[Any, float]:
     """Return the result of one call and its seconds, with the garbage collector off."""
     collecting = gc.isenabled()
     gc.disable()
     try:
-        begin = perf_counter()
-        return function(*arguments, **more), perf_counter() - begin
+        begin = clock()
+        return function(*arguments, **more), clock() - begin
     finally:
         if collecting:
             gc.enable()
 
 
-def seconds(function: Callable[[], Any]) -> float:
-    return timed(function)[1]
+def seconds(function: Callable[[], Any], clock: Callable[[], float] = perf_counter) -> float:
+    return timed(function, clock=clock)[1]
 
 
 def panels(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
@@ -212,12 +217,17 @@ def panels(width: float, height: float, rows: int = 1, columns: int = 1) -> tupl
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def best(function: Callable[[], Any], budget: float = 0.3, at_least: int = 3) -> float:
+def best(
+    function: Callable[[], Any],
+    budget: float = 0.3,
+    at_least: int = 3,
+    clock: Callable[[], float] = perf_counter,
+) -> float:
     """Return the least seconds of several calls: `at_least`, then until `budget` seconds pass."""
     function()
-    times = [seconds(function) for _ in range(at_least)]
+    times = [seconds(function, clock) for _ in range(at_least)]
     while sum(times) < budget:
-        times.append(seconds(function))
+        times.append(seconds(function, clock))
     return min(times)
 
 

@@ -45,6 +45,7 @@ CALLS = {
     "ranks": "--parts matrices tensors",
     "text_ranks": "",
     "consensus": "",
+    "dropin": "",
     "recommend": "",
 }
 

@@ -1,22 +1,26 @@
 """How would an iteration scale on many cores?  A simulation from times that were measured on one.
 
-Every kernel call of some iterations is timed with one thread and cut into the blocks that its loop
-hands out, in the same order, by the work in each.  The simulation gives each block to the first
-thread that is free, and a block of a panel waits for the same columns of the panel before.  What
-Python does between two calls is serial.  To wake a thread takes whoever wakes it `--wake`
-microseconds; the caller wakes two before it takes blocks itself, and so does each that is woken.
+The kernels tell what each of their loops was: its blocks and how long each took on one thread.  The
+simulation deals them out as the kernels do: a thread has a range of its own and then takes from the
+others, and a place of a panel waits for the panel before.  To take a block costs `--price`
+nanoseconds, which those who take from the same range pay one after the other.  To wake a thread
+takes whoever wakes it `--wake` microseconds; the caller wakes two before it takes blocks itself,
+and so does each that is woken.  What is between two loops, Python's part too, is serial.
 
-It knows nothing of memory: where a pass waits for it, cores that share a memory gain less than
-this.  It shows what the cut into blocks allows.
+An iteration takes at least the time in which a memory of `--bandwidth` gives the data and the
+factors.  Both bounds say "at most": caches that are shared, remote memory and clocks that fall with
+the number of busy cores are not in them.
 """
 
 from __future__ import annotations
 
 import heapq
+import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,93 +31,36 @@ from scale import plain_fit, skewed
 from ssnmf_fast._backend.dispatch import kernels
 
 THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
-# Of the kernels: entries or rows of a block, and the work that is worth a thread.
-ENTRIES, ROWS, DESCENT_ROWS, WORK_PER_THREAD = 4096, 256, 32, 131072
 WOKEN_BY_EACH = 2
-# Of dense passes: rows of a block and columns of a tile, by rows and by columns; the longest column
-# that is read as a whole; blocks that are enough, the shortest stretch of columns, and the values
-# of sums that are kept apart.
-TILE, WHOLE_COLUMN = ((96, 256), (144, 64)), 1024
-BLOCKS, SHORTEST, PARTIALS = 256, 256, 1 << 20
+
+
+@dataclass
+class Loop:
+    """The seconds of its blocks, stage by stage of the same places; threads that are of use."""
+
+    seconds: Any
+    places: int
+    threads: int
 
 
 @dataclass
 class Call:
-    """A kernel call: seconds, the share of each block, the chain that each belongs to, its work."""
+    """A kernel call: seconds since the one before, its own, and its loops if they were recorded."""
 
     name: str
+    before: float
     seconds: float
-    shares: Any
-    chains: Any
-    work: float
-
-
-def even(rows: int, step: int) -> Any:
-    return np.diff(np.append(np.arange(0, rows, step), rows)).astype(float)
-
-
-def sparse_blocks(indptr: Any) -> tuple[Any, Any]:
-    """Return the work of blocks of about as many entries, and rows, each."""
-    before = indptr + np.arange(len(indptr))
-    ends = np.searchsorted(before, np.arange(ENTRIES, before[-1] + ENTRIES, ENTRIES))
-    cuts = np.unique(np.clip(np.append(0, ends), 0, len(indptr) - 1))
-    return np.diff(before[cuts]).astype(float), None
-
-
-def panel_blocks(indptr: Any, bounds: Any) -> tuple[Any, Any]:
-    """Return the work of the columns' ranges in all panels, and the range that each belongs to."""
-    columns = int(bounds[-1])
-    panels = (len(indptr) - 1) // columns
-    starts = (np.arange(panels)[:, None] * columns + bounds).astype(int)
-    work = np.diff(indptr[starts], axis=1) + np.diff(bounds)
-    return work.ravel().astype(float), np.tile(np.arange(len(bounds) - 1), panels)
-
-
-def dense_blocks(Z: Any, most: int, models: bool) -> Any:
-    """Return the work of blocks of rows and stretches of columns, in their order."""
-    by_columns = abs(Z.strides[0]) < abs(Z.strides[1])
-    rows, columns = TILE[by_columns]
-    if by_columns and not models and len(Z) <= WHOLE_COLUMN:
-        rows, columns = len(Z), 32
-    wanted = BLOCKS // max(1, -(-Z.shape[0] // rows))
-    stretches = max(1, min(wanted, Z.shape[1] // SHORTEST, max(16, min(most, BLOCKS))))
-    tiles = -(-Z.shape[1] // columns)
-    step = -(-tiles // stretches) * columns
-    return np.outer(even(Z.shape[0], rows), even(Z.shape[1], step)).ravel()
-
-
-def blocks_of(name: str, given: tuple[Any, ...]) -> tuple[Any, Any, float]:
-    """Return the work of every block, its chain, and the number of multiplications of a call."""
-    of_numbers = (a for a in given if isinstance(a, np.ndarray) and a.dtype.kind == "f")
-    arrays = [a for a in of_numbers if a.ndim == 2]  # without supports, which are bits
-    if name.startswith("sparse_"):
-        indptr = next(a for a in given if isinstance(a, np.ndarray))
-        columns = arrays[-1].shape[1] if arrays else 1  # a fingerprint is of the data alone
-        return *sparse_blocks(indptr), float(indptr[-1]) * columns
-    if name == "panel_pass":
-        indptr, bounds, G = given[1], given[6], given[5]
-        return *panel_blocks(indptr, bounds), float(indptr[-1]) * G.shape[1]
-    if name.startswith("dense_"):
-        Z, columns = arrays[0], arrays[1].shape[1] if len(arrays) > 1 else 1
-        if name == "dense_fingerprint":
-            return even(Z.shape[0], max(1, ENTRIES // Z.shape[1])), None, float(Z.size)
-        most = PARTIALS // (Z.shape[0] * columns) if name == "dense_pass" else Z.shape[1]
-        models = name != "dense_pass" or given[0] != 0
-        return dense_blocks(Z, most, models), None, float(Z.size) * columns
-    rows, columns = max((a.shape for a in arrays), default=(1, 1))
-    if name == "coordinate_descent":
-        return even(rows, DESCENT_ROWS), None, 2.0 * rows * columns**2
-    step = max(ROWS, -(-rows // 256)) if name in ("gram", "column_sums") else ROWS
-    each = {"gram": columns, "multiply": columns, "update": 4}.get(name, 1)
-    return even(rows, step), None, float(rows) * columns * each
+    loops: list[Loop] = field(default_factory=list)
+    times: int = 1  # so often in some iterations
 
 
 class Recorder:
-    """Times every kernel call while it is open."""
+    """Times every kernel call while it is open, and their loops if `loops`."""
 
-    def __init__(self) -> None:
+    def __init__(self, loops: bool) -> None:
         self.calls: list[Call] = []
-        self._originals: dict[str, Callable[..., Any]] = {}
+        self._end = time.perf_counter()
+        self._loops, self._originals = loops, dict[str, Callable[..., Any]]()
 
     def __enter__(self) -> Recorder:
         for name in dir(kernels):
@@ -129,12 +76,22 @@ class Recorder:
 
     def _timed(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def run(*given: Any) -> Any:
-            begin = time.perf_counter()
-            result = original(*given)
-            seconds = time.perf_counter() - begin
-            if any(isinstance(a, np.ndarray) for a in given):
-                sizes, chains, work = blocks_of(name, given)
-                self.calls.append(Call(name, seconds, sizes / sizes.sum(), chains, work))
+            call, loops = Call(name, time.perf_counter() - self._end, 0.0), list[Any]()
+
+            def timed() -> Any:
+                begin = time.perf_counter()
+                result = original(*given)
+                call.seconds = time.perf_counter() - begin
+                return result
+
+            if self._loops:
+                result, loops = kernels._record_loops(timed)
+            else:
+                result = timed()
+            for _, places, threads, times in loops:
+                call.loops.append(Loop(np.diff(times), places, threads))
+            self.calls.append(call)
+            self._end = time.perf_counter()
             return result
 
         return run
@@ -151,35 +108,90 @@ def begins(team: int, wake: float) -> list[float]:
     return sorted(found)
 
 
-def simulated(call: Call, threads: int, wake: float) -> float:
-    team = int(min(threads, len(call.shares), 1 + call.work // WORK_PER_THREAD))
-    free = begins(team, wake)
+def simulated(loop: Loop, threads: int, wake: float, price: float) -> float:
+    """Return the seconds of a loop on so many threads."""
+    team = min(threads, loop.threads)
+    if team < 2:
+        return float(loop.seconds.sum())
+    cuts = [loop.places * thread // team for thread in range(team + 1)]
+    stages = len(loop.seconds) // loop.places
+    taken, door = [0] * team, [0.0] * team  # of each range; when it has given its last block
     done: dict[int, float] = defaultdict(float)
+    free = [(begin, thread, thread) for thread, begin in enumerate(begins(team, wake))]
     end = 0.0
-    for block, share in enumerate(call.shares):
-        begin = heapq.heappop(free)
-        if call.chains is not None:
-            begin = max(begin, done[call.chains[block]])
-        finish = begin + share * call.seconds
-        if call.chains is not None:
-            done[call.chains[block]] = finish
-        heapq.heappush(free, finish)
-        end = max(end, finish)
+    while free:
+        now, thread, at = heapq.heappop(free)
+        end = max(end, now)
+        for here in (*range(at, team), *range(at)):
+            width = cuts[here + 1] - cuts[here]
+            if taken[here] < width * stages:
+                stage, place = divmod(taken[here], width)
+                place += cuts[here]
+                taken[here] += 1
+                door[here] = max(now, door[here]) + price
+                begin = max(door[here], done[place])
+                done[place] = begin + float(loop.seconds[stage * loop.places + place])
+                heapq.heappush(free, (done[place], thread, here))
+                break
     return end
 
 
-def record(X: Any, loss: str, rank: int, iterations: int) -> tuple[list[Call], float]:
-    """Return the calls of some iterations and the seconds of what is between them."""
-    # The first iteration belongs to the set-up: it makes the transposed copy.
-    runs = []
-    for count in (1, 1 + iterations):
-        with Recorder() as recorder:
-            begin = time.perf_counter()
-            plain_fit(X, rank, loss, 1, count)
-            runs.append((time.perf_counter() - begin, recorder.calls))
-    (setup, first), (whole, calls) = runs
-    between = (whole - setup) - (sum(c.seconds for c in calls) - sum(c.seconds for c in first))
-    return calls[len(first) :], max(between, 0.0)
+def total(calls: list[Call], threads: int, wake: float, price: float) -> float:
+    """Return the seconds of kernel calls on so many threads."""
+    seconds = 0.0
+    for call in calls:
+        serial = call.seconds - sum(float(loop.seconds.sum()) for loop in call.loops)
+        parallel = sum(simulated(loop, threads, wake, price) for loop in call.loops)
+        seconds += call.times * (call.before + serial + parallel)
+    return seconds
+
+
+def least(calls: list[Call]) -> Call:
+    """Return one of some calls that are alike as it is where nothing disturbs."""
+    serial = min(c.seconds - sum(float(x.seconds.sum()) for x in c.loops) for c in calls)
+    for loops in zip(*(c.loops for c in calls), strict=True):
+        loops[0].seconds = np.min([loop.seconds for loop in loops], axis=0)
+    before = min(call.before for call in calls)
+    seconds = serial + sum(float(loop.seconds.sum()) for loop in calls[0].loops)
+    return Call(calls[0].name, before, seconds, calls[0].loops)
+
+
+def record(X: Any, loss: str, rank: int, iterations: int) -> list[Call]:
+    """Return the calls of some iterations, those that are alike as one."""
+
+    def run(count: int, loops: bool) -> dict[Any, list[Call]]:
+        alike: dict[Any, list[Call]] = defaultdict(list)
+        with Recorder(loops) as recorder:
+            plain_fit(X, rank, loss, THREADS[-1] if loops else 1, count)
+        previous = ""
+        for call in recorder.calls:
+            sizes = ((len(loop.seconds), loop.places) for loop in call.loops)
+            alike[(call.name, *(sizes if loops else [previous]))].append(call)
+            previous = call.name
+        return alike
+
+    def of_iterations(loops: bool) -> list[Call]:
+        first, whole = run(1, loops), run(1 + iterations, loops)
+        found = []
+        for kind, calls in whole.items():
+            times = len(calls) - len(first.get(kind, []))
+            if times > (0 if loops else iterations // 2):  # not what was once between two calls
+                found.append(least(calls))
+                found[-1].times = times
+        return found
+
+    # What is between two calls without the time that recording takes.
+    between = [Call("between", call.before, 0.0, [], call.times) for call in of_iterations(False)]
+    calls = of_iterations(True)
+    for call in calls:
+        call.before = 0.0
+    return between + calls
+
+
+def bytes_read(X: Any, rank: int) -> float:
+    """Return what an iteration reads at least: the data for each factor, and both factors."""
+    stored = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
+    return 2.0 * (stored + 8 * rank * sum(X.shape))
 
 
 def cases(quick: bool) -> dict[str, tuple[Any, str]]:
@@ -194,51 +206,65 @@ def cases(quick: bool) -> dict[str, tuple[Any, str]]:
     }
 
 
-def picture(path: str, curves: dict[str, list[float]]) -> None:
+def commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    folder = Path(__file__).parent
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout.strip()
+
+
+def picture(path: str, curves: dict[str, list[float]], limits: dict[str, float]) -> None:
     figure, ((axes,),) = panels(6, 4)
     axes.plot(THREADS, THREADS, color="0.7", linestyle=":", label="as many times as threads")
     for name, values in curves.items():
-        axes.plot(THREADS, values, marker="o", label=name)
+        (line,) = axes.plot(THREADS, values, marker="o", label=name)
+        if limits[name] < THREADS[-1]:
+            axes.axhline(limits[name], color=line.get_color(), linestyle="--", linewidth=0.8)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     ticks = [str(number) for number in THREADS]
     axes.set_xticks(THREADS, ticks)
     axes.set_yticks(THREADS, ticks)
-    axes.set(xlabel="threads", ylabel="an iteration is so many times faster")
+    axes.set(xlabel="threads", ylabel="an iteration is at most so many times faster")
+    axes.set_title(f"commit {commit()}; dashed: memory", fontsize="small")
     axes.legend()
     figure.savefig(path, dpi=150)
 
 
 OPTIONS = {
     "rank": 32,
-    "iterations": 5,
+    "iterations": 10,
     "wake": (2.0, "microseconds to wake a thread"),
+    "price": (100.0, "nanoseconds to take a block"),
+    "bandwidth": (150.0, "GB/s that memory gives"),
     "picture": (str, "file of the picture"),
 }
 QUICK = {"rank": 5, "iterations": 2}
 
 
 def main(options: Options) -> Any:
-    wake = options.wake * 1e-6
-    curves, table, passes = {}, [], []
+    wake, price = options.wake * 1e-6, options.price * 1e-9
+    curves, limits, table, passes = {}, {}, [], []
     for name, (X, loss) in cases(options.quick).items():
-        calls, between = record(X, loss, options.rank, options.iterations)
-        totals = [sum(simulated(c, t, wake) for c in calls) + between for t in THREADS]
-        curves[name] = [totals[0] / total for total in totals]
-        say(f"{name}: {totals[0] / options.iterations * 1e3:.1f} ms an iteration")
-        table.append([name, f"{totals[0] / options.iterations * 1e3:.1f}"])
-        table[-1] += [f"{faster:.1f}" for faster in curves[name][1:]]
+        calls = record(X, loss, options.rank, options.iterations)
+        totals = [total(calls, t, wake, price) for t in THREADS]
+        memory = options.iterations * bytes_read(X, options.rank) / (options.bandwidth * 1e9)
+        curves[name] = [totals[0] / max(seconds, memory) for seconds in totals]
+        limits[name] = totals[0] / memory
+        alone = f"{totals[0] / options.iterations * 1e3:.1f}"
+        say(f"{name}: {alone} ms an iteration")
+        table.append([name, alone, *(f"{faster:.1f}" for faster in curves[name][1:])])
+        table[-1].append(f"{limits[name]:.0f}")
         by_name: dict[str, list[Call]] = defaultdict(list)
         for call in calls:
             by_name[call.name].append(call)
         for kernel, some in by_name.items():
-            alone = sum(c.seconds for c in some)
-            if alone > 0.01 * totals[0]:
-                faster = alone / sum(simulated(c, 64, wake) for c in some)
-                passes.append([name, kernel, f"{alone / totals[0]:.1%}", f"{faster:.0f}"])
-    print(f"float64, rank {options.rank}\n")
-    header = ["fit", "1 thread, ms", *(f"{number} threads" for number in THREADS[1:])]
+            seconds = total(some, 1, wake, price)
+            if seconds > 0.01 * totals[0]:
+                faster = seconds / total(some, 64, wake, price)
+                passes.append([name, kernel, f"{seconds / totals[0]:.1%}", f"{faster:.0f}"])
+    print(f"float64, rank {options.rank}, commit {commit()}, {options.bandwidth:g} GB/s\n")
+    header = ["fit", "1 thread, ms", *(f"{number} threads" for number in THREADS[1:]), "memory"]
     print(markdown(header, table), end="\n\n")
     print(markdown(["fit", "pass", "share of the time", "faster with 64 threads"], passes))
     if options.picture:
-        picture(options.picture, curves)
+        picture(options.picture, curves, limits)

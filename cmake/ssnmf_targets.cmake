@@ -28,19 +28,13 @@ set(SSNMF_KERNEL_SOURCES
     ${PROJECT_SOURCE_DIR}/cpp/kernels/csr.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/fingerprint.cpp)
 
-# Compiled once, for every processor; with one of the back ends of the threads.
-set(SSNMF_CORE_SOURCES ${PROJECT_SOURCE_DIR}/cpp/core/interrupt.cpp
-                       ${PROJECT_SOURCE_DIR}/cpp/core/system_threads.cpp)
-set(SSNMF_POOL_SOURCE ${PROJECT_SOURCE_DIR}/cpp/core/thread_pool.cpp)
+# Compiled once, for every processor.
+set(SSNMF_CORE_SOURCES
+    ${PROJECT_SOURCE_DIR}/cpp/core/interrupt.cpp ${PROJECT_SOURCE_DIR}/cpp/core/system_threads.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/core/thread_pool.cpp)
 set(SSNMF_OPENMP_SOURCE ${PROJECT_SOURCE_DIR}/cpp/core/openmp_threads.cpp)
-option(SSNMF_FAST_OPENMP "Threads of OpenMP instead of the pool" OFF)
-if(SSNMF_FAST_OPENMP)
-  find_package(OpenMP REQUIRED COMPONENTS CXX)
-  set(ssnmf_threads_source ${SSNMF_OPENMP_SOURCE})
-  set(ssnmf_threads_library OpenMP::OpenMP_CXX)
-else()
-  set(ssnmf_threads_source ${SSNMF_POOL_SOURCE})
-  set(ssnmf_threads_library Threads::Threads)
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  find_package(OpenMP COMPONENTS CXX)
 endif()
 set(SSNMF_BINDING_SOURCES
     cpp/bindings/passes.cpp
@@ -99,15 +93,14 @@ endfunction()
 
 # The bindings and the threads, which every level's module holds a copy of.
 function(ssnmf_add_bindings)
-  set(core ${SSNMF_CORE_SOURCES} ${ssnmf_threads_source})
-  add_library(ssnmf_bindings OBJECT ${SSNMF_BINDING_SOURCES} ${core})
+  add_library(ssnmf_bindings OBJECT ${SSNMF_BINDING_SOURCES} ${SSNMF_CORE_SOURCES})
   set_target_properties(ssnmf_bindings PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_link_libraries(ssnmf_bindings PRIVATE pybind11::module ${ssnmf_threads_library})
+  target_link_libraries(ssnmf_bindings PRIVATE pybind11::module Threads::Threads)
   ssnmf_compile_options(ssnmf_bindings 1)
   ssnmf_hide_symbols(ssnmf_bindings)
   # Most of the time goes into pybind11's headers: two files, one for each of two processes.
   set_target_properties(ssnmf_bindings PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
-  set_source_files_properties(${core} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_source_files_properties(${SSNMF_CORE_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # The kernels of one instruction-set level.
@@ -141,7 +134,15 @@ function(ssnmf_add_module level flags)
   pybind11_add_module(${target} MODULE NO_EXTRAS $<TARGET_OBJECTS:ssnmf_kernels_${level}>
                       $<TARGET_OBJECTS:${entry}> $<TARGET_OBJECTS:ssnmf_bindings>)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
-  target_link_libraries(${target} PRIVATE ${ssnmf_threads_library})
+  target_link_libraries(${target} PRIVATE Threads::Threads)
+  ssnmf_hide_symbols(${target})
+  install(TARGETS ${target} LIBRARY DESTINATION ssnmf_fast)
+endfunction()
+
+# A module that is compiled once: its sources follow its name.
+function(ssnmf_add_small_module target)
+  pybind11_add_module(${target} MODULE NO_EXTRAS ${ARGN})
+  ssnmf_compile_options(${target} 1)
   ssnmf_hide_symbols(${target})
   install(TARGETS ${target} LIBRARY DESTINATION ssnmf_fast)
 endfunction()
@@ -150,9 +151,14 @@ endfunction()
 function(ssnmf_add_cpu levels)
   list(TRANSFORM levels REPLACE "(.+)" "\"\\1\"" OUTPUT_VARIABLE quoted)
   list(JOIN quoted "," built)
-  pybind11_add_module(_cpu MODULE NO_EXTRAS cpp/bindings/cpu.cpp)
-  ssnmf_compile_options(_cpu 1)
-  ssnmf_hide_symbols(_cpu)
+  ssnmf_add_small_module(_cpu cpp/bindings/cpu.cpp)
   target_compile_definitions(_cpu PRIVATE "SSNMF_BUILT_LEVELS=${built}")
-  install(TARGETS _cpu LIBRARY DESTINATION ssnmf_fast)
+endfunction()
+
+# The module of the threads of OpenMP, where the compiler has it.
+function(ssnmf_add_openmp)
+  if(OpenMP_CXX_FOUND)
+    ssnmf_add_small_module(_openmp cpp/bindings/openmp.cpp ${SSNMF_OPENMP_SOURCE})
+    target_link_libraries(_openmp PRIVATE OpenMP::OpenMP_CXX)
+  endif()
 endfunction()

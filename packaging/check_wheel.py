@@ -2,8 +2,9 @@
 
     python packaging/check_wheel.py WHEEL [--tag manylinux_2_28_x86_64]
 
-Every instruction-set level of the processor is there, with the bill of materials and the license of
-each part that is compiled in, and nothing that does not belong there.
+Every instruction-set level of the processor is there, on Linux the threads of OpenMP with their
+library, with the bill of materials and the license of each part, and nothing that does not belong
+there.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from pathlib import Path
 
 LEVELS = {"x86_64": {"base", "v3", "v4"}, "amd64": {"base", "v3", "v4"}}
 LICENSES = {"LICENSE", "Eigen-MPL-2.0.txt", "pybind11-BSD-3-Clause.txt"}
+LICENSES |= {"libgomp-GPL-3.0-GCC-exception-3.1.txt"}
+OPENMP = (r"ssnmf_fast/_openmp\.\S+\.so$", r"ssnmf_fast\.libs/libgomp-\S+$")  # on Linux alone
 MOST_BYTES = 12 << 20
-FOREIGN = re.compile(r"(^|/)(tests|benchmarks|docs|examples)/|libgomp|libomp|\.(cpp|hpp|o|a|lib)$")
+FOREIGN = re.compile(r"(^|/)(tests|benchmarks|docs|examples)/|libomp|\.(cpp|hpp|o|a|lib)$")
 
 
 def faults(wheel: Path, tag: str | None) -> list[str]:
@@ -36,6 +39,10 @@ def faults(wheel: Path, tag: str | None) -> list[str]:
         modules = {
             m[1] for n in names if (m := re.match(r"ssnmf_fast/_kernels_(\w+)\.\S+\.(so|pyd)$", n))
         }
+        for pattern in OPENMP:
+            files = [name for name in names if re.match(pattern, name)]
+            if len(files) != int("linux" in platform):
+                found.append(f"its files like {pattern} are {files}")
         processor = next((name for name in LEVELS if platform.endswith(name)), None)
         expected = {"base"} if processor is None else LEVELS[processor]
         if modules != expected:

@@ -14,6 +14,7 @@ from ssnmf_fast._backend import dispatch, reference
 __all__ = [
     "AVAILABLE",
     "IS_REFERENCE",
+    "WITH_OPENMP",
     "bits_of",
     "environment",
     "kernels_in_use",
@@ -23,6 +24,7 @@ __all__ = [
 
 AVAILABLE = dispatch.available_levels()
 IS_REFERENCE = dispatch.level == "reference"
+WITH_OPENMP = os.environ.get("SSNMF_FAST_THREADS") == "openmp"
 kernels_in_use: Any = dispatch.kernels
 
 
@@ -39,4 +41,6 @@ def environment(**more: str) -> dict[str, str]:
 
 def kernels_of(level: str) -> Any:
     """Return the module of an instruction-set level."""
-    return importlib.import_module(f"ssnmf_fast._kernels_{level}")
+    module = importlib.import_module(f"ssnmf_fast._kernels_{level}")
+    module.use_team(dispatch.team_of("openmp" if WITH_OPENMP else "pool", ""))
+    return module

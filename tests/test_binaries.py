@@ -37,7 +37,9 @@ def _objdump(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen([tool, *arguments], stdout=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name in ("_cpu", "_kernels_base")])
+@pytest.mark.parametrize(
+    "module", [name for name in MODULES if name in ("_cpu", "_kernels_base", "_openmp")]
+)
 def test_the_baseline_has_no_avx_instruction(module):
     """Every processor must be able to run it."""
     file = _file(module)
@@ -62,3 +64,12 @@ def test_modules_export_their_entry_point_alone(module):
     assert listing.returncode == 0
     exported = [fields[-1] for fields in symbols if "*UND*" not in fields]
     assert exported == [f"PyInit_{module}"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_one_module_needs_the_library_of_openmp(module):
+    with _objdump("--private-headers", str(_file(module))) as listing:
+        needed = re.findall(r"NEEDED +(\S+)", listing.stdout.read())
+    assert listing.returncode == 0
+    assert needed
+    assert any("omp" in library for library in needed) == (module == "_openmp")

@@ -30,6 +30,7 @@ ROOMS = {
     "plotting": "plotting",
     "ranks": "_ranks",
     "recommendations": "_recommend",
+    "replacements": "sklearn",
     "estimators": "estimators papers trees",
     "choosing and trusting": "selection results",
     "files of models": "_persist io",

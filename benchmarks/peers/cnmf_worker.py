@@ -52,8 +52,11 @@ def prepare(folder: Path, loss: str, starts: str, seed: str, *ranks: str) -> flo
 
 
 def factorize(folder: Path, workers: str) -> float:
-    begin = time.perf_counter()
-    of(folder).factorize_multi_process(total_workers=int(workers))
+    model, begin = of(folder), time.perf_counter()
+    if workers == "1":
+        model.factorize()
+    else:
+        model.factorize_multi_process(total_workers=int(workers))
     return time.perf_counter() - begin
 
 

@@ -1,6 +1,8 @@
 #include <pybind11/numpy.h>
+#include <pybind11/stl.h>
 
 #include <string>
+#include <vector>
 
 #include "../core/numbers.hpp"
 #include "../core/thread_pool.hpp"
@@ -8,6 +10,7 @@
 #include "../kernels/rank.hpp"
 #include "kernel_call.hpp"
 #include "registry.hpp"
+#include "threads.hpp"
 
 namespace ssnmf {
 namespace {
@@ -19,6 +22,14 @@ double bind_tiny(const py::object& dtype) {
                                                      : tiny<double>();
 }
 
+void bind_use_team(const py::object& team) {
+  void* const pointer = team.is_none() ? nullptr : PyCapsule_GetPointer(team.ptr(), kTeam);
+  if (pointer == nullptr && !team.is_none()) {
+    throw py::error_already_set();
+  }
+  use_team(reinterpret_cast<Team>(pointer));
+}
+
 py::dict build_info(const Build& build) {
   py::dict info;
   info["level"] = build.level;
@@ -27,6 +38,21 @@ py::dict build_info(const Build& build) {
   info["eigen"] = eigen_version();
   info["threads"] = thread_back_end();
   return info;
+}
+
+// What call() returns, and its loops: blocks, places, threads at most, times.
+py::tuple record_loops(const py::function& call) {
+  std::vector<detail::RecordedLoop> loops;
+  detail::attention().recorded = &loops;
+  struct End {
+    ~End() { detail::attention().recorded = nullptr; }
+  } const end;
+  const py::object result = call();
+  py::list found;
+  for (const auto& loop : loops) {
+    found.append(py::make_tuple(loop.blocks, loop.places, loop.threads, py::cast(loop.times)));
+  }
+  return py::make_tuple(result, found);
 }
 
 }  // namespace
@@ -42,6 +68,10 @@ void define_kernels(py::module_& module, const Build& build) {
   module.def("padded_rank", &padded_rank, py::arg("rank"), py::arg("itemsize"),
              "Number of columns in which factors of this rank are stored.");
   module.def("build_info", [build] { return build_info(build); }, "How this module was built.");
+  module.def("use_team", &bind_use_team, py::arg("team"),
+             "Run loops on the threads of another module, or of the pool (None).");
+  module.def("_record_loops", &record_loops, py::arg("call"),
+             "Call a function, with loops on this thread alone; what it returns, and the loops.");
   register_csr(module);
   register_fingerprint(module);
   register_passes(module);

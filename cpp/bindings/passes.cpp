@@ -20,7 +20,7 @@ Rows<const T> model_factor(py::handle F, const Rows<T>& out) {
   return rows;
 }
 
-void bind_sparse(double exponent, py::handle indptr, py::handle indices, py::handle values,
+void bind_sparse(py::handle exponent, py::handle indptr, py::handle indices, py::handle values,
                  py::handle F, py::handle G, py::handle out, double scale, bool accumulate,
                  Threads n_threads, py::handle asked) {
   const Operation operation = operation_of(exponent);
@@ -53,7 +53,7 @@ Span<const Size> column_ranges(py::handle bounds, Size columns) {
   return given;
 }
 
-void bind_scatter(double exponent, py::handle indptr, py::handle indices, py::handle values,
+void bind_scatter(py::handle exponent, py::handle indptr, py::handle indices, py::handle values,
                   py::handle F, py::handle G, py::handle bounds, py::handle out, double scale,
                   Threads n_threads) {
   const Operation operation = operation_of(exponent);
@@ -78,7 +78,7 @@ void bind_scatter(double exponent, py::handle indptr, py::handle indices, py::ha
   });
 }
 
-void bind_panels(double exponent, py::handle indptr, py::handle indices, py::handle values,
+void bind_panels(py::handle exponent, py::handle indptr, py::handle indices, py::handle values,
                  py::handle F, py::handle G, py::handle bounds, py::handle out, double scale,
                  bool accumulate, Threads n_threads, py::handle asked) {
   const Operation operation = operation_of(exponent);
@@ -107,7 +107,7 @@ void bind_panels(double exponent, py::handle indptr, py::handle indices, py::han
   });
 }
 
-void bind_dense(double exponent, py::handle Z, bool mask, py::handle F, py::handle G,
+void bind_dense(py::handle exponent, py::handle Z, bool mask, py::handle F, py::handle G,
                 py::handle out, double scale, bool accumulate, Threads n_threads) {
   const Operation operation = operation_of(exponent);
   F = factor_read(operation, F);

@@ -113,11 +113,11 @@ Grams<T> const_grams(py::handle grams, py::handle scales, const Rows<T>& F) {
   return result;
 }
 
-void bind_coordinate_descent(py::handle grams, py::handle scales, py::handle indptr,
-                             py::handle indices, py::handle weights, py::handle G, py::handle P,
-                             py::handle F, py::handle allowed, int sweeps, int face_steps,
-                             Threads n_threads) {
-  visit_float(F, "F", [&](auto type) {
+double bind_coordinate_descent(py::handle grams, py::handle scales, py::handle indptr,
+                               py::handle indices, py::handle weights, py::handle G, py::handle P,
+                               py::handle F, py::handle allowed, int sweeps, int face_steps,
+                               Threads n_threads) {
+  return visit_float(F, "F", [&](auto type) {
     using T = decltype(type);
     const auto f = writable_rows<T>(F, "F");
     const auto p = const_rows<T>(P, "P");
@@ -136,8 +136,7 @@ void bind_coordinate_descent(py::handle grams, py::handle scales, py::handle ind
                              {"allowed", allowed}});
     if (indptr.is_none()) {
       const KernelCall call;
-      coordinate_descent<T>(k, {}, g, p, f, mask, sweeps, face_steps, n_threads);
-      return;
+      return coordinate_descent<T>(k, {}, g, p, f, mask, sweeps, face_steps, n_threads);
     }
     const CsrArgument<T> w(indptr, indices, weights, "weights");
     require_equal(w->rows, f.rows, "rows of the weights and of F");
@@ -145,7 +144,7 @@ void bind_coordinate_descent(py::handle grams, py::handle scales, py::handle ind
       throw py::value_error("face_steps must be 0 where rows have weights of their own");
     }
     const KernelCall call;
-    coordinate_descent<T>(k, *w, g, p, f, mask, sweeps, face_steps, n_threads);
+    return coordinate_descent<T>(k, *w, g, p, f, mask, sweeps, face_steps, n_threads);
   });
 }
 
@@ -172,7 +171,8 @@ void register_solvers(py::module_& module) {
              py::arg("indices").none(true), py::arg("weights").none(true), py::arg("G"),
              py::arg("P"), py::arg("F"), py::arg("allowed").none(true), py::arg("sweeps"),
              py::arg("face_steps"), py::arg("n_threads"),
-             "Sweeps of coordinate descent over the rows of F, in place.");
+             "Sweeps of coordinate descent over the rows of F, in place; returns the sum of the "
+             "projected gradient over the first sweep.");
 }
 
 }  // namespace ssnmf

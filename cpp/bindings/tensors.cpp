@@ -53,7 +53,7 @@ py::handle first_factor(const py::list& factors) {
   return factors[0].ptr();
 }
 
-void bind_tensor_pass(double exponent, py::handle indptr, py::handle indices, py::handle values,
+void bind_tensor_pass(py::handle exponent, py::handle indptr, py::handle indices, py::handle values,
                       py::handle F, const py::list& factors, py::handle out, double scale,
                       bool accumulate, Threads n_threads) {
   const Operation operation = operation_of(exponent);

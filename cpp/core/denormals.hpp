@@ -49,12 +49,16 @@ class ArithmeticScope {
   const ArithmeticMode before_ = arithmetic_mode();
 };
 
-// While it lives, results of this thread that are denormal are 0, and such operands count as 0.
+// While it lives, this thread rounds as in the given mode, but results that are denormal are 0, and
+// such operands count as 0.
 //
 // Entries at the floor of the factors (numbers.hpp) times small ones are denormal, for which
 // processors take many times as long: a quarter of a whole fit by float32, where a third of the
 // entries is at the floor.  Nothing is lost: what they add to lies at the floor or above.
 class WithoutDenormals {
+ public:
+  explicit WithoutDenormals(ArithmeticMode mode) : scope_(mode | kFlush) {}
+
  private:
 #if defined(SSNMF_FPCR)
   static constexpr ArithmeticMode kFlush = ArithmeticMode(1) << 24;
@@ -62,7 +66,7 @@ class WithoutDenormals {
   static constexpr ArithmeticMode kFlush = 0x8000 | 0x0040;  // results, operands
 #endif
 
-  const ArithmeticScope scope_{arithmetic_mode() | kFlush};
+  const ArithmeticScope scope_;
 };
 
 }  // namespace ssnmf

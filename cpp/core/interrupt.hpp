@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <vector>
 
 #include "denormals.hpp"
 #include "views.hpp"
@@ -35,6 +36,20 @@ constexpr auto kTimeBetweenQuestions = std::chrono::milliseconds(100);
 // Multiplications, or the like: some ten microseconds.
 constexpr Size kWorkBetweenLooks = 65536;
 
+// What a loop was, for a simulation of others: its blocks, which one thread has done; threads at
+// most; when the first began and when each ended.
+struct RecordedLoop {
+  Size blocks;
+  Size places;
+  Size threads;
+  std::vector<double> times;
+
+  void note() {
+    times.push_back(
+        std::chrono::duration<double>(InterruptClock::now().time_since_epoch()).count());
+  }
+};
+
 // What a thread has to look at: the source of the kernel that it has called, whether the loop in
 // which it works has failed.
 struct Attention {
@@ -43,6 +58,7 @@ struct Attention {
   ArithmeticMode arithmetic = 0;  // of the code that has called the kernel
   InterruptClock::time_point due;
   Size work = 0;
+  std::vector<RecordedLoop>* recorded = nullptr;  // the outermost loops of this thread
 };
 
 Attention& attention();

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <utility>
 #include <vector>
 
 #include "denormals.hpp"
@@ -72,15 +73,52 @@ class EqualWorkBlocks {
   Size step_;
 };
 
-// Blocks that threads take one after the other, until none is left or one has failed.
+// A number of blocks.  They may be several stages of the same places: those of a place are taken in
+// their order.
+struct BlockCount {
+  Size blocks;
+  Size stages;
+
+  BlockCount(Size all, Size of_a_place = 1) : blocks(all), stages(std::max<Size>(of_a_place, 1)) {}
+  Size places() const { return blocks / stages; }
+};
+
+// Blocks that threads take until none is left or one has failed.  Each has a range of its own, the
+// same at every call, so that what it reads and writes stays near; then it takes from the others.
 class BlockQueue {
  public:
-  explicit BlockQueue(Size blocks) : blocks_(blocks) {}
+  explicit BlockQueue(BlockCount count, Size threads = 1, detail::RecordedLoop* record = nullptr)
+      : record_(record),
+        stages_(count.stages),
+        places_(count.places()),
+        ranges_(std::clamp<Size>(threads, 1, kMost)) {
+    for (Size r = 0; r < ranges_; ++r) {
+      const Size begin = places_ * r / ranges_;
+      own_[r].begin = begin;
+      own_[r].places = places_ * (r + 1) / ranges_ - begin;
+      own_[r].taken.store(0, std::memory_order_relaxed);
+    }
+  }
 
-  // Whether there was a block to take.
-  bool take(Size& block) {
-    block = next_.fetch_add(1, std::memory_order_relaxed);
-    return block < blocks_;
+  // Whether there was a block to take, from the range or a later one, which is the next then.
+  bool take(Size& range, Size& block) {
+    if (record_ != nullptr) {
+      record_->note();
+    }
+    range %= ranges_;
+    for (Size look = 0; look < ranges_ && !failed(); ++look) {
+      Own& own = own_[range];
+      const Size all = own.places * stages_;
+      if (own.taken.load(std::memory_order_relaxed) < all) {
+        const Size next = own.taken.fetch_add(1, std::memory_order_relaxed);
+        if (next < all) {
+          block = next / own.places * places_ + own.begin + next % own.places;
+          return true;
+        }
+      }
+      range = (range + 1) % ranges_;
+    }
+    return false;
   }
 
   // Keeps the first exception, to be called where it was caught; no further block is begun.
@@ -88,7 +126,6 @@ class BlockQueue {
     if (!failed_.exchange(true)) {
       failure_ = std::current_exception();
     }
-    next_.store(blocks_, std::memory_order_relaxed);
   }
 
   const std::atomic<bool>& failed() const { return failed_; }
@@ -100,36 +137,64 @@ class BlockQueue {
   }
 
  private:
-  alignas(64) std::atomic<Size> next_{0};
-  const Size blocks_;
-  std::atomic<bool> failed_{false};
+  static constexpr Size kMost = 64;  // ranges; further threads share them
+
+  struct alignas(64) Own {
+    std::atomic<Size> taken;
+    Size begin;
+    Size places;
+  };
+
+  detail::RecordedLoop* const record_;
+  const Size stages_;
+  const Size places_;
+  const Size ranges_;
+  Own own_[kMost];
+  alignas(64) std::atomic<bool> failed_{false};  // all look at it
   std::exception_ptr failure_;
 };
 
 // Calls body(workspace, block) for every block; each thread that takes one makes a workspace first.
 // The first exception is rethrown on the caller's thread; Interrupted, where it was asked to end.
 template <class MakeWorkspace, class Body>
-void parallel_for(Size blocks, int threads, const MakeWorkspace& make_workspace, const Body& body) {
-  BlockQueue queue(blocks);
-  const auto work = [&] {
-    Size block;
-    if (!queue.take(block)) {
-      return;
-    }
-    const LoopScope loop(queue.failed());
-    const WithoutDenormals without;  // on every thread, so that bits do not depend on their number
+void parallel_for(BlockCount count, int threads, const MakeWorkspace& make_workspace,
+                  const Body& body) {
+  Size most = std::max<Size>(std::min<Size>(threads, count.places()), 1);
+  auto* const recorded = std::exchange(detail::attention().recorded, nullptr);
+  detail::RecordedLoop* record = nullptr;
+  if (recorded != nullptr) {
+    recorded->push_back({count.blocks, count.places(), most, {}});
+    record = &recorded->back();
+    most = 1;
+  }
+  BlockQueue queue(count, most, record);
+  const ArithmeticMode callers = arithmetic_mode();
+  const auto work = [&](int thread) {
     try {
+      if (thread == TaskRef::kWaiting) {
+        if (!queue.failed()) {
+          end_if_interrupted();
+        }
+        return;
+      }
+      Size range = thread;
+      Size block;
+      if (!queue.take(range, block)) {
+        return;
+      }
+      const LoopScope loop(queue.failed());
+      const WithoutDenormals without(callers);  // on every thread: bits do not depend on which
       auto workspace = make_workspace();
       do {
         body(workspace, block);
         loop.look();
-      } while (queue.take(block));
+      } while (queue.take(range, block));
     } catch (...) {
       queue.fail();
     }
   };
-  const Size most = std::min<Size>(threads, blocks);
-  run_with_helpers(TaskRef(work), static_cast<int>(std::max<Size>(most, 1)) - 1);
+  run_with_helpers(TaskRef(work), static_cast<int>(most) - 1);
+  detail::attention().recorded = recorded;
   queue.rethrow_failure();
 }
 

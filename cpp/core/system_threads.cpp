@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #else
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -34,10 +35,12 @@ constexpr int kWakePrivate = 1 | 128;
 
 }  // namespace
 
-const char* const kSleepsOn = "futex";
+const char* const kPool = "pool (futex)";
 
-void sleep_on(Word& word, std::uint32_t value) {
-  syscall(SYS_futex, &word, kWaitPrivate, value, nullptr, nullptr, 0);
+void sleep_on(Word& word, std::uint32_t value, int milliseconds) {
+  const long time[] = {milliseconds / 1000, milliseconds % 1000 * 1000000L};  // as this call has it
+  const long* const most = milliseconds > 0 ? time : nullptr;
+  syscall(SYS_futex, &word, kWaitPrivate, value, most, nullptr, 0);
 }
 
 void wake(Word& word, int count) {
@@ -63,13 +66,18 @@ Dormitory& dormitory_of(const Word& word) {
 
 }  // namespace
 
-const char* const kSleepsOn = "mutex";
+const char* const kPool = "pool (mutex)";
 
-void sleep_on(Word& word, std::uint32_t value) {
+void sleep_on(Word& word, std::uint32_t value, int milliseconds) {
   Dormitory& here = dormitory_of(word);
   std::unique_lock<std::mutex> inside(here.door);
   // Whoever wakes has changed the word before coming to the door.
-  if (word.load() == value) {
+  if (word.load() != value) {
+    return;
+  }
+  if (milliseconds > 0) {
+    here.bell.wait_for(inside, std::chrono::milliseconds(milliseconds));
+  } else {
     here.bell.wait(inside);
   }
 }

@@ -12,10 +12,11 @@ namespace ssnmf {
 
 // What threads sleep on, and by what.
 using Word = std::atomic<std::uint32_t>;
-extern const char* const kSleepsOn;
+extern const char* const kPool;
 
-// Sleeps until woken, unless the word has changed already; may return without a reason.
-void sleep_on(Word& word, std::uint32_t value);
+// Sleeps until woken, unless the word has changed already, and no longer than the milliseconds if
+// there are any; may return without a reason.
+void sleep_on(Word& word, std::uint32_t value, int milliseconds = 0);
 
 // Wakes threads that sleep on the word: at least as many as given, where there are as many.
 void wake(Word& word, int count);

@@ -1,6 +1,6 @@
-// Why not OpenMP: the barrier of a parallel region waits for the whole team, and spins.  Beside
-// other load, where some of the team have no core, every region then lasts a time slice or longer.
-// Here nobody waits for a thread that has not begun, and whoever waits soon sleeps.
+// Why not OpenMP alone: the barrier of a parallel region waits for the whole team, and spins.
+// Beside other load, where some of the team have no core, every region then lasts a time slice or
+// longer.  Here nobody waits for a thread that has not begun, and whoever waits soon sleeps.
 #include "thread_pool.hpp"
 
 #include <algorithm>
@@ -26,6 +26,9 @@ constexpr int kWokenByEach = 2;  // of the caller and of each helper
 // would be taken from other load.  The caller: about the time of a block that is not yet done.
 constexpr auto kPatienceOfWorker = std::chrono::microseconds(30);
 constexpr auto kPatienceOfCaller = std::chrono::microseconds(50);
+
+// How long the caller sleeps at most before it looks whether the user wants it to end.
+constexpr int kLongestSleep = 50;  // milliseconds
 
 // Whether the condition came true before patience ran out.
 template <class Condition>
@@ -77,7 +80,11 @@ class alignas(64) Call {
     if (!look_for(kPatienceOfCaller, [this] { return state_.load() == 0; })) {
       std::uint32_t state = state_.fetch_or(kAsleep) | kAsleep;
       while (state != kAsleep) {
-        sleep_on(state_, state);
+        sleep_on(state_, state, kLongestSleep);
+        (*task_)(TaskRef::kWaiting);
+        if (is_forked_child()) {
+          return false;
+        }
         state = state_.load();
       }
     }
@@ -97,8 +104,8 @@ class alignas(64) Call {
   }
 
   // Of those who have entered.
-  void do_task_and_leave() {
-    (*task_)();
+  void do_task_and_leave(int number) {
+    (*task_)(number);
     if (state_.fetch_sub(1) == (kAsleep | 1)) {
       wake(state_, 1);  // Perhaps the place has a new owner by now, who will go on sleeping.
     }
@@ -129,6 +136,7 @@ struct Pool {
 };
 
 Pool pool;
+std::atomic<Team> team_in_use{nullptr};  // in place of the pool
 
 // A tree of wakes: to wake a thread costs a microsecond or two, which the caller would pay for all.
 // A late helper may see the number of a new owner of the place, and wakes some for that one.
@@ -139,11 +147,11 @@ void wake_some(Call& call) {
   }
 }
 
-bool help_any() {
+bool help_any(int number) {
   for (Call& call : pool.calls) {
     if (call.enter()) {
       wake_some(call);
-      call.do_task_and_leave();
+      call.do_task_and_leave(number);
       return true;
     }
   }
@@ -151,9 +159,11 @@ bool help_any() {
 }
 
 void work() {
+  static std::atomic<int> begun{0};
+  const int number = ++begun;
   for (;;) {
     const std::uint32_t seen = pool.opened.load();
-    if (help_any()) {
+    if (help_any(number)) {
       continue;
     }
     pool.looking.fetch_add(1);
@@ -199,12 +209,18 @@ Call* reserved_call() {
 }  // namespace
 
 void run_with_helpers(const TaskRef& task, int helpers) {
-  Call* const call = helpers < 1 || is_forked_child() ? nullptr : reserved_call();
-  if (call == nullptr) {
-    task();
+  const bool alone = helpers < 1 || is_forked_child();
+  const Team team = team_in_use.load();
+  helpers = std::min(helpers, kMostWorkers);
+  if (!alone && team != nullptr) {
+    team(task, helpers + 1);
     return;
   }
-  helpers = std::min(helpers, kMostWorkers);
+  Call* const call = alone ? nullptr : reserved_call();
+  if (call == nullptr) {
+    task(0);
+    return;
+  }
   start_workers(useful_workers(helpers, pool.wanted.fetch_add(helpers) + helpers));
   call->open(task, helpers);
   pool.opened.fetch_add(1);
@@ -213,7 +229,7 @@ void run_with_helpers(const TaskRef& task, int helpers) {
     call->set_to_wake(missing);
     wake_some(*call);
   }
-  task();
+  task(0);
   if (!call->close()) {
     throw std::runtime_error(
         "This process was forked while a kernel ran on several threads; the kernel cannot end "
@@ -222,6 +238,8 @@ void run_with_helpers(const TaskRef& task, int helpers) {
   pool.wanted.fetch_sub(helpers);
 }
 
-const char* thread_back_end() { return kSleepsOn; }
+void use_team(Team team) { team_in_use.store(team); }
+
+const char* thread_back_end() { return team_in_use.load() != nullptr ? "openmp" : kPool; }
 
 }  // namespace ssnmf

@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "../core/parallel.hpp"
@@ -36,83 +37,110 @@ std::size_t group_of(const T* f, Size rank, const std::uint8_t* allowed, Size mo
   return static_cast<std::size_t>(width - std::begin(kWidths));
 }
 
-// The numbers of the rows, by groups.
+// The numbers of the rows, by groups; nothing where all are in the last one.
 template <class T>
 Groups rows_by_groups(const Rows<T>& F, const Support& allowed, int threads) {
   Groups groups;
   const Size most = most_few(F.columns);
   if (allowed.data == nullptr || most == 0) {
-    groups.back().resize(static_cast<std::size_t>(F.rows));
-    std::iota(groups.back().begin(), groups.back().end(), Size(0));
     return groups;
   }
   std::vector<std::uint8_t> chosen(static_cast<std::size_t>(F.rows));
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
-  parallel_for(blocks.count(), useful_threads(F.rows * F.columns, threads), [&](Size block) {
-    const Range range = blocks[block];
-    for (Size i = range.begin; i < range.end; ++i) {
-      chosen[static_cast<std::size_t>(i)] =
-          static_cast<std::uint8_t>(group_of(F.row(i), F.columns, allowed.row(i), most));
+  const int team = useful_threads(F.rows * F.columns, threads);
+  // Rows of each group in a block, then where the block's first one has its place.
+  std::vector<std::array<Size, kGroups>> places(static_cast<std::size_t>(blocks.count()));
+  parallel_for(blocks.count(), team, [&](Size block) {
+    for (Size i = blocks[block].begin; i < blocks[block].end; ++i) {
+      const std::size_t group = group_of(F.row(i), F.columns, allowed.row(i), most);
+      chosen[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(group);
+      ++places[static_cast<std::size_t>(block)][group];
     }
   });
-  for (Size i = 0; i < F.rows; ++i) {
-    groups[chosen[static_cast<std::size_t>(i)]].push_back(i);
+  for (std::size_t group = 0; group < kGroups; ++group) {
+    Size rows = 0;
+    for (auto& place : places) {
+      rows += std::exchange(place[group], rows);
+    }
+    groups[group].resize(static_cast<std::size_t>(rows));
   }
+  parallel_for(blocks.count(), team, [&](Size block) {
+    for (Size i = blocks[block].begin; i < blocks[block].end; ++i) {
+      const std::size_t group = chosen[static_cast<std::size_t>(i)];
+      const Size place = places[static_cast<std::size_t>(block)][group]++;
+      groups[group][static_cast<std::size_t>(place)] = i;
+    }
+  });
   return groups;
 }
 
-// Calls run(tile, numbers of rows) for the rows of a group.
+// Sums run(tile, numbers of rows) over the rows of a group, or over the first `count` of all.
 template <class T, class MakeTile, class Run>
-void by_tiles(const std::vector<Size>& rows, Size work_of_a_row, int threads,
-              const MakeTile& make_tile, const Run& run) {
+double by_tiles(const Size* numbers, Size count, Size work_of_a_row, int threads,
+                const MakeTile& make_tile, const Run& run) {
   constexpr Size lanes = kTileLanes<T>;
-  constexpr Size tiles = 4;
-  const EvenBlocks blocks(static_cast<Size>(rows.size()), lanes * tiles);
-  const int team = useful_threads(static_cast<Size>(rows.size()) * work_of_a_row, threads);
-  parallel_for(blocks.count(), team, make_tile, [&](auto& tile, Size block) {
+  constexpr Size enough = 256;  // blocks
+  const EvenBlocks blocks(count, lanes * std::clamp<Size>(count / (lanes * enough), 1, 4));
+  const int team = useful_threads(count * work_of_a_row, threads);
+  return ordered_sum(blocks.count(), team, make_tile, [&](auto& tile, Size block) {
     const Range range = blocks[block];
+    double sum = 0.0;
+    Size here[lanes];
     for (Size begin = range.begin; begin < range.end; begin += lanes) {
-      run(tile, Span<const Size>{rows.data() + begin, std::min(lanes, range.end - begin)});
+      const Size size = std::min(lanes, range.end - begin);
+      if (numbers == nullptr) {
+        std::iota(here, here + size, begin);
+      }
+      sum += run(tile, Span<const Size>{numbers == nullptr ? here : numbers + begin, size});
     }
+    return sum;
   });
 }
 
 }  // namespace
 
 template <class T>
-void coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Factor<const T>& G,
-                        const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
-                        int sweeps, int face_steps, int threads) {
+double coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Factor<const T>& G,
+                          const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
+                          int sweeps, int face_steps, int threads) {
   if (weights.indptr != nullptr) {
     const EvenBlocks blocks(F.rows, kSolvedRowsPerBlock);
     parallel_for(
-        blocks.count(), threads, [&] { return DescentRow<T>(grams); },
+        blocks.count(), threads, [&] { return DescentRow<T>(grams, threads); },
         [&](DescentRow<T>& problem, Size block) {
           const Range range = blocks[block];
           for (Size i = range.begin; i < range.end; ++i) {
             problem.run(weights, G, i, P.row(i), allowed.row(i), sweeps, F.row(i));
           }
         });
-    return;
+    return 0.0;
   }
   const Groups groups = rows_by_groups(F, allowed, threads);
   const auto run = [&](auto& tile, const Span<const Size>& rows) {
-    tile.run(P, F, allowed, rows, sweeps, face_steps);
+    return tile.run(P, F, allowed, rows, sweeps, face_steps);
   };
+  double violation = 0.0;
   const Size products = sweeps + face_steps;
   for (std::size_t group = 0; group + 1 < kGroups; ++group) {
     const int width = kWidths[group];
     const auto make_tile = [&] { return NarrowTile<T>(grams, width); };
-    by_tiles<T>(groups[group], width * width * products, threads, make_tile, run);
+    const auto& rows = groups[group];
+    violation += by_tiles<T>(rows.data(), static_cast<Size>(rows.size()), width * width * products,
+                             threads, make_tile, run);
   }
   const Size work = F.columns * F.columns * products;
-  by_tiles<T>(groups.back(), work, threads, [&] { return DescentTile<T>(grams); }, run);
+  const bool grouped =
+      std::any_of(groups.begin(), groups.end(), [](auto& g) { return !g.empty(); });
+  const Size count = grouped ? static_cast<Size>(groups.back().size()) : F.rows;
+  const Size* numbers = grouped ? groups.back().data() : nullptr;
+  const auto make_tile = [&] { return DescentTile<T>(grams); };
+  return violation + by_tiles<T>(numbers, count, work, threads, make_tile, run);
 }
 
-#define SSNMF_INSTANTIATE(T)                                                                     \
-  template void coordinate_descent<T>(const Grams<T>&, const Csr<T>&, const Factor<const T>&,    \
-                                      const Rows<const T>&, const Rows<T>&, const Support&, int, \
-                                      int, int);
+#define SSNMF_INSTANTIATE(T)                                                                       \
+  template double coordinate_descent<T>(const Grams<T>&, const Csr<T>&, const Factor<const T>&,    \
+                                        const Rows<const T>&, const Rows<T>&, const Support&, int, \
+                                        int, int);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)
 #undef SSNMF_INSTANTIATE

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "../core/parallel.hpp"
@@ -10,6 +12,7 @@ namespace ssnmf {
 namespace {
 
 constexpr Size kInspectedPerBlock = 65536;
+constexpr Size kColumnsPerRange = 1024;
 
 // Rows that are not sorted are searched for duplicates: every column remembers the last row it was
 // seen in.
@@ -98,16 +101,27 @@ void transpose(const Csr<T>& Z, Size columns, Size* indptr, Index* indices, T* v
       ++counts[static_cast<std::size_t>(Z.indices[e])];
     }
   });
-  Size place = 0;
-  for (std::size_t c = 0; c < width; ++c) {
-    indptr[c] = place;
-    for (std::vector<Size>& counts : places) {
-      const Size count = counts[c];
-      counts[c] = place;
-      place += count;
+  const EvenBlocks ranges(columns, kColumnsPerRange);
+  const int team = useful_threads(columns * blocks.count(), threads);
+  std::vector<Size> starts(static_cast<std::size_t>(ranges.count() + 1), 0);
+  parallel_for(ranges.count(), team, [&](Size range) {
+    for (const std::vector<Size>& counts : places) {
+      const auto here = counts.begin() + ranges[range].begin;
+      Size& entries = starts[static_cast<std::size_t>(range + 1)];
+      entries = std::accumulate(here, counts.begin() + ranges[range].end, entries);
     }
-  }
-  indptr[width] = place;
+  });
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  parallel_for(ranges.count(), team, [&](Size range) {
+    Size place = starts[static_cast<std::size_t>(range)];
+    for (Size c = ranges[range].begin; c < ranges[range].end; ++c) {
+      indptr[c] = place;
+      for (std::vector<Size>& counts : places) {
+        place += std::exchange(counts[static_cast<std::size_t>(c)], place);
+      }
+    }
+  });
+  indptr[width] = starts.back();
   parallel_for(blocks.count(), threads, [&](Size block) {
     std::vector<Size>& next = places[static_cast<std::size_t>(block)];
     const Range rows = blocks[block];

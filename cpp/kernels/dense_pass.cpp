@@ -163,8 +163,12 @@ void dense_pass(Operation operation, const Dense<T>& Z, bool mask, const Rows<co
                 const Rows<const T>& G, const Target<T>& to, int threads) {
   const FindCoefficients<T> coefficients = find_coefficients<T>(operation);
   const Rows<const T> modeled = coefficients == nullptr ? Rows<const T>{} : F;
-  const DensePass<T> pass{
-      Z, modeled, G, occupied_columns(G), mask ? Reading::kOnes : Reading::kZeros, coefficients};
+  const DensePass<T> pass{Z,
+                          modeled,
+                          G,
+                          occupied_columns(G, threads),
+                          mask ? Reading::kOnes : Reading::kZeros,
+                          coefficients};
   const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
   visit_order(Z, [&](auto order) { run<decltype(order)::value>(pass, to, team); });
 }
@@ -173,7 +177,7 @@ template <class T>
 double dense_loss(EntryLoss loss, const Dense<T>& Z, const Rows<const T>& F, const Rows<const T>& G,
                   int threads) {
   const Reading reading = missing_is_zero(loss) ? Reading::kZeros : Reading::kAsTheyAre;
-  const Size rank = occupied_columns(G);
+  const Size rank = occupied_columns(G, threads);
   const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
   return visit_order(Z, [&](auto order) {
     using Tiles = DenseTiles<T, decltype(order)::value>;

@@ -24,6 +24,13 @@ using TileLanes = Eigen::Array<T, kTileLanes<T>, 1>;
 template <class T>
 using TileColumns = std::vector<TileLanes<T>>;
 
+// |gradient| where an entry can still fall, or must rise.
+template <class Lanes>
+SSNMF_INLINE Lanes projected(const Lanes& f, const Lanes& gradient) {
+  using T = typename Lanes::Scalar;
+  return (f > T(0)).select(gradient, gradient.min(T(0))).abs();
+}
+
 template <class T>
 class DescentFace {
  public:

@@ -33,9 +33,10 @@ class NarrowTile {
 
   // `rows` are the numbers of kLanes rows at most, which have no more components than the width and
   // are 0 elsewhere.
-  void run(const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
-           const Span<const Size>& rows, int sweeps, int face_steps) {
+  double run(const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
+             const Span<const Size>& rows, int sweeps, int face_steps) {
     load(P, F, allowed, rows);
+    Lanes violation = Lanes::Zero();
     const auto multiply = [&](const TileColumns<T>& x, TileColumns<T>& to) {
       for (std::size_t k = 0; k < width_; ++k) {
         to[k] = product(x, k);
@@ -46,7 +47,11 @@ class NarrowTile {
         face_.run(multiply, p_, curvature_, inverse_, face_steps, f_);
       }
       for (std::size_t k = 0; k < width_; ++k) {
-        f_[k] = (f_[k] - (product(f_, k) - p_[k]) * inverse_[k]).max(T(0));
+        const Lanes gradient = product(f_, k) - p_[k];
+        if (sweep == 0) {
+          violation += projected(f_[k], gradient);
+        }
+        f_[k] = (f_[k] - gradient * inverse_[k]).max(T(0));
       }
     }
     for (Size i = 0; i < rows.size; ++i) {
@@ -54,6 +59,7 @@ class NarrowTile {
         F.row(rows.data[i])[places_[i][a]] = f_[static_cast<std::size_t>(a)](i);
       }
     }
+    return violation.template cast<double>().sum();
   }
 
  private:

@@ -22,8 +22,8 @@ namespace ssnmf {
 template <class T>
 class DescentRow {
  public:
-  explicit DescentRow(const Grams<T>& grams)
-      : grams_(grams), rank_(static_cast<Eigen::Index>(grams.rank)) {
+  DescentRow(const Grams<T>& grams, int threads)
+      : threads_(threads), grams_(grams), rank_(static_cast<Eigen::Index>(grams.rank)) {
     if (grams.scales == nullptr) {
       add_grams(0);
     }
@@ -49,7 +49,7 @@ class DescentRow {
       descend_by_entries(allowed, sweeps);
     } else {
       K_.setZero(rank_, rank_);
-      add_weighted_gram(weights, begin, end, G, gathered_, K_);
+      add_weighted_gram(weights, begin, end, G, gathered_, K_, threads_);
       descend_by_matrix(allowed, sweeps);
     }
     for (Eigen::Index k = 0; k < rank_; ++k) {
@@ -135,6 +135,7 @@ class DescentRow {
     }
   }
 
+  int threads_;
   Grams<T> grams_;
   Eigen::Index rank_;
   GatheredColumns<T> gathered_;

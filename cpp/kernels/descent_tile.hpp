@@ -37,8 +37,8 @@ class DescentTile {
   }
 
   // `rows` are the numbers of kLanes rows at most.
-  void run(const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
-           const Span<const Size>& rows, int sweeps, int face_steps) {
+  double run(const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
+             const Span<const Size>& rows, int sweeps, int face_steps) {
     load(P, p_, rows);
     load({F.data, F.rows, F.columns}, f_, rows);
     if (grams_.scales != nullptr) {
@@ -48,6 +48,8 @@ class DescentTile {
       let_move(allowed, rows);
     }
     const TileColumns<T>& inverse = allowed.data == nullptr ? inverse_ : moving_;
+    double violation = 0.0;
+    violation_.setZero();
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       if (sweep == sweeps - 1) {
         const auto multiply = [&](const TileColumns<T>& x, TileColumns<T>& to) {
@@ -60,8 +62,12 @@ class DescentTile {
       for (Size k = 0; k < occupied_; k += 2) {
         step(k, inverse);
       }
+      if (sweep == 0) {
+        violation = violation_.template cast<double>().sum();
+      }
     }
     store(F, rows);
+    return violation;
   }
 
  private:
@@ -188,6 +194,7 @@ class DescentTile {
 
   SSNMF_INLINE void move(Size k, const Lanes& gradient, const TileColumns<T>& inverse) {
     Lanes& f = f_[static_cast<std::size_t>(k)];
+    violation_ += projected(f, gradient);
     f = (f - gradient * inverse[static_cast<std::size_t>(k)]).max(T(0));
   }
 
@@ -199,6 +206,7 @@ class DescentTile {
   TileColumns<T> inverse_;
   TileColumns<T> moving_;
   TileColumns<T> scales_;
+  Lanes violation_;  // sums of the projected gradient, each entry's before its step
   DescentFace<T> face_;
 };
 

@@ -60,6 +60,13 @@ class SplitRows {
     if (most == 0) {
       return false;
     }
+    Size count = 0;
+    for (Size i = range.begin; i < range.end; ++i) {
+      count += has_few(F.row(i), F.columns, most) ? 1 : 0;
+    }
+    if (count < (range.end - range.begin) / 8) {
+      return false;
+    }
     for (Size i = range.begin; i < range.end; ++i) {
       Few few{i, 0, {}};
       few.count = components_of(F.row(i), F.columns, most, few.places);
@@ -68,9 +75,6 @@ class SplitRows {
       } else {
         few_.push_back(few);
       }
-    }
-    if (static_cast<Size>(few_.size()) < (range.end - range.begin) / 8) {
-      return false;
     }
     copies_.resize(std::max(copies_.rows(), range.end - range.begin), F.columns);
     for (std::size_t i = 0; i < whole_.size(); ++i) {
@@ -143,10 +147,7 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
           partial += work.part.leftCols(G.columns).template cast<double>();
         }
       });
-  Matrix<double> total = Matrix<double>::Zero(out.rows, out.columns);
-  for (const Matrix<double>& partial : partials) {
-    total += partial;
-  }
+  Matrix<double> total = sum_of(partials, out.rows, out.columns, threads);
   if (symmetric) {
     total = Matrix<double>(total.template selfadjointView<Eigen::Upper>());
   }
@@ -184,7 +185,7 @@ void multiply(const Rows<const T>& F, const Rows<const T>& K, const Span<const T
               const Target<T>& to, int threads) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
   const int team = useful_threads(F.rows * K.rows * K.columns, threads);
-  const Size occupied = occupied_columns(K);
+  const Size occupied = occupied_columns(K, threads);
   Panels<T> k;
   k.copy(K.data, K.columns, K.rows, occupied);
   struct Workspace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "../core/compiler.hpp"
 #include "../core/views.hpp"
@@ -21,6 +22,16 @@ constexpr Size kMostFew = 12;
 inline Size most_few(Size rank) {
   const bool pays = rank >= 3 * kNarrowestRank && rank <= std::numeric_limits<Component>::max();
   return pays ? std::min(rank / kNarrowestRank, kMostFew) : 0;
+}
+
+// Whether at most so many components are not zero; without a branch for each.
+template <class T>
+SSNMF_INLINE bool has_few(const T* row, Size rank, Size most) {
+  std::conditional_t<sizeof(T) == sizeof(std::int32_t), std::int32_t, std::int64_t> count = 0;
+  for (Size k = 0; k < rank; ++k) {
+    count += row[k] != T(0) ? 1 : 0;
+  }
+  return count <= most;
 }
 
 // Writes the numbers of the components that are not zero to `places`; returns how many there are,

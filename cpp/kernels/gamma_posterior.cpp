@@ -202,11 +202,8 @@ void group_sums(const Rows<const T>& E, const std::int32_t* groups, const Rows<d
       }
     }
   });
-  MatrixMap<double> total(out.data, out.rows, out.columns);
-  total.setZero();
-  for (const Matrix<double>& partial : partials) {
-    total += partial;
-  }
+  MatrixMap<double>(out.data, out.rows, out.columns) =
+      sum_of(partials, out.rows, out.columns, threads);
 }
 
 #define SSNMF_INSTANTIATE(T)                                                                    \

@@ -13,7 +13,7 @@ double kl_descent(const Csr<T>& X, const Factor<const T>& G, const Rows<const T>
   const EqualWorkBlocks blocks(X.indptr, X.rows, kEntriesPerBlock / 4);
   const int team = useful_threads((X.entries() + X.rows) * G.columns * (1 + sweeps), threads);
   return ordered_sum(
-      blocks.count(), team, [] { return KlDescentRow<T>{}; },
+      blocks.count(), team, [&] { return KlDescentRow<T>(threads); },
       [&](KlDescentRow<T>& problem, Size block) {
         const Range range = blocks[block];
         double sum = 0.0;

@@ -11,6 +11,7 @@
 #include "../core/interrupt.hpp"
 #include "../core/numbers.hpp"
 #include "entry_losses.hpp"
+#include "long_rows.hpp"
 #include "turned_rows.hpp"
 
 namespace ssnmf {
@@ -30,6 +31,8 @@ namespace ssnmf {
 //
 // z is summed up step by step.  Its rounding error is that of the largest value it had, so that it
 // is computed anew before it may have fallen too far below.
+//
+// Several threads go through the entries of a very long row, piece by piece, at every step.
 template <class T>
 class KlDescentRow {
   using Turned = TurnedRows<T>;
@@ -39,6 +42,8 @@ class KlDescentRow {
   using There = typename Turned::There;
 
  public:
+  explicit KlDescentRow(int threads) : threads_(threads) {}
+
   double run(const Csr<T>& X, Size row, const Rows<const T>& G, const T* n,
              const std::uint8_t* allowed, int sweeps, bool with_loss, T* f) {
     list(X, X.indptr[row], X.indptr[row + 1]);
@@ -53,6 +58,7 @@ class KlDescentRow {
     end_if_interrupted(groups * kLanes * columns_ * (1 + sweeps));
     const Size fitting = kBytesAtOnce / (groups * kLanes * static_cast<Size>(sizeof(T)));
     width_ = std::min(columns_, std::max<Size>(fitting / kWidthStep * kWidthStep, kWidthStep));
+    turned_.make_columns(width_);
     find_model(G, f);
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       const bool with_zeros = sweep % 2 == 0;
@@ -61,7 +67,7 @@ class KlDescentRow {
       }
       descend(G, n, with_zeros, f);
     }
-    return with_loss ? loss() : 0.0;
+    return with_loss ? summed([&](Range pieces) { return loss(pieces); }) : 0.0;
   }
 
  private:
@@ -73,7 +79,48 @@ class KlDescentRow {
     double pull = 0.0;
     double curvature = 0.0;
     Lanes largest = Lanes::Zero();
+
+    Sums& operator+=(const Sums& other) {
+      pull += other.pull;
+      curvature += other.curvature;
+      largest = largest.max(other.largest);
+      return *this;
+    }
   };
+
+  // The pieces of the row: ranges of groups.
+  EvenBlocks pieces() const {
+    const Size groups = turned_.groups();
+    return {groups, groups * kLanes > kLongestRow ? kEntriesPerBlock / kLanes : groups};
+  }
+
+  // Calls body(piece, its groups).
+  template <class Body>
+  void for_pieces(const Body& body) const {
+    const EvenBlocks cut = pieces();
+    if (cut.count() == 1) {
+      body(0, cut[0]);
+      return;
+    }
+    const int team = useful_threads(4 * turned_.groups() * kLanes, threads_);
+    parallel_for(cut.count(), team, [&](Size piece) { body(piece, cut[piece]); });
+  }
+
+  // The sum over the pieces of part(its groups), in their order.
+  template <class Part>
+  auto summed(const Part& part) const {
+    const Range whole{0, turned_.groups()};
+    if (pieces().count() == 1) {
+      return part(whole);
+    }
+    std::vector<decltype(part(whole))> parts(static_cast<std::size_t>(pieces().count()));
+    for_pieces(
+        [&](Size piece, Range groups) { parts[static_cast<std::size_t>(piece)] = part(groups); });
+    for (std::size_t piece = 1; piece < parts.size(); ++piece) {
+      parts[0] += parts[piece];
+    }
+    return parts[0];
+  }
 
   // The positive entries, filled up to whole groups by some that weigh nothing.
   void list(const Csr<T>& X, Size first, Size last) {
@@ -106,8 +153,8 @@ class KlDescentRow {
     turned_.set_groups(count / kLanes);
   }
 
-  const T* column(Size k) const {
-    return turned_.block(k / kComponents, 0) + k % kComponents * kLanes;
+  const T* column(Size k, Range groups) const {
+    return turned_.block(k / kComponents, groups.begin) + k % kComponents * kLanes;
   }
   static constexpr Size kStride = kComponents * kLanes;
 
@@ -128,19 +175,25 @@ class KlDescentRow {
 
   // z and 1 / z of the entries.
   SSNMF_APART void find_model(const Rows<const T>& G, const T* f) {
-    for (Size first = 0; first < columns_; first += width_) {
-      turned_.turn(G, first, std::min(width_, columns_ - first), nullptr, f, z_.data());
-    }
-    for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes) {
-      There(w_.data() + i) = inverse(Here(z_.data() + i));
-    }
+    for_pieces([&](Size, Range groups) {
+      for (Size first = 0; first < columns_; first += width_) {
+        const Size width = std::min(width_, columns_ - first);
+        turned_.turn(G, first, width, nullptr, f, z_.data(), groups);
+      }
+      for (Size i = groups.begin * kLanes; i < groups.end * kLanes; i += kLanes) {
+        There(w_.data() + i) = inverse(Here(z_.data() + i));
+      }
+    });
     left_ = 1.0;
   }
 
   // Only some of the columns of a very long row are there at a time.
   void turn_again(const Rows<const T>& G, Size first) {
     if (width_ < columns_) {
-      turned_.turn(G, first, std::min(width_, columns_ - first), nullptr, nullptr, nullptr);
+      const Size width = std::min(width_, columns_ - first);
+      for_pieces([&](Size, Range groups) {
+        turned_.turn(G, first, width, nullptr, nullptr, nullptr, groups);
+      });
     }
   }
 
@@ -165,7 +218,9 @@ class KlDescentRow {
         for (Size k = block; k < block + kComponents; ++k) {
           zeros = zeros || (moves(n, allowed, k) && !(f[k] > T(0)));
         }
-        const Components pulls = zeros ? pulls_of(block - first) : Components(Components::Zero());
+        const Components pulls =
+            zeros ? summed([&](Range groups) { return pulls_of(block - first, groups); })
+                  : Components(Components::Zero());
         for (Size k = block; k < block + kComponents; ++k) {
           const bool pulled = f[k] > T(0) || pulls(k - block) > static_cast<double>(n[k]);
           if (pulled && moves(n, allowed, k)) {
@@ -190,9 +245,11 @@ class KlDescentRow {
         }
         const T before = f[k];
         const Size here = k - begin;
-        f[k] = moved_to(
-            before, n[k],
-            change == T(0) ? look<false>(moved, change, here) : look<true>(moved, change, here));
+        const Sums sums = summed([&](Range groups) {
+          return change == T(0) ? look<false>(moved, change, here, groups)
+                                : look<true>(moved, change, here, groups);
+        });
+        f[k] = moved_to(before, n[k], sums);
         change = f[k] - before;
         moved = here;
         if (left_ < least) {
@@ -202,7 +259,7 @@ class KlDescentRow {
         }
       }
       if (change != T(0)) {
-        add(moved, change);
+        for_pieces([&](Size, Range groups) { add(moved, change, groups); });
       }
     }
   }
@@ -226,13 +283,13 @@ class KlDescentRow {
     return static_cast<T>(std::max(0.0, f - fall));
   }
 
-  SSNMF_FLATTEN Components pulls_of(Size first) const {
-    const T* g = column(first);
+  SSNMF_FLATTEN Components pulls_of(Size first, Range groups) const {
+    const T* g = column(first, groups);
     Lanes sums[kComponents];
     for (Lanes& sum : sums) {
       sum.setZero();
     }
-    for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes, g += kStride) {
+    for (Size i = groups.begin * kLanes; i < groups.end * kLanes; i += kLanes, g += kStride) {
       add_pulls(g, Here(x_.data() + i) * Here(w_.data() + i), sums);
     }
     return total(sums);
@@ -263,13 +320,14 @@ class KlDescentRow {
 
   // What a step of component k needs, after a change of component `from` if there is one.
   template <bool Changed>
-  SSNMF_FLATTEN Sums look(Size from, T change, Size k) {
-    const T* g = column(k);
-    const T* h = column(from);
+  SSNMF_FLATTEN Sums look(Size from, T change, Size k, Range groups) {
+    const T* g = column(k, groups);
+    const T* h = column(from, groups);
+    const Size last = groups.end * kLanes;
     Lanes pull_sum = Lanes::Zero();
     Lanes curvature = Lanes::Zero();
     Lanes largest = Lanes::Zero();
-    for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes, g += kStride, h += kStride) {
+    for (Size i = groups.begin * kLanes; i < last; i += kLanes, g += kStride, h += kStride) {
       const Lanes w = Changed ? renewed(i, change, h) : Lanes(Here(w_.data() + i));
       const Lanes u = Here(g) * w;
       const Lanes v = u * Here(x_.data() + i);
@@ -280,23 +338,24 @@ class KlDescentRow {
     return {static_cast<double>(pull_sum.sum()), static_cast<double>(curvature.sum()), largest};
   }
 
-  SSNMF_FLATTEN void add(Size from, T change) {
-    const T* h = column(from);
-    for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes, h += kStride) {
+  SSNMF_FLATTEN void add(Size from, T change, Range groups) {
+    const T* h = column(from, groups);
+    for (Size i = groups.begin * kLanes; i < groups.end * kLanes; i += kLanes, h += kStride) {
       renewed(i, change, h);
     }
   }
 
-  double loss() const {
+  double loss(Range groups) const {
     double sum = 0.0;
-    const Size entries = turned_.groups() * kLanes;
-    for (Size i = 0; i < entries; i += kLossRun) {
+    const Size entries = groups.end * kLanes;
+    for (Size i = groups.begin * kLanes; i < entries; i += kLossRun) {
       sum += loss_of_run<T>(EntryLoss::kKullbackLeibler, x_.data() + i, z_.data() + i, nullptr,
                             std::min(kLossRun, entries - i));
     }
     return sum;
   }
 
+  int threads_;
   Turned turned_;
   std::vector<Size> chosen_;  // components
   Size columns_ = 0;

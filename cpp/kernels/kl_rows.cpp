@@ -8,6 +8,7 @@
 
 #include "../core/parallel.hpp"
 #include "cholesky.hpp"
+#include "long_rows.hpp"
 #include "row_problem.hpp"
 #include "update.hpp"
 
@@ -19,8 +20,11 @@ constexpr double kRelaxation = 0.9;  // see update.hpp: still never raises the o
 constexpr int kMostHalvings = 40;
 constexpr double kLeastRidge = 1e-12;
 
+// Several threads share the entries of a very long row, piece by piece.
 class KlRow {
  public:
+  explicit KlRow(int threads) : threads_(threads) {}
+
   // Gathers the row: its positive entries x, their dictionary rows g, the components in use.
   template <class T>
   void gather(const Csr<T>& X, Size row, const Rows<const T>& G, const T* pull_down,
@@ -48,18 +52,18 @@ class KlRow {
     if (used_.empty()) {
       return true;
     }
-    z_.noalias() = g_ * s_;
+    find_model(s_, z_);
     ridge_ = kLeastRidge;
     for (int step = 0; step < max_steps; ++step) {
       end_if_interrupted(g_.size() * g_.cols());
-      pull_.noalias() = g_.transpose() * (x_.cwiseQuotient(z_));
+      find_pull();
       drop_vanishing(tol);
       if (residual() <= tol) {
         return true;
       }
       if (step < kMultiplicativeSteps || !newton_step()) {
         s_.array() *= over_relaxed(pull_.array() / n_.array(), kRelaxation);
-        z_.noalias() = g_ * s_;
+        find_model(s_, z_);
       }
     }
     return false;
@@ -141,8 +145,8 @@ class KlRow {
       }
     }
     if (changed) {
-      z_.noalias() = g_ * s_;
-      pull_.noalias() = g_.transpose() * (x_.cwiseQuotient(z_));
+      find_model(s_, z_);
+      find_pull();
     }
   }
 
@@ -174,7 +178,7 @@ class KlRow {
         trial_(a) = std::max(0.0, s_(a) + step * direction_(static_cast<Eigen::Index>(f)));
         expected += (n_(a) - pull_(a)) * (trial_(a) - s_(a));
       }
-      trial_z_.noalias() = g_ * trial_;
+      find_model(trial_, trial_z_);
       if (expected <= 0.0 && objective(trial_, trial_z_) <= before + 1e-4 * expected + slack) {
         s_.swap(trial_);
         z_.swap(trial_z_);
@@ -192,13 +196,20 @@ class KlRow {
     const Eigen::Index size = static_cast<Eigen::Index>(free_.size());
     scaled_.resize(g_.rows(), size);
     direction_.resize(size);
-    const Eigen::ArrayXd roots = x_.array().sqrt() / z_.array();
     for (Eigen::Index f = 0; f < size; ++f) {
       const Eigen::Index a = free_[static_cast<std::size_t>(f)];
-      scaled_.col(f) = g_.col(a).array() * roots;
       direction_(f) = pull_(a) - n_(a);
     }
-    hessian_.noalias() = scaled_.transpose() * scaled_;
+    hessian_ = summed<Eigen::MatrixXd>([&](Size begin, Size count) -> Eigen::MatrixXd {
+      auto scaled = scaled_.middleRows(begin, count);
+      const Eigen::ArrayXd roots =
+          x_.segment(begin, count).array().sqrt() / z_.segment(begin, count).array();
+      for (Eigen::Index f = 0; f < size; ++f) {
+        const auto g = g_.col(free_[static_cast<std::size_t>(f)]);
+        scaled.col(f) = g.segment(begin, count).array() * roots;
+      }
+      return scaled.transpose() * scaled;
+    });
     hessian_.diagonal().array() *= 1.0 + std::min(ridge_, 1.0);
     if (!solve_positive_definite(hessian_, direction_)) {
       ridge_ *= 100.0;
@@ -207,6 +218,42 @@ class KlRow {
     return direction_.allFinite();
   }
 
+  // The sum of part(first entry, entries) over the pieces of the row, in their order.
+  template <class Sum, class Part>
+  Sum summed(const Part& part) const {
+    const Size rows = g_.rows();
+    const EvenBlocks pieces(rows,
+                            rows > kLongestRow ? std::max(kEntriesPerBlock, rows / 64) : rows);
+    if (pieces.count() == 1) {
+      return part(0, rows);
+    }
+    std::vector<Sum> parts(static_cast<std::size_t>(pieces.count()));
+    parallel_for(pieces.count(), useful_threads(g_.size(), threads_), [&](Size piece) {
+      const Range range = pieces[piece];
+      parts[static_cast<std::size_t>(piece)] = part(range.begin, range.end - range.begin);
+    });
+    for (std::size_t piece = 1; piece < parts.size(); ++piece) {
+      parts[0] += parts[piece];
+    }
+    return parts[0];
+  }
+
+  void find_model(const Eigen::VectorXd& s, Eigen::VectorXd& z) const {
+    z.resize(g_.rows());
+    summed<double>([&](Size begin, Size count) {
+      z.segment(begin, count).noalias() = g_.middleRows(begin, count) * s;
+      return 0.0;
+    });
+  }
+
+  void find_pull() {
+    pull_ = summed<Eigen::VectorXd>([&](Size begin, Size count) -> Eigen::VectorXd {
+      const auto ratios = x_.segment(begin, count).cwiseQuotient(z_.segment(begin, count));
+      return g_.middleRows(begin, count).transpose() * ratios;
+    });
+  }
+
+  int threads_;
   double ridge_ = 0.0;
   std::vector<Size> entries_;
   std::vector<Size> used_;
@@ -222,7 +269,7 @@ template <class T>
 Size kl_rows(const Csr<T>& X, const Rows<const T>& G, const Rows<const T>& N, const Rows<T>& F,
              double tol, int max_steps, int threads) {
   const EvenBlocks blocks(F.rows, kSolvedRowsPerBlock);
-  const auto make_workspace = [] { return KlRow{}; };
+  const auto make_workspace = [threads] { return KlRow(threads); };
   const double unsolved =
       ordered_sum(blocks.count(), threads, make_workspace, [&](KlRow& problem, Size block) {
         const Range range = blocks[block];

@@ -22,6 +22,22 @@ using ConstMatrixMap = Eigen::Map<const Matrix<T>>;
 template <class T>
 using Buffer = std::vector<T, Eigen::aligned_allocator<T>>;
 
+// The sum of matrices of the same size, in their order, by rows.
+inline Matrix<double> sum_of(const std::vector<Matrix<double>>& parts, Size rows, Size columns,
+                             int threads) {
+  Matrix<double> sum = Matrix<double>::Zero(rows, columns);
+  const EvenBlocks blocks(rows, 8);
+  const int team = useful_threads(static_cast<Size>(parts.size()) * rows * columns, threads);
+  parallel_for(blocks.count(), team, [&](Size block) {
+    const Range range = blocks[block];
+    for (const Matrix<double>& part : parts) {
+      sum.middleRows(range.begin, range.end - range.begin) +=
+          part.middleRows(range.begin, range.end - range.begin);
+    }
+  });
+  return sum;
+}
+
 // A matrix by rows, or the corner of a larger one.
 template <class T>
 struct Block {

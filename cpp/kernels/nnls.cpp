@@ -201,7 +201,7 @@ Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T>& weights,
             if (weights.indptr != nullptr) {
               work.least = work.K.diagonal().unaryExpr(&least_curvature<T>);
               add_weighted_gram(weights, weights.indptr[i], weights.indptr[i + 1], far.rows(),
-                                work.gathered, work.K);
+                                work.gathered, work.K, threads);
             }
             work.problem.set_matrix(work.K, work.least);
           }

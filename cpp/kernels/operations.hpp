@@ -34,9 +34,14 @@ struct Product : AnyOperation {
 
 struct Ratio : AnyOperation {
   static constexpr bool by_registers = true;
+  double least = 0.0;  // models below count as this
+
+  Ratio() = default;
+  explicit Ratio(double model) : least(model) {}
+
   template <class T>
   T coefficient(T value, T model) const {
-    return safe_ratio(value, model);
+    return safe_ratio(value, std::max(model, static_cast<T>(least)));
   }
 
   // The same for many entries, Width or a register at a time; values may be null for ones.
@@ -46,9 +51,10 @@ struct Ratio : AnyOperation {
     using Packet = PacketFor<T, Width>;
     constexpr Size lanes = kLanesOf<Packet>;
     const Packet floor = pset1<Packet>(tiny<T>());
+    const Packet low = pset1<Packet>(static_cast<T>(least));
     Size e = 0;
     for (; e + lanes <= count; e += lanes) {
-      const Packet z = ploadu<Packet>(models + e);
+      const Packet z = pmax(ploadu<Packet>(models + e), low);
       const Packet x = values == nullptr ? pset1<Packet>(T(1)) : ploadu<Packet>(values + e);
       pstoreu(out + e, pand(pcmp_lt(floor, z), pdiv(x, z)));
     }
@@ -75,11 +81,13 @@ struct Power : AnyOperation {
   static constexpr bool known_ranks = false;
   static constexpr bool by_registers = true;
   double exponent;
+  double least;
 
-  explicit Power(double e) : exponent(e) {}
+  Power(double e, double model) : exponent(e), least(model) {}
 
   template <class T>
   T coefficient(T value, T model) const {
+    model = std::max(model, static_cast<T>(least));
     if (!(model > tiny<T>())) {
       return T(0);
     }
@@ -96,7 +104,7 @@ struct Power : AnyOperation {
     const double most = std::log(static_cast<double>(kLargestPower<T>));
     for (Size e = 0; e < size; e += 128) {
       const Size count = std::min<Size>(128, size - e);
-      const Run z = Eigen::Map<const Entries>(models + e, count).template cast<double>();
+      const Run z = Eigen::Map<const Entries>(models + e, count).template cast<double>().max(least);
       const Run power = (exponent * z.max(floor).log()).min(most).exp();
       const Run kept = (z > floor).select(power, 0.0);
       Eigen::Map<Entries> c(out + e, count);
@@ -110,8 +118,13 @@ struct Power : AnyOperation {
 };
 
 struct InverseSquare : AnyOperation {
+  double least;
+
+  explicit InverseSquare(double model) : least(model) {}
+
   template <class T>
   T coefficient(T value, T model) const {
+    model = std::max(model, static_cast<T>(least));
     const T power = std::min(T(1) / (model * model), kLargestPower<T>);
     return model > tiny<T>() ? value * power : T(0);
   }
@@ -150,17 +163,17 @@ auto visit_operation(Operation operation, const Body& body) {
     case Operation::kProduct:
       return body(Product{});
     case Operation::kRatio:
-      return body(Ratio{});
+      return body(Ratio(operation.least));
     case Operation::kSampled:
       return body(Sampled{});
     case Operation::kPower:
       if (operation.exponent == -1.0) {
-        return body(Ratio{});
+        return body(Ratio(operation.least));
       }
       if (operation.exponent == -2.0) {
-        return body(InverseSquare{});
+        return body(InverseSquare(operation.least));
       }
-      return body(Power{operation.exponent});
+      return body(Power(operation.exponent, operation.least));
   }
   throw std::invalid_argument("unknown operation");
 }

@@ -19,7 +19,9 @@ struct Operation {
   enum Kind { kProduct, kRatio, kSampled, kPower };
   Kind kind;
   double exponent;
-  Operation(Kind which, double e = 0.0) : kind(which), exponent(e) {}  // a kind is an operation
+  double least;  // a model below counts as this in a ratio or a power
+  Operation(Kind which, double e = 0.0, double model = 0.0)  // a kind is an operation
+      : kind(which), exponent(e), least(model) {}
 };
 
 // F.data may be null for kProduct.  Only the components in `asked` of each row of the result have

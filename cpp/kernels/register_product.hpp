@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 
 #include "../core/compiler.hpp"
@@ -19,17 +20,23 @@ enum class Order { kRows, kColumns };
 
 // Columns of a factor before those that pad its rank, at least one.
 template <class T>
-Size occupied_columns(const Rows<const T>& G) {
-  Size occupied = 1;
-  for (Size i = 0; i < G.rows && occupied < G.columns; ++i) {
-    const T* row = G.row(i);
-    for (Size k = G.columns; k > occupied; --k) {
-      if (row[k - 1] != T(0)) {
-        occupied = k;
+Size occupied_columns(const Rows<const T>& G, int threads) {
+  std::atomic<Size> most{1};
+  const EvenBlocks blocks(G.rows, 4096);
+  parallel_for(blocks.count(), useful_threads(G.rows * G.columns, threads), [&](Size block) {
+    Size occupied = most;
+    for (Size i = blocks[block].begin; i < blocks[block].end && occupied < G.columns; ++i) {
+      const T* row = G.row(i);
+      for (Size k = G.columns; k > occupied; --k) {
+        if (row[k - 1] != T(0)) {
+          occupied = k;
+        }
       }
     }
-  }
-  return occupied;
+    for (Size seen = most; seen < occupied && !most.compare_exchange_weak(seen, occupied);) {
+    }
+  });
+  return most;
 }
 
 // A matrix of some columns, filled up to whole registers by zeros, in panels one after the other.

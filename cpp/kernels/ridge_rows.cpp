@@ -18,8 +18,8 @@ namespace {
 template <class T>
 class RidgeRow {
  public:
-  explicit RidgeRow(const Span<const double>& ridge)
-      : ridge_(Eigen::Map<const Eigen::VectorXd>(ridge.data, ridge.size)) {}
+  RidgeRow(const Span<const double>& ridge, int threads)
+      : threads_(threads), ridge_(Eigen::Map<const Eigen::VectorXd>(ridge.data, ridge.size)) {}
 
   // The solution for a row of Z, with a row of weights; 0 where it has no entries.  The solution is
   // written to f, filled up with zeros.
@@ -36,7 +36,7 @@ class RidgeRow {
       H_.setZero(G.columns, G.columns);
       H_.diagonal().head(rank) = ridge_;
       add_weighted_gram(weights, weights.indptr[row_of_weights], weights.indptr[row_of_weights + 1],
-                        G, gathered_, H_);
+                        G, gathered_, H_, threads_);
       solver_.compute(H_.topLeftCorner(rank, rank));
       b_ = solver_.solve(b_);
     }
@@ -47,6 +47,7 @@ class RidgeRow {
   }
 
  private:
+  int threads_;
   Eigen::VectorXd ridge_;
   GatheredColumns<double> gathered_;
   Eigen::MatrixXd H_;
@@ -64,7 +65,7 @@ void ridge_rows(const Csr<T>& Z, const Factor<const T>& G, const Span<const doub
   const InDouble<T> far(G);
   Csr<T> ones = Z;
   ones.values = nullptr;
-  const auto workspace = [&] { return RidgeRow<T>(ridge); };
+  const auto workspace = [&] { return RidgeRow<T>(ridge, threads); };
   parallel_for(blocks.count(), team, workspace, [&](RidgeRow<T>& problem, Size block) {
     const Range range = blocks[block];
     for (Size i = range.begin; i < range.end; ++i) {
@@ -88,7 +89,7 @@ void structured_rows(const Csr<T>& Z, const Factor<const T>& G, const Span<const
     Eigen::Array<bool, Eigen::Dynamic, 1> missing;
   };
   const auto workspace = [&] {
-    return Workspace{RidgeRow<T>(ridge), Eigen::ArrayXd(X.columns), {}};
+    return Workspace{RidgeRow<T>(ridge, threads), Eigen::ArrayXd(X.columns), {}};
   };
   parallel_for(blocks.count(), threads, workspace, [&](Workspace& work, Size block) {
     const Range range = blocks[block];

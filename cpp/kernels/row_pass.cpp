@@ -59,19 +59,6 @@ bool is_longest(const Csr<T>& Z, Size row) {
   return Z.indptr[row + 1] - Z.indptr[row] > kLongestRow;
 }
 
-template <class T>
-std::vector<Size> longest_rows(const Csr<T>& Z) {
-  std::vector<Size> rows;
-  if (Z.entries() > kLongestRow) {
-    for (Size row = 0; row < Z.rows; ++row) {
-      if (is_longest(Z, row)) {
-        rows.push_back(row);
-      }
-    }
-  }
-  return rows;
-}
-
 // One row of the result: its pieces are rows of a matrix of their own, summed in their order.
 template <class T>
 void store_in_pieces(const RowSum<T>& sum, const T* f, Range entries, const Target<T>& to, Size row,
@@ -94,7 +81,7 @@ void store_in_pieces(const RowSum<T>& sum, const T* f, Range entries, const Targ
 }
 
 // Ranges of rows that are worked on panel by panel.  A range waits until its earlier panel is done:
-// blocks are taken in order, so that some thread is at it already.
+// its panels are taken in order, so that some thread is at it already.
 class PanelOrder {
  public:
   explicit PanelOrder(Size ranges) : done_(static_cast<std::size_t>(ranges)) {}
@@ -133,7 +120,7 @@ void pass_rows(const RowSum<T>& sum, const Csr<T>& Z, const Rows<const T>& F, co
       }
     }
   });
-  for (const Size row : longest_rows(Z)) {
+  for (const Size row : longest_rows(Z.indptr, Z.rows, team)) {
     if (!done(row)) {
       store_in_pieces(sum, row_or_null(F, row), entries_of(Z, row), to, row, team);
     }
@@ -152,7 +139,8 @@ void pass_panels(const RowSum<T>& sum, const Csr<T>& Z, const Rows<const T>& F,
   }
   const auto workspace = [&] { return RowWorkspace<T>(sum.rank()); };
   PanelOrder order(ranges);
-  parallel_for(panels * ranges, team, workspace, [&](RowWorkspace<T>& work, Size block) {
+  const BlockCount blocks(panels * ranges, panels);
+  parallel_for(blocks, team, workspace, [&](RowWorkspace<T>& work, Size block) {
     const Size panel = block / ranges;
     const Size range = block % ranges;
     const Csr<T> part{Z.indptr + panel * to.out.rows, Z.indices, Z.values, to.out.rows};

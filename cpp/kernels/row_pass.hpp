@@ -5,12 +5,10 @@
 
 #include "../core/views.hpp"
 #include "entry_rows.hpp"
+#include "long_rows.hpp"
 #include "row_sum.hpp"
 
 namespace ssnmf {
-
-// Rows of more entries are cut into pieces, which several threads may work on.
-constexpr Size kLongestRow = 16 * kEntriesPerBlock;
 
 // Does what is to be done before a row, or in place of its sum: then it returns true.
 template <class T>

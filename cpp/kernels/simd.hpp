@@ -20,6 +20,7 @@ using Eigen::internal::pdiv;
 using Eigen::internal::pload;
 using Eigen::internal::ploadu;
 using Eigen::internal::pmadd;
+using Eigen::internal::pmax;
 using Eigen::internal::pmul;
 using Eigen::internal::pset1;
 using Eigen::internal::pstore;

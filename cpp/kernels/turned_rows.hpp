@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../core/compiler.hpp"
-#include "../core/views.hpp"
+#include "../core/parallel.hpp"
 #include "rank.hpp"
 #include "square.hpp"
 
@@ -42,10 +42,20 @@ class TurnedRows {
 
   // Turns `width` columns of G from `first` on.  Scales, one for each entry, multiply them; z gets
   // what they add to the products with f.  Either may be none.
-  SSNMF_FLATTEN void turn(const Rows<const T>& G, Size first, Size width, const T* scales,
-                          const T* f, T* z) {
+  void turn(const Rows<const T>& G, Size first, Size width, const T* scales, const T* f, T* z) {
+    make_columns(width);
+    turn(G, first, width, scales, f, z, {0, groups_});
+  }
+
+  // Room for so many columns of the entries.
+  void make_columns(Size width) {
     columns_.resize(std::max<Size>(columns_.size(), groups_ * kLanes * width));
-    for (Size group = 0; group < groups_; ++group) {
+  }
+
+  // The same for some of the groups, where there is room.
+  SSNMF_FLATTEN void turn(const Rows<const T>& G, Size first, Size width, const T* scales,
+                          const T* f, T* z, Range groups) {
+    for (Size group = groups.begin; group < groups.end; ++group) {
       if (scales == nullptr) {
         f == nullptr ? turn<false, false>(group, G, first, width, scales, f, z)
                      : turn<false, true>(group, G, first, width, scales, f, z);

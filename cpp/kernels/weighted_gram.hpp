@@ -4,19 +4,39 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <type_traits>
+#include <vector>
 
 #include "../core/interrupt.hpp"
+#include "factor_ops.hpp"
 #include "gathered_columns.hpp"
+#include "long_rows.hpp"
 #include "matrices.hpp"
 
 namespace ssnmf {
 
 // K += sum_j w_j g_j g_j^T over the entries [begin, end) of the weights, which may be negative.
-// The sums are of type T; K is symmetric before.
+// The sums are of type T; K is symmetric before.  Several threads share a very long row.
 template <class T, class W>
 void add_weighted_gram(const Csr<W>& weights, Size begin, Size end, const Rows<const T>& G,
-                       GatheredColumns<T>& gathered, Eigen::MatrixXd& K) {
+                       GatheredColumns<T>& gathered, Eigen::MatrixXd& K, int threads) {
   constexpr Size kEntriesAtOnce = 512;
+  if (threads > 0 && end - begin > kLongestRow) {
+    const Size most = most_partials(G.columns * G.columns);
+    const EvenBlocks pieces(end - begin, std::max(kEntriesPerBlock, (end - begin) / most + 1));
+    std::vector<Eigen::MatrixXd> parts(static_cast<std::size_t>(pieces.count()));
+    parallel_for(
+        pieces.count(), threads, [] { return GatheredColumns<T>{}; },
+        [&](GatheredColumns<T>& own, Size piece) {
+          Eigen::MatrixXd& part = parts[static_cast<std::size_t>(piece)];
+          part.setZero(G.columns, G.columns);
+          const Range range = pieces[piece];
+          add_weighted_gram(weights, begin + range.begin, begin + range.end, G, own, part, 0);
+        });
+    for (const Eigen::MatrixXd& part : parts) {
+      K += part;
+    }
+    return;
+  }
   const Size blocks = G.columns / kComponents;
   for (Size first = begin; first < end; first += kEntriesAtOnce) {
     const Size last = std::min(first + kEntriesAtOnce, end);

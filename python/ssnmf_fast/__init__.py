@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import completion, penalties, weights
-from ._backend.dispatch import reference_kernels
+from ._backend.dispatch import reference_kernels, set_thread_backend
 from ._common.optional import MissingPackageError
 from ._config import show_config
 from ._models.factorize import factorize, factorize_tensor
@@ -75,6 +75,7 @@ __all__ = [
     "results",
     "save",
     "selection",
+    "set_thread_backend",
     "show_config",
     "topics_over_time",
     "trees",

@@ -15,6 +15,12 @@ namespace ssnmf {
 
 using std::chrono::milliseconds;
 
+#if defined(SSNMF_FAST_TEST_OPENMP)
+inline const bool with_openmp = (use_team(&run_in_team), true);
+#else
+inline const bool with_openmp = false;
+#endif
+
 inline std::atomic<int> failures{0};
 
 inline void check(bool condition, const char* what) {

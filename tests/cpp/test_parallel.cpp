@@ -190,9 +190,56 @@ void test_first_failure_is_kept() {
       queue.fail();
     }
   }
+  Size range = 0;
   Size block = 0;
-  check(!queue.take(block), "a failed queue is empty");
+  check(!queue.take(range, block), "a failed queue is empty");
   check(message_of([&] { queue.rethrow_failure(); }) == "first", "the first failure");
+}
+
+// In long blocks of a helper, while the caller has nothing more to do but to wait.
+void test_interruption_while_waiting() {
+  const auto caller = std::this_thread::get_id();
+  for (const bool nested : {false, true}) {
+    Impatient source;
+    std::atomic<int> inside{0};
+    const auto loop = [&] {
+      parallel_for(2, 2, [&](Size) {
+        ++inside;
+        comes_true([&] { return inside == 2; });
+        if (std::this_thread::get_id() != caller) {
+          work_until_failure();
+        }
+      });
+    };
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string message = message_of([&] {
+      const InterruptScope scope(source);
+      nested ? parallel_for(1, 2, [&](Size) { loop(); }) : loop();
+    });
+    check(message == "interrupted" && source.questions() == 2, "an interruption of a wait");
+    check(std::chrono::steady_clock::now() - begin < milliseconds(2000), "asked in time");
+  }
+}
+
+// Every thread begins at its own blocks; of some stages, a place has one after the other.
+void test_ranges_of_threads() {
+  constexpr Size places = 10;
+  constexpr Size stages = 3;
+  BlockQueue queue({places * stages, stages}, 3);
+  std::vector<int> stage_of(places, 0);
+  const Size begin[] = {0, 3, 6};
+  Size range[] = {0, 4, 2};  // the second thread's number is higher than there are ranges
+  Size block = 0;
+  for (int thread = 0; thread < 3; ++thread) {
+    check(queue.take(range[thread], block) && block == begin[thread], "a range of its own");
+    ++stage_of[static_cast<std::size_t>(block)];
+  }
+  Size taken = 3;
+  for (; queue.take(range[1], block); ++taken) {
+    check(stage_of[static_cast<std::size_t>(block % places)]++ == block / places,
+          "stages in order");
+  }
+  check(taken == places * stages, "all blocks by whoever goes on");
 }
 
 void test_nested() {
@@ -246,6 +293,8 @@ int main() {
   test_failures_of_helpers_reach_the_caller();
   test_failures_end_long_blocks();
   test_interruption();
+  test_interruption_while_waiting();
+  test_ranges_of_threads();
   test_first_failure_is_kept();
   test_nested();
   test_many_callers();

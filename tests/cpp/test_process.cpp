@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cfenv>
 #include <limits>
 #include <string>
 #include <thread>
@@ -34,6 +35,26 @@ void test_denormals_are_zero_in_loops_alone() {
   check(zero, "no denormal number in a loop");
   check(half_of_least() > 0.0, "denormal numbers outside of loops");
 #endif
+}
+
+// Whichever thread of the pool comes, and whoever has started it.
+void test_threads_round_as_the_caller() {
+  for (const int mode : {FE_UPWARD, FE_TONEAREST}) {
+    std::fesetround(mode);
+    std::atomic<int> inside{0};
+    std::atomic<bool> same{true};
+    const auto third = [] {
+      const volatile double one = 1.0;
+      return one / 3.0;
+    };
+    const double callers = third();
+    parallel_for(3, 3, [&](Size) {
+      ++inside;
+      comes_true([&] { return inside == 3; });
+      same = same && third() == callers;
+    });
+    check(same, "the rounding mode of the caller");
+  }
 }
 
 // Runs a question in a loop of two threads, on the calling thread, once both are inside.
@@ -163,9 +184,12 @@ void test_fork_within_a_loop() {
 
 int main() {
   test_denormals_are_zero_in_loops_alone();
+  test_threads_round_as_the_caller();
   test_questions_are_asked_in_the_mode_of_the_caller();
-  test_workers();
   test_forked_child();
-  test_fork_within_a_loop();
+  if (!with_openmp) {  // the differences that thread_pool.hpp names
+    test_workers();
+    test_fork_within_a_loop();
+  }
   return report();
 }

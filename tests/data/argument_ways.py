@@ -17,7 +17,7 @@ TIMES = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
 
 # Names of arguments that take no array.
 NAMES = """
-    A_mean A_shape add_indicator assignment ax baselines biases burn_in C callback choice
+    A_mean A_shape add_indicator assignment ax backend baselines biases burn_in C callback choice
     class_names class_weight clip columns_ common_scale consensus consensuses consider_weights
     count_scale coverage criterion darkest distance_threshold documents_per_slice dtype entry_names
     estimator feature_names feature_weight features fill_value fit_parameters fit_params fits folder

@@ -7,6 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from ssnmf_fast._backend import reference
+
 LENGTH = 1_000_000
 CLOSE = 1e-5
 
@@ -70,3 +72,38 @@ def test_wide_dense_rows_and_gram_matrices(kernels):
     sums = np.zeros(columns, dtype=np.float32)
     kernels.column_sums(G, None, sums, 2)
     np.testing.assert_allclose(sums, 0.1 * LENGTH, rtol=CLOSE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_solvers_of_long_rows(kernels, dtype):
+    """Rows that several threads share: as those of the reference, the same bits for any threads."""
+    rng = np.random.default_rng(0)
+    rank, n_columns = 8, 70_001
+    lengths = [5, n_columns, 0, 65_537, 3]
+    columns = [np.sort(rng.choice(n_columns, size, replace=False)) for size in lengths]
+    indptr, indices = np.append(0, np.cumsum(lengths)), np.concatenate(columns).astype(np.int32)
+    values = (rng.random(len(indices)) + 0.1).astype(dtype)
+    csr = indptr, indices, values
+    G, start = (rng.random((n, rank)).astype(dtype) + 0.1 for n in (n_columns, len(lengths)))
+    P = np.array([values[a:b] @ G[indices[a:b]] for a, b in pairwise(indptr)], dtype)
+    N, ridge = G.sum(axis=0, keepdims=True), np.full(rank, 0.5)
+    gram = np.eye(rank, dtype=dtype)[None]
+    solvers = {
+        "kl_descent": lambda use, F, n: use.kl_descent(*csr, G, N, F, None, 2, True, n),
+        "kl_rows": lambda use, F, n: use.kl_rows(*csr, G, N, F, 1e-6, 50, n),
+        "coordinate_descent": lambda use, F, n: use.coordinate_descent(
+            gram, None, *csr, G, P, F, None, 3, 0, n
+        ),
+        "nnls": lambda use, F, n: use.nnls(gram[0], None, *csr, G, P, F, 1e-8, 100, n),
+        "ridge_rows": lambda use, F, n: use.ridge_rows(*csr, G, ridge, F, n),
+    }
+    for name, solve in solvers.items():
+        found = []
+        for use, threads in ((reference, 1), (kernels, 1), (kernels, 2), (kernels, 3)):
+            F = start.copy()
+            found.append((solve(use, F, threads), F))
+        np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-3, atol=1e-5, err_msg=name)
+        for number, F in found[2:]:
+            assert number == found[1][0], name
+            assert np.array_equal(F, found[1][1]), name

@@ -42,6 +42,24 @@ def test_sparse_passes(kernels, reference, problem, rank, dtype, index):
         )
 
 
+@each("rank", [7, 33, 130])
+@each("dtype", DTYPES)
+def test_smaller_models_count_as_the_least(kernels, reference, problem, rank, dtype):
+    a = problem(kernels, 33, 21, rank, dtype, np.int32)
+    for exponent in (-1, -2, -0.5, 0.5):
+        power = exponent, float(np.median(a.F @ a.G.T))
+        c = a.dense * np.maximum(a.F @ a.G.T, dtype(power[1])) ** dtype(exponent)
+        bounds = np.array([0, 9, 21], np.int64)
+        for module in (kernels, reference):
+            out, turned = a.out.copy(), np.zeros_like(a.G)
+            module.sparse_pass(power, *a.csr_arguments(), a.F, a.G, out, 0.7, False, 2)
+            a.close(out, dtype(0.7) * (c @ a.G))
+            module.dense_pass(power, a.dense, False, a.F, a.G, out, 0.7, False, 2)
+            a.close(out, dtype(0.7) * (c @ a.G))
+            module.scatter_pass(power, *a.csr_arguments(), a.G, a.F, bounds, turned, 1.0, 2)
+            a.close(turned, c.T @ a.F)
+
+
 @pytest.mark.slow
 @each(("rank", "index"), [(1, np.int32), (13, np.int64), (64, np.int32), (100, np.int64)])
 @each("dtype", DTYPES)

@@ -131,7 +131,8 @@ class Descent:
         self.arguments = (np.ascontiguousarray(gram), scales, *csr, G, P)
 
     def run(self, kernels, F, sweeps, n_threads=2, face_steps=0):
-        kernels.coordinate_descent(*self.arguments, F, self.allowed, sweeps, face_steps, n_threads)
+        rest = F, self.allowed, sweeps, face_steps, n_threads
+        return kernels.coordinate_descent(*self.arguments, *rest)
 
     def value(self, F):
         return float(np.sum(self.W * (self.Z - F.astype(float) @ self.G.T.astype(float)) ** 2))
@@ -143,12 +144,14 @@ class Descent:
 def test_coordinate_descent_equals_the_reference(kernels, reference, rank, dtype, case):
     problem = Descent(kernels, rank, dtype, case)
     F, expected = problem.F.copy(), problem.F.copy()
-    problem.run(kernels, F, 3)
-    problem.run(reference, expected, 3)
+    violation = problem.run(kernels, F, 3)
+    wanted = problem.run(reference, expected, 3)
     tolerance = 1e-3 if dtype == np.float32 else 1e-10
+    if problem.allowed is None:
+        assert violation == pytest.approx(wanted, rel=tolerance)
     np.testing.assert_allclose(F, expected, rtol=tolerance, atol=tolerance)
     one_thread = problem.F.copy()
-    problem.run(kernels, one_thread, 3, n_threads=1)
+    assert problem.run(kernels, one_thread, 3, n_threads=1) == violation
     np.testing.assert_array_equal(F, one_thread)
 
 

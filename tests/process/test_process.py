@@ -94,28 +94,32 @@ except KeyboardInterrupt:
 
 # Kernels that would not end within the lifetime of the test: no residual is below -1.
 ENDLESS = """
-import os, signal, threading
+import os, signal, threading, time
 import numpy as np, scipy.sparse as sp
 import ssnmf_fast as sf
 from levels import kernels_in_use as kernels
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 rng = np.random.default_rng(0)
 
-def kl_rows(rows, columns, n_threads):
-    X, G = sp.csr_array(rng.random((rows, columns)) + 0.1), rng.random((columns, 24))
-    F, N = np.ones((rows, 24)), G.sum(axis=0, keepdims=True)
-    kernels.kl_rows(X.indptr, X.indices, X.data, G, N, F, -1.0, 2**31 - 1, n_threads)
+def kl_rows(rows, columns, n_threads, short_rows=0, steps=2**31 - 1):
+    X = rng.random((short_rows + rows, columns)) + 0.1
+    X[:short_rows, 1:] = 0
+    X, G = sp.csr_array(X), rng.random((columns, 24))
+    F, N = np.ones((short_rows + rows, 24)), G.sum(axis=0, keepdims=True)
+    kernels.kl_rows(X.indptr, X.indices, X.data, G, N, F, -1.0, steps, n_threads)
 
 def nnls(n_threads):
     G, F = rng.random((50, 24)), np.ones((100, 24))
     P = np.ones((100, 50)) @ G
     kernels.nnls(G.T @ G, None, None, None, None, G, P, F, -1.0, 2**31 - 1, n_threads)
 
-def interrupted(kernel, *arguments):
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+def interrupted(kernel, *arguments, after=0.3):
+    begin = time.perf_counter()
+    threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
         kernel(*arguments)
     except KeyboardInterrupt:
+        assert time.perf_counter() - begin < after + 0.5
         return
     raise AssertionError("not interrupted")
 """
@@ -124,7 +128,7 @@ def interrupted(kernel, *arguments):
 @pytest.mark.slow
 @pytest.mark.compiled("NumPy is not interrupted")
 def test_interrupt_stops_a_kernel():
-    """By many threads and by one, between blocks and within one."""
+    """By many threads and by one, between blocks, within one, and while the caller waits."""
     done = run(
         ENDLESS
         + """
@@ -137,6 +141,8 @@ for n_threads in (1, 2):
     interrupted(kl_rows, 1, 3000, n_threads)
     interrupted(nnls, n_threads)
     assert (fit() == here).all()
+# The first block, the caller's, takes a part of a second, the other a minute.
+interrupted(kl_rows, 16, 3000, 2, 16, 4000, after=1.5)
 """
     )
     assert done.returncode == 0, done.stderr

@@ -84,7 +84,14 @@ OTHERS: dict[str, Callable[[], Any]] = {
         for name in sf.completion.__all__
     },
 }
-NO_KERNELS = {"MissingPackageError", "load", "reference_kernels", "save", "show_config"}
+NO_KERNELS = {
+    "MissingPackageError",
+    "load",
+    "reference_kernels",
+    "save",
+    "set_thread_backend",
+    "show_config",
+}
 
 
 def test_all_public_names_are_compared() -> None:

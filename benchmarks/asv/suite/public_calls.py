@@ -1,46 +1,69 @@
-"""Time and peak memory of the public calls, and of the command until it is ready."""
+"""Time of the public calls at two sizes, and memory beyond what the process has with its data.
+
+The command is timed from its start to its end.  As in `kernels.py`, the package is imported in
+`setup` alone: another process names the calls.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
 import tempfile
 import warnings
+from functools import cache
 from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 BENCHMARKS = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(BENCHMARKS))
 
-from calls import calls  # noqa: E402
 
-
+@cache
 def names() -> list[str]:
-    with tempfile.TemporaryDirectory() as folder:
-        return [*calls(Path(folder))]
+    order = [sys.executable, str(BENCHMARKS / "calls.py")]
+    return subprocess.check_output(order, text=True).splitlines()
 
 
-class PublicCalls:
-    """One thread; tens of milliseconds a call."""
+class Calls:
+    """One thread; tens of milliseconds a call, and four times as long."""
 
-    param_names = ("call",)
-    params = (names(),)
+    param_names = ("call", "size")
     timeout = 120
 
-    def setup(self, name: str) -> None:
+    def setup(self, name: str, size: int) -> None:
+        from calls import calls
+
         warnings.simplefilter("ignore")  # that the limit of iterations was reached
         self.folder = tempfile.TemporaryDirectory()
-        self.call = calls(Path(self.folder.name))[name]
+        self.call = calls(Path(self.folder.name), size)[name]
 
-    def teardown(self, name: str) -> None:
+    def teardown(self, name: str, size: int) -> None:
         self.folder.cleanup()
 
-    def time_call(self, name: str) -> None:
+
+class Times(Calls):
+    params = (names(), (1, 4))
+
+    def time_call(self, name: str, size: int) -> None:
         self.call()
 
-    def peakmem_call(self, name: str) -> None:
-        self.call()
+
+class Memory(Calls):
+    params = (names(), (4,))
+
+    def track_memory(self, name: str, size: int) -> float:
+        """Return the most that the call needs beyond its data, without what was freed before."""
+        from common import Clock
+
+        if sys.platform == "linux":
+            ctypes.CDLL(None).malloc_trim(0)
+        with Clock() as clock:
+            self.call()
+        return clock.peak - clock.before
+
+    track_memory.unit = "MB"
 
 
 class Command:

@@ -2,6 +2,7 @@
 
 There is one compiled module for each instruction-set level, picked once at import.
 ``SSNMF_FAST_ISA`` forces a level: base, v3 (AVX2 and FMA), v4 (AVX-512), or reference (NumPy).
+``SSNMF_FAST_THREADS`` says what runs the threads of the kernels: pool or openmp.
 Rows of factors are aligned to cache lines, the rank is padded with columns of zeros.
 """
 
@@ -20,8 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
+from .._common.text import short
 
 _CACHE_LINE = 64
+_PLACED = 1 << 22  # bytes
 _ORDER = ("base", "v3", "v4")
 LEVELS = (*_ORDER, "reference")
 
@@ -93,6 +96,65 @@ else:
     vars(kernels).update(vars(_loaded))
 
 
+def team_of(backend: object, name: str) -> Any:
+    """Return what the kernels take for a back end of their threads."""
+    if not isinstance(backend, str) or backend not in ("pool", "openmp"):
+        raise ValueError(
+            f"{name}={short(backend)} cannot be used: it is 'pool' or 'openmp', what runs the "
+            "threads. How many there are is set by n_threads, or by OMP_NUM_THREADS."
+        )
+    try:
+        return None if backend == "pool" else importlib.import_module("ssnmf_fast._openmp").team
+    except ImportError as error:
+        raise ValueError(
+            f"{name}='openmp' cannot be used: this installation has no OpenMP ({error})."
+        ) from error
+
+
+def set_thread_backend(backend: str) -> None:
+    """Choose what runs the threads of the kernels, in this process from now on.
+
+    No choice changes a result, or how many threads there are. ``SSNMF_FAST_THREADS=openmp`` in the
+    environment does the same in all processes that are started with it.
+
+    Parameters
+    ----------
+    backend : {"pool", "openmp"}
+        The library's own pool, which is the default, or OpenMP, which every build for Linux has:
+        for programs that bind threads to cores by it, or watch them.
+
+    Raises
+    ------
+    ValueError
+        If there is no such back end, or this installation has no OpenMP.
+
+    Notes
+    -----
+    OpenMP is slower beside other programs: :doc:`Large data </guide/large>` has figures. It has
+    three limits more: a handler of a signal must not fork while a kernel runs (the child hangs),
+    threads do not block the signals of the program, and the process ends where the system has no
+    further threads to give.
+
+    Examples
+    --------
+    >>> import ssnmf_fast as sf
+    >>> sf.set_thread_backend("openmp")  # doctest: +SKIP
+    >>> sf.set_thread_backend("pool")
+    """
+    _use_threads(backend, "backend")
+
+
+def _use_threads(backend: object, name: str) -> None:
+    team = team_of(backend, name)
+    if level != "reference":
+        _loaded.use_team(team)
+
+
+_use_threads(
+    os.environ.get("SSNMF_FAST_THREADS", "").strip().lower() or "pool", "SSNMF_FAST_THREADS"
+)
+
+
 def level_in_use() -> str:
     return level if _in_use.get() is _loaded else "reference"
 
@@ -143,10 +205,13 @@ def aligned_zeros(shape: tuple[int, int], dtype: npt.DTypeLike) -> Array:
     return np.asarray(buffer[offset : offset + n_bytes].view(dtype).reshape(shape))
 
 
-def padded_zeros(n_rows: int, rank: int, dtype: npt.DTypeLike) -> Array:
-    """Return a factor of zeros, (n_rows, padded rank)."""
+def padded_zeros(n_rows: int, rank: int, dtype: npt.DTypeLike, threads: int = 1) -> Array:
+    """Return a factor of zeros, (n_rows, padded rank), in memory near the threads of its rows."""
     columns = kernels.padded_rank(rank, np.dtype(dtype).itemsize)
-    return aligned_zeros((n_rows, columns), dtype)
+    result = aligned_zeros((n_rows, columns), dtype)
+    if threads > 1 and result.nbytes >= _PLACED:  # a page goes where it is written first
+        kernels.add_row(np.zeros(columns, dtype), None, result, 1.0, False, threads)
+    return result
 
 
 def is_padded(factor: Array) -> bool:
@@ -155,8 +220,8 @@ def is_padded(factor: Array) -> bool:
     return bool(aligned and factor.shape[1] == columns)
 
 
-def padded(factor: Array, dtype: npt.DTypeLike) -> Array:
+def padded(factor: Array, dtype: npt.DTypeLike, threads: int = 1) -> Array:
     """Copy a factor (rows x rank) into padded storage."""
-    result = padded_zeros(factor.shape[0], factor.shape[1], dtype)
+    result = padded_zeros(factor.shape[0], factor.shape[1], dtype, threads)
     result[:, : factor.shape[1]] = factor
     return result

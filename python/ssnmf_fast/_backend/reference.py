@@ -18,6 +18,8 @@ F, G, out
     C-contiguous arrays with R columns, of one dtype (float32 or float64).
 allowed, asked, moves
     Some of the entries of a factor, as bits (`_common.bits`), or None for all.
+exponent
+    Of the model; or a pair of it and of the number that smaller models count as.
 scale, accumulate
     ``out = scale * result``, or ``out += scale * result`` when `accumulate` is true.
 n_threads
@@ -48,6 +50,7 @@ from .reference_parts import tall_qr as tall_qr
 from .reference_parts import tiny as tiny
 
 Rule = Literal["mu", "mm"]
+Exponent = float | tuple[float, float]
 
 LEVEL = "reference"
 
@@ -112,8 +115,11 @@ def _unreached(x: Array, z: Array) -> float:
     return _kl_terms(x, np.zeros_like(x))
 
 
-def _coefficients(x: Array, exponent: float, model: Callable[[], Array]) -> Array:
+def _coefficients(x: Array, exponent: Exponent, model: Callable[[], Array]) -> Array:
     """x z^exponent, where the model z is asked for unless the exponent is 0."""
+    if isinstance(exponent, tuple):
+        exponent, least = exponent
+        return _coefficients(x, exponent, lambda: np.maximum(model(), x.dtype.type(least)))
     if exponent == 0:
         return x
     if exponent == -1:
@@ -122,7 +128,7 @@ def _coefficients(x: Array, exponent: float, model: Callable[[], Array]) -> Arra
 
 
 def sparse_pass(
-    exponent: float,
+    exponent: Exponent,
     indptr: Array,
     indices: Array,
     values: Some,
@@ -187,7 +193,7 @@ def sparse_beta_loss(
 
 
 def panel_pass(
-    exponent: float,
+    exponent: Exponent,
     indptr: Array,
     indices: Array,
     values: Some,
@@ -220,7 +226,7 @@ def _rows_of_entries(indices: Array, factors: list[Array]) -> tuple[Array, Array
 
 
 def tensor_pass(
-    exponent: float,
+    exponent: Exponent,
     indptr: Array,
     indices: Array,
     values: Some,
@@ -261,7 +267,7 @@ tensor_frobenius_loss = _of_unfolded(sparse_frobenius_loss)
 
 
 def scatter_pass(
-    exponent: float,
+    exponent: Exponent,
     indptr: Array,
     indices: Array,
     values: Some,
@@ -292,7 +298,7 @@ def _entries(Z: Array, mask: bool, dtype: Any) -> Array:
 
 
 def dense_pass(
-    exponent: float,
+    exponent: Exponent,
     Z: Array,
     mask: bool,
     F: Some,
@@ -709,7 +715,7 @@ def coordinate_descent(
     sweeps: int,
     face_steps: int,
     n_threads: int,
-) -> None:
+) -> float:
     """For k = 1..R, `sweeps` times: F_ik <- max(0, F_ik - (K_i F_i - P_i)_k / K_i,kk), in place.
 
     Before the last sweep come `face_steps` conjugate gradient steps on the positive entries of each
@@ -718,8 +724,10 @@ def coordinate_descent(
     K_i = sum_t scales[t, i] * grams[t] + sum_j w_ij g_j g_j^T, with signed w in CSR form (or None);
     ``scales=None`` stands for ones.  Entries without curvature (see :func:`nnls`) stay, but for
     those with a negative P in rows with weights, which become 0; and so do those that are not in
-    `allowed`.
+    `allowed`.  Returns the sum of |projected gradient| over the first sweep, each entry's just
+    before its step, for rows without weights.
     """
+    violation = 0.0
     for i in range(len(F)):
         K = np.zeros((G.shape[1], G.shape[1]))
         for t, gram_t in enumerate(grams):
@@ -738,9 +746,14 @@ def coordinate_descent(
         for sweep in range(sweeps):
             if face_steps and sweep == sweeps - 1:
                 f = _minimize_on_face(K, P[i].astype(float), f, moves, face_steps, F.dtype)
-            for k in np.flatnonzero(moves):
-                f[k] = max(0.0, f[k] - (K[k] @ f - P[i, k]) / K[k, k])
+            for k in range(len(K)):
+                gradient = float(K[k] @ f - P[i, k])
+                if sweep == 0 and indptr is None:
+                    violation += abs(gradient if f[k] > 0 else min(gradient, 0.0))
+                if moves[k]:
+                    f[k] = max(0.0, f[k] - gradient / K[k, k])
         F[i] = f
+    return violation
 
 
 def _minimize_on_face(K: Array, p: Array, f: Array, moves: Array, steps: int, dtype: Any) -> Array:

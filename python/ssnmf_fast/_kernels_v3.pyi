@@ -1,2 +1,0 @@
-# The compiled kernels have the functions and the signatures of the reference.
-from ._backend.reference import *

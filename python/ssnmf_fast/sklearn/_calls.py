@@ -1,0 +1,40 @@
+"""Which calls ran on the engine, and which ones scikit-learn had to serve."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from threading import Lock
+
+_counts = Counter({"engine": 0, "scikit-learn": 0})
+_lock = Lock()
+
+
+def call_counts() -> dict[str, int]:
+    """Return how many calls of this process ran on the engine, and how many on scikit-learn's code.
+
+    Every fit, every transform and every batch of ``partial_fit`` counts.
+
+    Returns
+    -------
+    dict
+        With the keys "engine" and "scikit-learn".
+
+    Examples
+    --------
+    >>> import ssnmf_fast.sklearn
+    >>> sorted(ssnmf_fast.sklearn.call_counts())
+    ['engine', 'scikit-learn']
+    """
+    with _lock:
+        return dict(_counts)
+
+
+def on_engine(name: str, reason: str | None) -> bool:
+    """Count a call, and log the reason, if there is one, why scikit-learn serves it."""
+    with _lock:
+        _counts["scikit-learn" if reason else "engine"] += 1
+    if reason:
+        logger = logging.getLogger("ssnmf_fast.sklearn")
+        logger.warning("%s runs on scikit-learn's own code: %s", name, reason)
+    return not reason

@@ -1,0 +1,263 @@
+"""The iterations of scikit-learn's NMF by the kernels: coordinate descent, multiplicative steps.
+
+X ~ W H with W (n x r) and the transpose of H (m x r) in padded storage; "F" is one of both factors
+and "G" the other one.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.decomposition._nmf import _beta_divergence
+
+from .._backend.dispatch import kernels, padded
+from .._common.arrays import Array, Matrix
+from .._data.arrays import column_ranges, transpose
+from .._data.border import check_matrix
+from .._data.entries import DenseEntries, Entries, SparseEntries, Target
+from .._data.tensors import full_columns
+from .._data.threads import resolve_threads
+from .._data.weight_forms import Separable
+
+EPSILON = float(np.finfo(np.float32).eps)  # of scikit-learn: the least model, the least denominator
+_ZERO = float(np.finfo(np.float64).eps)  # entries below become 0 where beta is at most 1
+
+Penalty = tuple[float, float]  # of the sum of the entries, of half the sum of their squares
+
+
+class Sides:
+    """The data by rows and by columns, with what the updates of both factors sum over them.
+
+    X is checked; with `once` no transposed copy is made, as few passes follow.
+    """
+
+    def __init__(self, X: Any, beta: float, threads: int, once: bool = False) -> None:
+        self.X, self.beta, self.threads, self.sparse = X, beta, threads, sp.issparse(X)
+        if self.sparse:
+            bounds = None
+            if once:
+                counts = np.bincount(X.indices, minlength=X.shape[1]) if threads > 1 else None
+                bounds = (
+                    np.array([0, X.shape[1]]) if counts is None else column_ranges(counts, threads)
+                )
+            self._rows: Entries = SparseEntries(X, threads, bounds)
+        else:
+            self._rows = DenseEntries(X, threads)
+        self._ones = Separable((None, None), threads)
+        self.exponent = 1 / (2 - beta) if beta < 1 else 1 / (beta - 1) if beta > 2 else 1.0
+        self.unreached = 0.0  # what scikit-learn adds to the divergence
+
+    @cached_property
+    def _columns(self) -> Entries:
+        return self._rows.transposed()
+
+    @cached_property
+    def _square(self) -> float:
+        values = self.X.data if self.sparse else self.X
+        return float(np.sum(np.square(values, dtype=np.float64)))
+
+    def product(self, F: Array, G: Array, at: int) -> Array:
+        """Return (X .* (F G^T)^(beta - 2)) G for F = W at 0; of the transposed X for H at 1."""
+        P = np.empty_like(F)
+        power: Any = self.beta - 2 if self.beta >= 2 else (self.beta - 2, EPSILON)
+        (self._columns if at else self._rows).power(power, F, G, Target(P))
+        return P
+
+    def denominator(self, F: Array, G: Array, at: int) -> Array:
+        """Return (F G^T)^(beta - 1) G, one row for all where beta is 1."""
+        if self.beta == 1:
+            sums = np.asarray(G.sum(axis=0, keepdims=True))
+            if at:
+                sums[sums == 0] = 1
+            return sums
+        N = np.empty_like(F)
+        power: Any = self.beta - 1 if self.beta >= 1 else (self.beta - 1, EPSILON)
+        self._ones.power(power, F, G, Target(N))
+        return N
+
+    def divergence(self, W: Array, Ht: Array, cross: float | None = None) -> float:
+        """Return the beta-divergence; `cross` is the inner product of X and W H, where known."""
+        beta = self.beta
+        if beta == 2:
+            if not self.sparse and cross is None:
+                return self._rows.sum("frobenius_loss", W, Ht) / 2
+            if cross is None:
+                cross = float(kernels.inner(W, self.product(W, Ht, 0), self.threads))
+            return max(self._square - 2 * cross + self._ones.squares(W, Ht), 0.0) / 2
+        if beta == 1:
+            value, N = self._rows.sum("kl_loss", W, Ht), Ht.sum(axis=0, dtype=np.float64)
+            return value + float(W.sum(axis=0, dtype=np.float64) @ N)
+        listed = self.sparse and beta != 0  # else there are no zeros
+        value = self._rows.sum("beta_loss", W, Ht, beta, listed)
+        if listed:
+            N = np.empty_like(W)
+            self._ones.power(beta - 1, W, Ht, Target(N))
+            value += float(kernels.inner(W, N, self.threads)) / beta
+        return value
+
+    def error(self, W: Array, Ht: Array, cross: float | None = None) -> float:
+        return float(np.sqrt(2 * max(self.divergence(W, Ht, cross) + self.unreached, 0.0)))
+
+
+class FastCsr(sp.csr_matrix):  # type: ignore[misc]
+    """A matrix whose products with dense ones are those of the kernels, for scikit-learn's SVD."""
+
+    def __matmul__(self, other: Any) -> Any:
+        if not isinstance(other, np.ndarray) or other.ndim != 2:
+            return super().__matmul__(other)
+        G = padded(other, self.dtype)
+        P = np.empty((self.shape[0], G.shape[1]), self.dtype)
+        SparseEntries(self, resolve_threads()).power(0, None, G, Target(P))
+        return P[:, : other.shape[1]]
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return (self.T @ other.T).T
+
+    def transpose(self, axes: Any = None, copy: bool = False) -> FastCsr:
+        turned: Any = getattr(self, "_turned", None)
+        turned = turned() if isinstance(turned, weakref.ref) else turned
+        if turned is None:
+            self._turned: Any = (turned := FastCsr(transpose(self, resolve_threads())))
+            turned._turned = weakref.ref(self)  # no circle, which would keep both
+        return turned  # type: ignore[no-any-return]
+
+
+def clean(X: Any, threads: int) -> Matrix:
+    """Return data that scikit-learn has checked as the kernels take them."""
+    if sp.issparse(X):
+        return check_matrix(X, "X", n_threads=threads, allow_negative=True, limited=False)
+    return X if all(s % X.itemsize == 0 for s in X.strides) else np.ascontiguousarray(X)
+
+
+def descend(
+    sides: Sides,
+    W: Array,
+    H: Array,
+    tol: float,
+    max_iter: int,
+    penalties: tuple[Penalty, Penalty],
+    update_H: bool,
+    verbose: int,
+    order: Callable[[], Array] | None,
+) -> tuple[Array, Array, int]:
+    """Descend by coordinates until the violation is `tol` times that of the first iteration.
+
+    The violation is the sum of the projected gradient before every step of the first sweep, as in
+    scikit-learn.  `order` draws the order of the components of a sweep.
+    """
+    factors, rank, first = [padded(W, W.dtype), padded(H.T, W.dtype)], W.shape[1], 0.0
+    known: tuple[Array, Array] | None = None
+    n_iter = 0
+    while n_iter < max_iter:
+        n_iter, violation = n_iter + 1, 0.0
+        for at in (0, 1) if update_H else (0,):
+            F, G = factors[at], factors[1 - at]
+            if known is None:
+                P, gram = sides.product(F, G, at), np.empty((F.shape[1],) * 2, F.dtype)
+                kernels.gram(G, None, gram, sides.threads)
+                linear, square = penalties[at]
+                gram[range(rank), range(rank)] += gram.dtype.type(square)
+                if linear:
+                    P -= P.dtype.type(linear)
+                known = None if update_H else (P, gram)
+            else:
+                P, gram = known
+            if order is not None:
+                chosen = np.append(order(), np.arange(rank, F.shape[1]))
+                F, P = padded(F[:, chosen], F.dtype), padded(P[:, chosen], F.dtype)
+                gram = np.ascontiguousarray(gram[chosen][:, chosen])
+            rest = None, None, None, None, G[:0], P, F, None
+            violation += kernels.coordinate_descent(gram[None], *rest, 1, 0, sides.threads)
+            if order is not None:
+                factors[at][:, chosen] = F
+        first = violation if n_iter == 1 else first
+        if verbose and first:
+            print("violation:", violation / first)
+        if violation <= tol * first:
+            if verbose and first:
+                print("Converged at iteration", n_iter + 1)
+            break
+    return (*_unpadded(factors, rank), n_iter)
+
+
+def multiply(
+    sides: Sides,
+    W: Array,
+    H: Array,
+    tol: float,
+    max_iter: int,
+    penalties: tuple[Penalty, Penalty],
+    update_H: bool,
+    verbose: int,
+) -> tuple[Array, Array, int]:
+    """Multiply until ten steps lower the root of the divergence by less than `tol` of the first.
+
+    The rule of scikit-learn: Lee and Seung (2001), with the exponents of Fevotte and Idier (2011).
+    """
+    start, F, G = time.perf_counter(), padded(W, W.dtype), padded(H.T, W.dtype)
+    n_iter, P, beta = 0, F, sides.beta
+    if tol > 0 and beta < 2 and not (full_columns(F) & full_columns(G)).any():
+        # Where the model vanishes, scikit-learn takes it for its least number.
+        sides.unreached = _beta_divergence(sides.X, W, H, beta) - sides.divergence(F, G)
+    first = before = sides.error(F, G) if tol > 0 else 0.0
+    while n_iter < max_iter:
+        n_iter += 1
+        if update_H or beta != 2 or n_iter == 1:
+            P = sides.product(F, G, 0)
+        linear, square_W = penalties[0]
+        if beta == 1 and not update_H:  # scikit-learn adds it to its sums once more each time
+            linear *= n_iter
+        step(sides, F, G, 0, P, (linear, square_W))
+        last = F
+        if update_H:
+            P, last = sides.product(G, F, 1), G
+            step(sides, G, F, 1, P, penalties[1])
+        if tol > 0 and n_iter % 10 == 0:
+            error = sides.error(F, G, kernels.inner(last, P, sides.threads) if beta == 2 else None)
+            if verbose:
+                passed = time.perf_counter() - start
+                print(f"Epoch {n_iter:02d} reached after {passed:.3f} seconds, error: {error:f}")
+            if (before - error) / first < tol:
+                break
+            before = error
+    if verbose and (tol == 0 or n_iter % 10):
+        passed = time.perf_counter() - start
+        print(f"Epoch {n_iter:02d} reached after {passed:.3f} seconds.")
+    return (*_unpadded([F, G], W.shape[1]), n_iter)
+
+
+def step(sides: Sides, F: Array, G: Array, at: int, P: Array, penalty: Penalty) -> None:
+    """Multiply F, which is W at 0, by the ratio of P and of what pulls it down."""
+    ratio = P / penalized(sides.denominator(F, G, at), F, penalty)
+    if sides.exponent != 1:
+        ratio **= F.dtype.type(sides.exponent)
+    F *= ratio
+    cut(F, sides.beta, at)
+
+
+def cut(F: Array, beta: float, at: int) -> None:
+    """Set to 0 what is tiny, as scikit-learn does for a small beta."""
+    if beta < 1 or (beta == 1 and at):
+        F[F < _ZERO] = 0
+
+
+def penalized(N: Array, F: Array, penalty: Penalty) -> Array:
+    """Return a denominator with the pull of the penalty, and nowhere 0."""
+    linear, square = (F.dtype.type(weight) for weight in penalty)
+    if linear:
+        N = N + linear
+    if square:
+        N = N + square * F
+    N[N == 0] = EPSILON
+    return N
+
+
+def _unpadded(factors: list[Array], rank: int) -> tuple[Array, Array]:
+    W, H = factors[0][:, :rank], factors[1][:, :rank].T
+    return np.ascontiguousarray(W), np.ascontiguousarray(H)

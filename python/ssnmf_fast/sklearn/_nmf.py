@@ -1,0 +1,244 @@
+"""Scikit-learn's estimators of NMF, with this package's kernels in place of its solvers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+import sklearn
+import sklearn.decomposition as original
+from sklearn.decomposition._nmf import _beta_loss_to_float
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import StrOptions, validate_params
+
+from .._backend import dispatch
+from .._backend.dispatch import padded
+from .._common.arrays import Array
+from .._data.threads import resolve_threads
+from .._models.factorize import factorize
+from .._models.represent import represent
+from ..penalties import L1, L2
+from . import _iterations as iterations
+from ._calls import on_engine
+
+_LEAST_SHARED = 1 << 17  # entries of the factors of a batch, from which a second thread gains
+
+_OWN_FIT, _OWN_BATCH = original.NMF, original.MiniBatchNMF  # also while names are replaced
+
+
+def _reason(X: Any, beta: float) -> str | None:
+    """Return why the engine cannot serve a call, or None."""
+    if beta < 0:
+        return f"beta_loss={beta:g} is negative."
+    if dispatch.level == "reference":
+        return "this installation has no kernels for this processor."
+    values = X.data if sp.issparse(X) else X
+    if beta == 0 and not X.min() > 0:
+        return "the Itakura-Saito divergence is not defined for zeros."
+    if not np.isfinite(values.sum(dtype=np.float64)):
+        return "X has NaN, infinite or huge entries."
+    if beta != 2 and values.size and values.min() < 0:
+        return "X has negative entries."
+    return None
+
+
+class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
+    __doc__ = _OWN_FIT.__doc__
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_OWN_FIT._parameter_constraints,
+        "solver": [StrOptions({"mu", "cd", "auto"})],
+    }
+
+    def _check_params(self, X: Any) -> Any:
+        if self.solver != "auto":
+            return super()._check_params(X)
+        return super(_OWN_FIT, self)._check_params(X)  # "auto" takes every loss
+
+    def _fit_transform(
+        self, X: Any, y: Any = None, W: Any = None, H: Any = None, update_H: bool = True
+    ) -> tuple[Array, Array, int]:
+        beta = _beta_loss_to_float(self.beta_loss)
+        solver = ("cd" if beta == 2 else "mu") if self.solver == "auto" else self.solver
+        if not on_engine("NMF", _reason(X, beta)):
+            own = _OWN_FIT(**{name: getattr(self, name) for name in _OWN_FIT._get_param_names()})
+            result = own.set_params(solver=solver)._fit_transform(X, y, W, H, update_H)
+            self._n_components, self._beta_loss = own._n_components, own._beta_loss
+            return result  # type: ignore[no-any-return]
+        self._check_params(X)
+        threads = resolve_threads()
+        data = iterations.clean(X, threads)
+        fast = iterations.FastCsr(data) if sp.issparse(data) else X
+        W, H = self._check_w_h(fast, W, H, update_H)
+        del fast
+        penalties = penalties_of(self, X)
+        limits = self.tol, self.max_iter
+        two_sided = bool(self.alpha_W) == bool(
+            self.alpha_W if self.alpha_H == "same" else self.alpha_H
+        )
+        if self.solver == "auto" and beta <= 2 and (two_sided or not update_H):
+            W, H, n_iter = self._fit_best(data, W, H, beta, update_H, threads)
+        else:
+            sides = iterations.Sides(data, beta, threads, once=not update_H)
+            common = sides, W, H, *limits, penalties, update_H, self.verbose
+            if solver == "cd":
+                rng, order = check_random_state(self.random_state), None
+                if self.shuffle:
+                    order = partial(rng.permutation, W.shape[1])
+                W, H, n_iter = iterations.descend(*common, order)
+            else:
+                W, H, n_iter = iterations.multiply(*common)
+        if n_iter == self.max_iter and self.tol > 0:
+            warnings.warn(
+                f"Maximum number of iterations {self.max_iter} reached. Increase it to improve "
+                "convergence.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return W, H, n_iter
+
+    def _fit_best(
+        self, X: Any, W: Array, H: Array, beta: float, update_H: bool, threads: int
+    ) -> tuple[Array, Array, int]:
+        """Fit by the engine's own choice of a rule, with its stopping rule."""
+        unit = 2 if beta == 2 else 1  # of the loss of the engine, in those of scikit-learn
+        of_H = self.alpha_W if self.alpha_H == "same" else self.alpha_H
+        penalties = {
+            name: [L1(unit * alpha * self.l1_ratio), L2(unit * alpha * (1 - self.l1_ratio) / 2)]
+            for name, alpha in (("S", self.alpha_W), ("A", of_H))
+            if alpha
+        }
+        settings: Any = {"loss": beta, "n_threads": threads}
+        if not update_H:
+            settings["penalties"] = {"S": penalties["S"]} if "S" in penalties else None
+            return represent(X, H, **settings), H, 1
+        fit = factorize(
+            X,
+            n_components=W.shape[1],
+            init=(W, H),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            penalties=penalties or None,
+            verbose=int(bool(self.verbose)),
+            **settings,
+        )
+        return fit.S, fit.A, fit.n_iter
+
+
+class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
+    __doc__ = _OWN_BATCH.__doc__
+
+    @contextmanager
+    def _served(self, X: Any) -> Iterator[int]:
+        """Decide once for a fit, a transform or a batch: the threads of the engine, or 0."""
+        known: int | None = getattr(self, "_by_engine", None)
+        if known is not None:
+            yield known
+            return
+        reason = _reason(X, _beta_loss_to_float(self.beta_loss))
+        self._by_engine = on_engine("MiniBatchNMF", reason) and resolve_threads()
+        try:
+            yield self._by_engine
+        finally:
+            del self._by_engine
+
+    def _sides(self, X: Any, threads: int) -> iterations.Sides:
+        X = X if isinstance(X, iterations.FastCsr) else iterations.clean(X, threads)
+        if sum(X.shape) * self._n_components < _LEAST_SHARED:
+            threads = 1
+        return iterations.Sides(X, self._beta_loss, threads, once=True)
+
+    def _fit_transform(self, X: Any, W: Any = None, H: Any = None, update_H: bool = True) -> Any:
+        with self._served(X) as threads:
+            if threads and sp.issparse(X):
+                X = iterations.FastCsr(iterations.clean(X, threads))
+            return super()._fit_transform(X, W=W, H=H, update_H=update_H)
+
+    def _solve_W(self, X: Any, H: Array, max_iter: int) -> Array:
+        with self._served(X) as threads:
+            if not threads:
+                return np.asarray(super()._solve_W(X, H, max_iter))
+            sides, G = self._sides(X, threads), padded(H.T, H.dtype)
+            W = self._solve(sides, G, H.shape[0], penalties_of(self, X)[0], max_iter)
+            return np.ascontiguousarray(W[:, : H.shape[0]])
+
+    def _solve(
+        self, sides: iterations.Sides, G: Array, rank: int, penalty: Any, max_iter: int
+    ) -> Array:
+        """Return W in padded storage, as `_solve_W` of scikit-learn."""
+        X = sides.X
+        F = padded(np.full((X.shape[0], rank), np.sqrt(X.mean() / rank), G.dtype), G.dtype)
+        P = None
+        for _ in range(max_iter):
+            before = F.copy()
+            P = P if P is not None and sides.beta == 2 else sides.product(F, G, 0)
+            iterations.step(sides, F, G, 0, P, penalty)
+            if self.tol > 0 and np.linalg.norm(F - before) <= self.tol * np.linalg.norm(F):
+                break
+        return F
+
+    def _minibatch_step(self, X: Any, W: Any, H: Array, update_H: bool) -> float:
+        with self._served(X) as threads:
+            if not threads:
+                return float(super()._minibatch_step(X, W, H, update_H))
+            sides, G, rank = self._sides(X, threads), padded(H.T, H.dtype), H.shape[0]
+            (of_W, of_H), cross = penalties_of(self, X), None
+            if self.fresh_restarts or W is None:
+                F = self._solve(sides, G, rank, of_W, self.fresh_restarts_max_iter)
+                iterations.cut(F, sides.beta, 0)
+            else:
+                F = padded(W, H.dtype)
+                P = sides.product(F, G, 0)
+                iterations.step(sides, F, G, 0, P, of_W)
+                W[...] = F[:, :rank]
+                if sides.beta == 2:
+                    cross = float(dispatch.kernels.inner(F, P, threads))
+            cost = sides.divergence(F, G, cross)
+            for factor, (linear, square) in ((F, of_W), (G, of_H)):
+                cost += linear * float(factor.sum()) + square * float((factor**2).sum())
+            if update_H:
+                N = iterations.penalized(sides.denominator(G, F, 1), G, of_H)
+                up, down = (part[:, :rank].T for part in (sides.product(G, F, 1), N))
+                exponent = sides.exponent
+                A, B = self._components_numerator, self._components_denominator
+                A *= self._rho
+                A += up * (H if exponent == 1 else H ** (1 / exponent))
+                B *= self._rho
+                B += down
+                np.divide(A, B, out=H)
+                if exponent != 1:
+                    H **= exponent
+                iterations.cut(H, sides.beta, 1)
+            return float(cost / X.shape[0])
+
+
+def penalties_of(model: Any, X: Any) -> tuple[iterations.Penalty, iterations.Penalty]:
+    """Return the weights of the sums and of half the squares of the entries, of W and of H."""
+    linear_W, linear_H, square_W, square_H = model._compute_regularization(X)
+    return (linear_W, square_W), (linear_H, square_H)
+
+
+@validate_params(  # type: ignore[untyped-decorator]
+    original.non_negative_factorization._skl_parameter_constraints,
+    prefer_skip_nested_validation=False,
+)
+@wraps(original.non_negative_factorization, ("__doc__", "__name__", "__qualname__"), ())
+def non_negative_factorization(
+    X: Any,
+    W: Any = None,
+    H: Any = None,
+    n_components: Any = "auto",
+    *,
+    update_H: bool = True,
+    **parameters: Any,
+) -> tuple[Array, Array, int]:
+    model = NMF(n_components, **parameters)
+    model._validate_params()
+    X = check_array(X, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32])
+    with sklearn.config_context(assume_finite=True):
+        return model._fit_transform(X, W=W, H=H, update_H=update_H)

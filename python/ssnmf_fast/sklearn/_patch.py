@@ -1,0 +1,78 @@
+"""Scikit-learn's names replaced in the running process, and set back."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import sklearn.decomposition as decomposition
+
+from ._nmf import NMF, MiniBatchNMF, non_negative_factorization
+
+_OWN = {own.__name__: own for own in (NMF, MiniBatchNMF, non_negative_factorization)}
+_THEIRS = {name: getattr(decomposition, name) for name in _OWN}
+_lock = threading.RLock()
+
+
+def _replace(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """Replace objects in every imported module, under whatever names they have there."""
+    by_id = {id(old[name]): new[name] for name in old}
+    with _lock:
+        for name, module in list(sys.modules.items()):
+            if name.split(".")[0] == "ssnmf_fast" or not isinstance(module, ModuleType):
+                continue
+            for key, value in list(vars(module).items()):
+                if id(value) in by_id:
+                    setattr(module, key, by_id[id(value)])
+
+
+def patch() -> None:
+    """Let ``sklearn.decomposition`` run its NMF on this engine, in this process, from now on.
+
+    ``NMF``, ``MiniBatchNMF`` and ``non_negative_factorization`` are replaced there and in every
+    module that has imported them before.  Models that exist already, and classes derived from the
+    old ones, stay as they are.  A call that the engine cannot serve runs on scikit-learn's own
+    code; the logger ``ssnmf_fast.sklearn`` warns of it with the reason.
+
+    Examples
+    --------
+    >>> import ssnmf_fast.sklearn
+    >>> ssnmf_fast.sklearn.patch()
+    >>> from sklearn.decomposition import NMF
+    >>> NMF.__module__.startswith("ssnmf_fast")
+    True
+    >>> ssnmf_fast.sklearn.unpatch()
+    """
+    _replace(_THEIRS, _OWN)
+
+
+def unpatch() -> None:
+    """Set the names back that :func:`patch` replaced, also in modules imported since then."""
+    _replace(_OWN, _THEIRS)
+
+
+@contextmanager
+def patched() -> Iterator[None]:
+    """Run scikit-learn's NMF on this engine within the context; see :func:`patch`.
+
+    Where the names were replaced before, they stay replaced afterwards.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast.sklearn
+    >>> import sklearn.decomposition
+    >>> with ssnmf_fast.sklearn.patched():
+    ...     model = sklearn.decomposition.NMF(2).fit(np.ones((4, 3)))
+    """
+    before = decomposition.NMF is NMF
+    patch()
+    try:
+        yield
+    finally:
+        if not before:
+            unpatch()
