@@ -6,7 +6,8 @@ namespace {
 template <int R, class T>
 SSNMF_FLATTEN void models_of(const ColumnRows<T>& gather, const T* f, Size first, Size count,
                              T* models) {
-  entry_models<R, kColumnBlock>(gather, f, first, count, models);
+  const ColumnRows<T> local = gather;  // of which the compiler knows that nothing changes it
+  entry_models<R, kColumnBlock>(local, f, first, count, models);
 }
 
 }  // namespace
