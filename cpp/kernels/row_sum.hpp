@@ -6,6 +6,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <type_traits>
 
 #include "entry_models.hpp"
 #include "entry_rows.hpp"
@@ -193,9 +194,13 @@ class GatheredSum final : public RowSum<T> {
   SSNMF_FLATTEN static void store_fixed(const Base& base, const T* f, Range entries,
                                         const Target<T>& to, Size row, T*) {
     const auto& self = static_cast<const GatheredSum&>(base);
+    // A copy of what is cheap to copy: the compiler knows that nothing changes it.
+    const std::conditional_t<Gather::in_place, Gather, const Gather&> gather = self.gather_;
+    const Op op = self.op_;
+    const Csr<T> Z = self.Z_;
     Eigen::Matrix<T, 1, R> sum;
     sum.setZero();
-    add_entries<Op, R>(self.op_, self.Z_, f, self.gather_, entries.begin, entries.end, sum);
+    add_entries<Op, R>(op, Z, f, gather, entries.begin, entries.end, sum);
     Eigen::Map<Eigen::Matrix<T, 1, R>> out(to.out.row(row));
     if (to.accumulate) {
       out += to.scale * sum;
