@@ -66,9 +66,9 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
 
 
 def list_inputs(options: Namespace) -> list[str | None]:
-    words = options.stop_words.removeprefix("english,")
-    names = (options.data, options.labels, options.features, options.time, words, options.seeds)
-    return [*names, *(options.more_labels or ())]
+    words = options.stop_words, *options.stop_words.split(",")
+    names = (options.data, options.labels, options.features, options.time, options.seeds)
+    return [*names, *words, *(options.more_labels or ())]
 
 
 def read_data(options: Namespace) -> Data:
@@ -280,7 +280,7 @@ def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, column: str, sepa
     ids = None if fitted.ids is None else (fitted.ids[0], [fitted.ids[1][row] for row in chosen])
     names, rows = make_table(ids, columns)
     numbered = zip(chosen.tolist(), rows, strict=True)
-    out.write(names, ([sample, *cells] for sample, (_, *cells) in numbered))
+    out.write(names, ([sample, *cells] for sample, (_, *cells) in numbered), marked=True)
 
 
 _TABLE, _REPORT = "ranks.csv", "report.html"
