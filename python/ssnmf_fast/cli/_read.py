@@ -40,6 +40,23 @@ class UsageError(Exception):
 
 warn = partial(warnings.warn, stacklevel=1)  # the command shows no place in the code
 
+
+@contextmanager
+def keeping_warnings() -> Iterator[list[str]]:
+    """Give a list that gets what is warned of within; all of it is shown too."""
+    show, told = warnings.showwarning, list[str]()
+
+    def keep(message: Warning | str, *place: Any, **more: Any) -> None:
+        told.append(" ".join(str(message).split()).rstrip("."))
+        show(message, *place, **more)
+
+    warnings.showwarning = keep
+    try:
+        yield told
+    finally:
+        warnings.showwarning = show
+
+
 TABLES = (".csv", ".tsv", ".jsonl")
 MATRICES = (".npz", ".npy", ".mtx")
 STANDARD = "-"  # standard input or output, in place of a file
