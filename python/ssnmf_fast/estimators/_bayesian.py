@@ -321,9 +321,11 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
-    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2], [4, 1, 0, 0]])
+    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2],
+    ...               [4, 1, 0, 0]])
     >>> y = ["sport", "sport", "politics", "politics", None]
-    >>> model = sf.papers.SupervisedBayesianNMF(n_components=2, tol=0, random_state=0).fit(X, y)
+    >>> model = sf.papers.SupervisedBayesianNMF(n_components=2, tol=0,
+    ...                                         random_state=0).fit(X, y)
     >>> model.label_rates_.shape, model.n_labeled_
     ((2, 2), 4)
     """
