@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ exclude_patterns = ["_build", "README.md"]
 nitpicky = False
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 
 templates_path = ["_templates"]
@@ -39,6 +40,7 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
 sphinx_gallery_conf = {
+    "capture_repr": (),
     "image_scrapers": ("matplotlib", "gallery_pictures"),
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
@@ -53,7 +55,11 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "ssnmf_fast"
-html_static_path = ["_static"]
+# MathJax is a file of the site: formulas are set without a network too.
+_mathjax = find_spec("sphinx-mathjax-offline")
+assert _mathjax is not None and _mathjax.origin is not None, "pip install '.[docs]'"
+mathjax_path = "tex-svg.js"
+html_static_path = ["_static", str(Path(_mathjax.origin).parent / "static/mathjax" / mathjax_path)]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 # One page of each section is enough on the left; the switcher lists the versions of the site.
