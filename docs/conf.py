@@ -56,8 +56,7 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "ssnmf_fast"
 # MathJax is a file of the site: formulas are set without a network too.
-_mathjax = find_spec("sphinx-mathjax-offline")
-assert _mathjax is not None and _mathjax.origin is not None, "pip install '.[docs]'"
+_mathjax: Any = find_spec("sphinx-mathjax-offline")
 mathjax_path = "tex-svg.js"
 html_static_path = ["_static", str(Path(_mathjax.origin).parent / "static/mathjax" / mathjax_path)]
 html_css_files = ["site.css"]
@@ -92,6 +91,14 @@ def _skip(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) 
     return True if _INHERITED.match(name) else None
 
 
+def _shorten(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Keep the first paragraph of what scikit-learn writes about what has its names."""
+    if re.match(r"ssnmf_fast\.sklearn\.(NMF|MiniBatchNMF|non_negative_factorization)\b", name):
+        del lines[lines.index("") if "" in lines else len(lines) :]
+        lines += ["", "Arguments, attributes and results are those that scikit-learn documents."]
+
+
 def setup(app: Any) -> None:
-    """Connect the function above."""
+    """Connect the functions above."""
     app.connect("autodoc-skip-member", _skip)
+    app.connect("autodoc-process-docstring", _shorten, priority=400)

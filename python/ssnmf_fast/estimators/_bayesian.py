@@ -198,9 +198,9 @@ def interval_ends(expectations: Array, rates: Array, level: float) -> tuple[Arra
 class BayesianNMF(BayesianBase):
     """Poisson-gamma NMF by variational Bayes.
 
-    Counts ``x_ij`` are Poisson with mean ``(S A)_ij``; S and A have gamma priors [1]_.  The posterior
-    is approximated by independent gamma distributions; a lower bound of the log-evidence rises
-    in every step and can be compared between ranks (:func:`ssnmf_fast.choose_rank`).
+    Counts ``x_ij`` are Poisson with mean ``(S A)_ij``; S and A have gamma priors [1]_.  The
+    posterior is approximated by independent gamma distributions; a lower bound of the log-evidence
+    rises in every step and can be compared between ranks (:func:`ssnmf_fast.choose_rank`).
 
     Parameters
     ----------
