@@ -45,11 +45,13 @@ class Loop:
 
 @dataclass
 class Call:
-    """A kernel call: seconds, and its loops if they were recorded."""
+    """A kernel call: seconds since the one before, its own, and its loops if they were recorded."""
 
     name: str
+    before: float
     seconds: float
     loops: list[Loop] = field(default_factory=list)
+    times: int = 1  # so often in some iterations
 
 
 class Recorder:
@@ -57,6 +59,7 @@ class Recorder:
 
     def __init__(self, loops: bool) -> None:
         self.calls: list[Call] = []
+        self._end = time.perf_counter()
         self._loops, self._originals = loops, dict[str, Callable[..., Any]]()
 
     def __enter__(self) -> Recorder:
@@ -73,7 +76,7 @@ class Recorder:
 
     def _timed(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def run(*given: Any) -> Any:
-            call, loops = Call(name, 0.0), list[Any]()
+            call, loops = Call(name, time.perf_counter() - self._end, 0.0), list[Any]()
 
             def timed() -> Any:
                 begin = time.perf_counter()
@@ -88,6 +91,7 @@ class Recorder:
             for _, places, threads, times in loops:
                 call.loops.append(Loop(np.diff(times), places, threads))
             self.calls.append(call)
+            self._end = time.perf_counter()
             return result
 
         return run
@@ -132,30 +136,56 @@ def simulated(loop: Loop, threads: int, wake: float, price: float) -> float:
     return end
 
 
-def iteration(calls: list[Call], threads: int, wake: float, price: float) -> float:
+def total(calls: list[Call], threads: int, wake: float, price: float) -> float:
     """Return the seconds of kernel calls on so many threads."""
-    total = 0.0
+    seconds = 0.0
     for call in calls:
-        total += call.seconds - sum(float(loop.seconds.sum()) for loop in call.loops)
-        total += sum(simulated(loop, threads, wake, price) for loop in call.loops)
-    return total
+        serial = call.seconds - sum(float(loop.seconds.sum()) for loop in call.loops)
+        parallel = sum(simulated(loop, threads, wake, price) for loop in call.loops)
+        seconds += call.times * (call.before + serial + parallel)
+    return seconds
 
 
-def record(X: Any, loss: str, rank: int, iterations: int) -> tuple[list[Call], float]:
-    """Return the calls of some iterations and the seconds of what is between them."""
+def least(calls: list[Call]) -> Call:
+    """Return one of some calls that are alike as it is where nothing disturbs."""
+    serial = min(c.seconds - sum(float(x.seconds.sum()) for x in c.loops) for c in calls)
+    for loops in zip(*(c.loops for c in calls), strict=True):
+        loops[0].seconds = np.min([loop.seconds for loop in loops], axis=0)
+    before = min(call.before for call in calls)
+    seconds = serial + sum(float(loop.seconds.sum()) for loop in calls[0].loops)
+    return Call(calls[0].name, before, seconds, calls[0].loops)
 
-    def run(threads: int, count: int, loops: bool) -> tuple[list[Call], float]:
+
+def record(X: Any, loss: str, rank: int, iterations: int) -> list[Call]:
+    """Return the calls of some iterations, those that are alike as one."""
+
+    def run(count: int, loops: bool) -> dict[Any, list[Call]]:
+        alike: dict[Any, list[Call]] = defaultdict(list)
         with Recorder(loops) as recorder:
-            begin = time.perf_counter()
-            plain_fit(X, rank, loss, threads, count)
-            return recorder.calls, time.perf_counter() - begin
+            plain_fit(X, rank, loss, THREADS[-1] if loops else 1, count)
+        previous = ""
+        for call in recorder.calls:
+            sizes = ((len(loop.seconds), loop.places) for loop in call.loops)
+            alike[(call.name, *(sizes if loops else [previous]))].append(call)
+            previous = call.name
+        return alike
 
-    # The first iteration belongs to the set-up: it makes the transposed copy.
-    first, setup = run(1, 1, False)
-    calls, whole = run(1, 1 + iterations, False)
-    between = (whole - setup) - (sum(c.seconds for c in calls) - sum(c.seconds for c in first))
-    recorded, _ = run(THREADS[-1], 1 + iterations, True)  # loops on this thread alone
-    return recorded[len(first) :], max(between, 0.0)
+    def of_iterations(loops: bool) -> list[Call]:
+        first, whole = run(1, loops), run(1 + iterations, loops)
+        found = []
+        for kind, calls in whole.items():
+            times = len(calls) - len(first.get(kind, []))
+            if times > (0 if loops else iterations // 2):  # not what was once between two calls
+                found.append(least(calls))
+                found[-1].times = times
+        return found
+
+    # What is between two calls without the time that recording takes.
+    between = [Call("between", call.before, 0.0, [], call.times) for call in of_iterations(False)]
+    calls = of_iterations(True)
+    for call in calls:
+        call.before = 0.0
+    return between + calls
 
 
 def bytes_read(X: Any, rank: int) -> float:
@@ -202,7 +232,7 @@ def picture(path: str, curves: dict[str, list[float]], limits: dict[str, float])
 
 OPTIONS = {
     "rank": 32,
-    "iterations": 5,
+    "iterations": 10,
     "wake": (2.0, "microseconds to wake a thread"),
     "price": (100.0, "nanoseconds to take a block"),
     "bandwidth": (150.0, "GB/s that memory gives"),
@@ -215,10 +245,10 @@ def main(options: Options) -> Any:
     wake, price = options.wake * 1e-6, options.price * 1e-9
     curves, limits, table, passes = {}, {}, [], []
     for name, (X, loss) in cases(options.quick).items():
-        calls, between = record(X, loss, options.rank, options.iterations)
-        totals = [iteration(calls, t, wake, price) + between for t in THREADS]
+        calls = record(X, loss, options.rank, options.iterations)
+        totals = [total(calls, t, wake, price) for t in THREADS]
         memory = options.iterations * bytes_read(X, options.rank) / (options.bandwidth * 1e9)
-        curves[name] = [totals[0] / max(total, memory) for total in totals]
+        curves[name] = [totals[0] / max(seconds, memory) for seconds in totals]
         limits[name] = totals[0] / memory
         alone = f"{totals[0] / options.iterations * 1e3:.1f}"
         say(f"{name}: {alone} ms an iteration")
@@ -228,9 +258,9 @@ def main(options: Options) -> Any:
         for call in calls:
             by_name[call.name].append(call)
         for kernel, some in by_name.items():
-            seconds = sum(c.seconds for c in some)
+            seconds = total(some, 1, wake, price)
             if seconds > 0.01 * totals[0]:
-                faster = seconds / iteration(some, 64, wake, price)
+                faster = seconds / total(some, 64, wake, price)
                 passes.append([name, kernel, f"{seconds / totals[0]:.1%}", f"{faster:.0f}"])
     print(f"float64, rank {options.rank}, commit {commit()}, {options.bandwidth:g} GB/s\n")
     header = ["fit", "1 thread, ms", *(f"{number} threads" for number in THREADS[1:]), "memory"]

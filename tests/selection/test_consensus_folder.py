@@ -59,7 +59,7 @@ def test_a_folder_serves_several_ranks(tmp_path):
         ({"X_weights": np.ones((30, 40))}, "X_weights None"),
         ({"X": planted(n=30, seed=5)[0]}, "data"),
         ({"X": planted(n=31)[0]}, "shape"),
-        ({"X": planted(n=30)[0].astype(np.float32)}, "data"),
+        ({"dtype": "float64"}, "dtype"),
     ],
 )
 def test_starts_of_other_data_or_settings_are_refused(tmp_path, other, named):
@@ -142,7 +142,7 @@ DAMAGES = {
     "rescaled": lambda z: {**z, "components": 2 * z["components"]},
     "NaN": lambda z: {**z, "components": z["components"] * np.nan},
     "fewer features": lambda z: {**z, "components": z["components"][:, :10]},
-    "another dtype": lambda z: {**z, "components": z["components"].astype(np.float32)},
+    "another dtype": lambda z: {**z, "components": z["components"].astype(np.float64)},
     "out of range": lambda z: {**z, "assignments": z["assignments"] + 100},
     "permuted": lambda z: {**z, "assignments": z["assignments"][::-1]},
     "fewer samples": lambda z: {**z, "assignments": z["assignments"][:5]},

@@ -115,8 +115,8 @@ class _Problem:
         return self._update(DESCENDED, lambda F: kernel(*X, *given, F, *steps))
 
     def update(self) -> Call:
-        P, N, kernel = self.factor(ROWS), self.factor(ROWS), self.kernels.update
-        return self._update(ROWS, lambda F: kernel(F, P, N, None, None, "mm", 1.0, self.threads))
+        P, N, kernel = self.factor(UPDATED), self.factor(UPDATED), self.kernels.update
+        return self._update(UPDATED, lambda F: kernel(F, P, N, None, None, "mm", 1.0, self.threads))
 
     def gram(self) -> Call:
         G, out = self.factor(ROWS), np.zeros((self._zeros(1).shape[1],) * 2, self.dtype)
@@ -126,14 +126,12 @@ class _Problem:
 KERNELS: dict[str, Callable[[_Problem], Call]] = {
     "pass, squares": lambda p: p.sparse_pass(0.0),
     "pass, Kullback-Leibler": lambda p: p.sparse_pass(-1.0),
-    "pass by panels, squares": lambda p: p.panel_pass(0.0),
     "pass by panels, Kullback-Leibler": lambda p: p.panel_pass(-1.0),
     "dense pass, squares": lambda p: p.dense_pass(0.0),
     "dense pass, Kullback-Leibler": lambda p: p.dense_pass(-1.0),
     "tensor pass, Kullback-Leibler": lambda p: p.tensor_pass(-1.0),
     "Kullback-Leibler loss": lambda p: p.loss("sparse_kl_loss"),
-    "coordinate descent, two sweeps": lambda p: p.coordinate_descent(2, 0),
-    "coordinate descent, with faces": lambda p: p.coordinate_descent(1, 4),
+    "coordinate descent": lambda p: p.coordinate_descent(2, 4),
     "Kullback-Leibler descent": lambda p: p.kl_descent(1),
     "multiplicative update": lambda p: p.update(),
     "Gram matrix": lambda p: p.gram(),

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from functools import cache
 from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -19,16 +20,16 @@ BENCHMARKS = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(BENCHMARKS))
 
 
+@cache
 def names() -> list[str]:
     order = [sys.executable, str(BENCHMARKS / "calls.py")]
     return subprocess.check_output(order, text=True).splitlines()
 
 
-class PublicCalls:
+class Calls:
     """One thread; tens of milliseconds a call, and four times as long."""
 
     param_names = ("call", "size")
-    params = (names(), (1, 4))
     timeout = 120
 
     def setup(self, name: str, size: int) -> None:
@@ -41,8 +42,16 @@ class PublicCalls:
     def teardown(self, name: str, size: int) -> None:
         self.folder.cleanup()
 
+
+class Times(Calls):
+    params = (names(), (1, 4))
+
     def time_call(self, name: str, size: int) -> None:
         self.call()
+
+
+class Memory(Calls):
+    params = (names(), (4,))
 
     def track_memory(self, name: str, size: int) -> float:
         """Return the most that the call needs beyond its data, without what was freed before."""

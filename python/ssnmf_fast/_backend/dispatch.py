@@ -24,6 +24,7 @@ from .._common.arrays import Array
 from .._common.text import short
 
 _CACHE_LINE = 64
+_PLACED = 1 << 22  # bytes
 _ORDER = ("base", "v3", "v4")
 LEVELS = (*_ORDER, "reference")
 
@@ -204,10 +205,13 @@ def aligned_zeros(shape: tuple[int, int], dtype: npt.DTypeLike) -> Array:
     return np.asarray(buffer[offset : offset + n_bytes].view(dtype).reshape(shape))
 
 
-def padded_zeros(n_rows: int, rank: int, dtype: npt.DTypeLike) -> Array:
-    """Return a factor of zeros, (n_rows, padded rank)."""
+def padded_zeros(n_rows: int, rank: int, dtype: npt.DTypeLike, threads: int = 1) -> Array:
+    """Return a factor of zeros, (n_rows, padded rank), in memory near the threads of its rows."""
     columns = kernels.padded_rank(rank, np.dtype(dtype).itemsize)
-    return aligned_zeros((n_rows, columns), dtype)
+    result = aligned_zeros((n_rows, columns), dtype)
+    if threads > 1 and result.nbytes >= _PLACED:  # a page goes where it is written first
+        kernels.add_row(np.zeros(columns, dtype), None, result, 1.0, False, threads)
+    return result
 
 
 def is_padded(factor: Array) -> bool:
@@ -216,8 +220,8 @@ def is_padded(factor: Array) -> bool:
     return bool(aligned and factor.shape[1] == columns)
 
 
-def padded(factor: Array, dtype: npt.DTypeLike) -> Array:
+def padded(factor: Array, dtype: npt.DTypeLike, threads: int = 1) -> Array:
     """Copy a factor (rows x rank) into padded storage."""
-    result = padded_zeros(factor.shape[0], factor.shape[1], dtype)
+    result = padded_zeros(factor.shape[0], factor.shape[1], dtype, threads)
     result[:, : factor.shape[1]] = factor
     return result

@@ -139,7 +139,7 @@ class MatrixFits(Fits[Factorization]):
         S, A, B = start(self.init, self.X, *terms, self.rank, rng, self.known, self.X_weights)
         if self.features is not None and C is None:
             C = start_B(A.T, self.features, rng).astype(self.X.dtype)
-        factors = build.pad_factors(S, A, B, C)
+        factors = build.pad_factors(S, A, B, C, self.threads)
         related = build.relations(*terms, self.weight, factors, self.features, self.of_features)
         return factors, related, build.view_factors(factors, self.rank)
 
@@ -177,7 +177,8 @@ class TensorFits(Fits[TensorFactorization]):
     def _begin(self, rng: Generator) -> tuple[dict[str, Array], list[Relation], Current]:
         first, dtype = self.related[0], self.X.dtype
         start = start_tensor(self.init, self.X, self.X_weights, first.term, self.rank, rng)
-        factors = {name: padded(F, dtype) for name, F in zip(first.names, start, strict=True)}
+        pairs = zip(first.names, start, strict=True)
+        factors = {name: padded(F, dtype, self.threads) for name, F in pairs}
         for k, Y in self.labels.items():
             B = start_of_labels(self.init, k, start[k], Y, rng)
             factors[f"B{k}"] = padded(B.T, dtype)

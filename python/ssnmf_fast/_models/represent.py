@@ -113,11 +113,11 @@ def problem_at(
         sides["B"] = rank, labels.shape[1], "components x labels"
     if features is not None:
         sides["C"] = rank, features.shape[1], "components x labels of features"
-    checked = {
+    checked: dict[str, Any] = {
         name: check_factor(given[name], name, (rows, columns), X.dtype, of, limited=False)
         for name, (rows, columns, of) in sides.items()
     }
-    stored = build.pad_factors(**checked)
+    stored = build.pad_factors(**checked, threads=threads)
     related = build.relations(data, labels, weight, stored, features, of_features)
     lengths = {name: len(F) for name, F in stored.items()}
     penalized = check_penalties(penalties, lengths, X.shape, rank)

@@ -162,10 +162,10 @@ def check_weight(
 
 
 def pad_factors(
-    S: Array, A: Array, B: Array | None = None, C: Array | None = None
+    S: Array, A: Array, B: Array | None = None, C: Array | None = None, threads: int = 1
 ) -> dict[str, Array]:
     """Return the factors as the kernels hold them: by rows (all but S transposed), padded."""
-    factors = {"S": padded(S, S.dtype), "A": padded(A.T, S.dtype)}
+    factors = {"S": padded(S, S.dtype, threads), "A": padded(A.T, S.dtype, threads)}
     others = {"B": B, "C": C}
     return factors | {name: padded(F.T, S.dtype) for name, F in others.items() if F is not None}
 

@@ -82,7 +82,8 @@ def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:
     if not common and not scaled:
         return np.empty((0, F.shape[1], F.shape[1]), dtype=F.dtype), None
     if not scaled:
-        return np.sum(common, axis=0, keepdims=True), None
+        total = common[0] if len(common) == 1 else np.sum(common, axis=0)
+        return total[None], None
     if common:
         scaled.append((np.sum(common, axis=0), np.ones(len(F), dtype=F.dtype)))
     return np.stack([gram for gram, _ in scaled]), np.stack([rows for _, rows in scaled])

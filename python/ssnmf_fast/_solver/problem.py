@@ -67,12 +67,14 @@ class Problem:
         self.support, self.penalties = support or {}, penalties or {}
         self.rows, *self.others = factors
         self._views: dict[str, list[TermView]] = {}
-        self._n_elsewhere, self._n_relations = len(elsewhere), len(relations) + len(elsewhere)
+        self._n_relations = len(relations) + len(elsewhere)
         # With weights of every row only for one data matrix: products with them take long.
         lists = whole and self._n_relations == 1
         squares = all(r.term.loss.quadratic and r.map is None for r in relations)
         grams = (r.term.gram or (lists and r.term.form.lists_few) for r in relations)
         self._all_quadratic = squares and all(elsewhere) and all(grams)
+        here = sum(r.coefficient > 0 for r in relations)
+        self._extrapolates = self._all_quadratic and here + len(elsewhere) == 1
         self._held: dict[str, bool] = {}
         self.threads = relations[0].term.threads
         self._images = Images(factors)
@@ -98,8 +100,7 @@ class Problem:
 
     def extrapolates(self) -> bool:
         """Whether "auto" adds momentum: only without labels, where minima are as good."""
-        here = sum(r.coefficient > 0 for r in self.relations)
-        return self._all_quadratic and here + self._n_elsewhere == 1
+        return self._extrapolates
 
     def descends(self, name: str, rule: Solver) -> bool:
         """Whether a factor is updated by coordinate descent, and not by a multiplicative step."""
@@ -113,11 +114,12 @@ class Problem:
 
     def _by_entries(self, name: str) -> bool:
         """Whether coordinate descent may use the loss itself, entry by entry."""
-        view, listed = self.views(name)[0], self.penalties.get(name, NONE).listed
-        entries = view.term.entries
+        view = self.views(name)[0]
+        if self._n_relations > 1 or not view.term.loss.descends:
+            return False
+        entries, listed = view.term.entries, self.penalties.get(name, NONE).listed
         sparse = entries.sparse and not entries.by_factors and not view.mapped
-        linear = all(penalty.linear for penalty in listed)
-        return self._n_relations == 1 and linear and sparse and view.term.loss.descends
+        return sparse and all(penalty.linear for penalty in listed)
 
     def refines(self) -> bool:
         """Whether "auto" goes on by coordinate descent where multiplicative steps get slow."""

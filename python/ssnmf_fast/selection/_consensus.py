@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import squareform
@@ -23,7 +24,7 @@ from .._common.replacement import Replacement
 from .._common.saved import HEADER, NpzReader, header_array
 from .._common.warn import warn_user
 from .._data import border
-from .._data.arrays import DataLike
+from .._data.arrays import DataLike, check_dtype
 from .._data.border import CleanMatrix, check_data
 from .._data.csr_file import CsrFile
 from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
@@ -60,6 +61,7 @@ def consensus(
     max_iter: int = 1000,
     tol: float = 1e-5,
     init: Literal["random", "least-squares", "random-acol"] = "random",
+    dtype: npt.DTypeLike | None = "float32",
     folder: Folder = None,
     n_jobs: int | None = None,
     n_threads: int | None = None,
@@ -88,6 +90,10 @@ def consensus(
         Number of these neighbors, as a share of `n_starts`; below one neighbor, none is dropped.
     init : {"random", "least-squares", "random-acol"}
         Starts, as in :func:`factorize`.
+    dtype : {"float32", "float64"}, optional
+        Of the fits of all starts and of `spectra`; None: that of X.  "float32" finds the same
+        components as "float64" in about two thirds of the time.  Components and usages of the
+        consensus have that of X, or float64.
     folder : path, optional
         Folder for the results of all starts: an interrupted call continues from there, with the
         same result.  It may hold several ranks, for the same data in the same form (dense, sparse
@@ -134,7 +140,13 @@ def consensus(
     ((4, 30), (60, 4), (4,))
     """
     settings = n_components, n_starts, distance_threshold, neighborhood_fraction, init, random_state
-    recipe = Recipe(*settings, loss=loss, X_weights=X_weights, max_iter=max_iter, tol=tol)
+    fitting: dict[str, Any] = {
+        "loss": loss,
+        "X_weights": X_weights,
+        "max_iter": max_iter,
+        "tol": tol,
+    }
+    recipe = Recipe(*settings, dtype, **fitting)
 
     def fits(
         X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array
@@ -150,17 +162,20 @@ def agreement(
 ) -> Consensus:
     """Return the consensus of starts that `fits` fits."""
     border.check_observers(None, verbose)
-    clean = CleanMatrix(check_data(X, resolve_threads(n_threads)))
+    threads = resolve_threads(n_threads)
+    clean = CleanMatrix(check_data(X, threads))
+    of_starts = CleanMatrix(check_data(clean, threads, recipe.dtype))
     dtype, loss = clean.matrix.dtype, recipe.fitting["loss"]
     of_clusters, samples, seeds = recipe.draw(clean.matrix.shape[0])
     fits = fits if folder is None else partial(kept_starts, Path(folder), fits)
     starts: list[Start] = []
     with verbose_progress(verbose, recipe.n_starts, "consensus", unit="start") as progress:
-        for start in fits(clean, seeds, recipe, samples):
+        for start in fits(of_starts, seeds, recipe, samples):
             starts.append(start)
             if progress is not None:
                 progress(FitState(len(starts), start.objective))
     spectra = unit_rows(np.concatenate([start.components for start in starts]))
+    spectra = spectra.astype(of_starts.matrix.dtype)
     with limited_openmp(1):
         distances, clusters, silhouettes, silhouette = _cluster(spectra, recipe, of_clusters)
         rows = []
@@ -168,7 +183,7 @@ def agreement(
             members = spectra[clusters == number]
             median = np.median(members, axis=0)
             rows.append(median if median.any() else members.mean(axis=0))
-        components = divide_by_sums(np.array(rows))
+        components = divide_by_sums(np.array(rows, dtype=np.float64))
     weighting = {"X_weights": recipe.fitting["X_weights"], "n_threads": n_threads}
     usage = represent(clean, components.astype(dtype), loss=loss, **weighting)
     order = np.argsort(-divide_by_sums(usage).sum(axis=0), kind="stable")
@@ -180,7 +195,7 @@ def agreement(
         components=components,
         usage=usage,
         stability=np.array([silhouettes[clusters == k].mean() for k in range(len(order))]),
-        spectra=spectra.astype(dtype),
+        spectra=spectra,
         clusters=clusters,
         neighbor_distances=distances,
         scores=regression_scores(clean.matrix, usage),
@@ -198,7 +213,7 @@ def agreement(
 def _cluster(spectra: Array, recipe: Recipe, seed: int) -> tuple[Array, Array, Array, float]:
     """Return neighbor distances, clusters and silhouettes of spectra, and the silhouette of all."""
     rank, threshold = recipe.fitting["n_components"], recipe.distance_threshold
-    distances = np.asarray(euclidean_distances(spectra))
+    distances = np.asarray(euclidean_distances(spectra), dtype=np.float64)
     n_nearest = min(recipe.n_nearest, len(spectra) - 1)
     nearest = np.partition(distances, n_nearest, axis=1)[:, : n_nearest + 1]  # with itself
     used = np.asarray(spectra.any(axis=1))  # a start may leave components at zero
@@ -230,12 +245,29 @@ def clusters_of(spectra: Array, distances: Array, count: int, seed: int) -> tupl
 
     Both are (p,).  Silhouettes are NaN for one cluster, and for clusters of one spectrum each.
     """
-    different = len({row.tobytes() for row in spectra.round(_DIGITS)})
-    k_means = KMeans(min(count, different), n_init=_N_INIT, random_state=seed)
-    labels = k_means.fit(spectra).labels_
-    if 1 < k_means.n_clusters < len(spectra):
+    count = min(count, len({row.tobytes() for row in spectra.round(_DIGITS)}))
+    rng, squares = np.random.default_rng(seed), distances**2
+    inits = [spectra[_far_apart(squares, count, rng)] for _ in range(_N_INIT)]
+    fits = [KMeans(count, init=init, n_init=1, random_state=0).fit(spectra) for init in inits]
+    labels = min(fits, key=lambda fit: fit.inertia_).labels_
+    if 1 < count < len(spectra):
         return labels, silhouette_samples(distances, labels, metric="precomputed")
     return labels, np.full(len(spectra), np.nan)
+
+
+def _far_apart(squares: Array, count: int, rng: np.random.Generator) -> list[int]:
+    """Choose where k-means begins as scikit-learn does (greedy k-means++), by known distances."""
+    chosen = [int(rng.integers(len(squares)))]
+    nearest = squares[chosen[0]]
+    for _ in range(1, count):
+        sums = nearest.cumsum()
+        drawn = sums.searchsorted(rng.random(2 + int(np.log(count))) * sums[-1])
+        drawn = drawn.clip(max=len(squares) - 1)
+        left = np.minimum(nearest, squares[drawn])
+        best = int(left.sum(axis=1).argmin())
+        chosen.append(int(drawn[best]))
+        nearest = left[best]
+    return chosen
 
 
 def _cophenetic_correlation(assignments: Array) -> float:
@@ -270,6 +302,7 @@ class Recipe:
         neighborhood_fraction: float,
         init: str,
         random_state: Seed,
+        dtype: npt.DTypeLike | None,
         **fitting: Any,
     ) -> None:
         rank = border.check_integer(n_components, "n_components", 1)
@@ -288,6 +321,7 @@ class Recipe:
         self.n_starts = border.check_integer(n_starts, "n_starts", 1)
         self.n_nearest = int(share * self.n_starts)
         self.random_state: Any = random_state
+        self.dtype = check_dtype(dtype)
 
     def draw(self, n_samples: int) -> tuple[int, Array, list[int]]:
         """Return the seed of the clusters, samples whose main component is kept, and all seeds."""

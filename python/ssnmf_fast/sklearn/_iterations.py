@@ -40,8 +40,12 @@ class Sides:
     def __init__(self, X: Any, beta: float, threads: int, once: bool = False) -> None:
         self.X, self.beta, self.threads, self.sparse = X, beta, threads, sp.issparse(X)
         if self.sparse:
-            counts = np.bincount(X.indices, minlength=X.shape[1]) if once else None
-            bounds = None if counts is None else column_ranges(counts, threads)
+            bounds = None
+            if once:
+                counts = np.bincount(X.indices, minlength=X.shape[1]) if threads > 1 else None
+                bounds = (
+                    np.array([0, X.shape[1]]) if counts is None else column_ranges(counts, threads)
+                )
             self._rows: Entries = SparseEntries(X, threads, bounds)
         else:
             self._rows = DenseEntries(X, threads)

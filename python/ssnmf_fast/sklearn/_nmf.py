@@ -27,6 +27,8 @@ from ..penalties import L1, L2
 from . import _iterations as iterations
 from ._calls import on_engine
 
+_LEAST_SHARED = 1 << 17  # entries of the factors of a batch, from which a second thread gains
+
 _OWN_FIT, _OWN_BATCH = original.NMF, original.MiniBatchNMF  # also while names are replaced
 
 
@@ -146,10 +148,16 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
             del self._by_engine
 
     def _sides(self, X: Any, threads: int) -> iterations.Sides:
-        return iterations.Sides(iterations.clean(X, threads), self._beta_loss, threads, once=True)
+        X = X if isinstance(X, iterations.FastCsr) else iterations.clean(X, threads)
+        if sum(X.shape) * self._n_components < _LEAST_SHARED:
+            threads = 1
+        return iterations.Sides(X, self._beta_loss, threads, once=True)
 
     def _fit_transform(self, X: Any, W: Any = None, H: Any = None, update_H: bool = True) -> Any:
-        with self._served(X):
+        with self._served(X) as threads:
+            if threads and sp.issparse(X):
+                X = iterations.clean(X, threads)  # sorted, as SciPy would sort that of the caller
+                X = iterations.FastCsr(X if X.has_sorted_indices else X.sorted_indices())
             return super()._fit_transform(X, W=W, H=H, update_H=update_H)
 
     def _solve_W(self, X: Any, H: Array, max_iter: int) -> Array:
