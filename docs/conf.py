@@ -61,6 +61,7 @@ mathjax_path = "tex-svg.js"
 html_static_path = ["_static", str(Path(_mathjax.origin).parent / "static/mathjax" / mathjax_path)]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_search_scorer = str(Path(__file__).parent / "search_scorer.js")
 # One page of each section is enough on the left; the switcher lists the versions of the site.
 html_theme_options: dict[str, Any] = {
     "logo": {"text": "ssnmf_fast"},
