@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ exclude_patterns = ["_build", "README.md"]
 nitpicky = False
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 
 templates_path = ["_templates"]
@@ -39,6 +40,7 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
 sphinx_gallery_conf = {
+    "capture_repr": (),
     "image_scrapers": ("matplotlib", "gallery_pictures"),
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
@@ -53,9 +55,13 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "ssnmf_fast"
-html_static_path = ["_static"]
+# MathJax is a file of the site: formulas are set without a network too.
+_mathjax: Any = find_spec("sphinx-mathjax-offline")
+mathjax_path = "tex-svg.js"
+html_static_path = ["_static", str(Path(_mathjax.origin).parent / "static/mathjax" / mathjax_path)]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_search_scorer = str(Path(__file__).parent / "search_scorer.js")
 # One page of each section is enough on the left; the switcher lists the versions of the site.
 html_theme_options: dict[str, Any] = {
     "logo": {"text": "ssnmf_fast"},
@@ -86,6 +92,14 @@ def _skip(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) 
     return True if _INHERITED.match(name) else None
 
 
+def _shorten(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Keep the first paragraph of what scikit-learn writes about what has its names."""
+    if re.match(r"ssnmf_fast\.sklearn\.(NMF|MiniBatchNMF|non_negative_factorization)\b", name):
+        del lines[lines.index("") if "" in lines else len(lines) :]
+        lines += ["", "Arguments, attributes and results are those that scikit-learn documents."]
+
+
 def setup(app: Any) -> None:
-    """Connect the function above."""
+    """Connect the functions above."""
     app.connect("autodoc-skip-member", _skip)
+    app.connect("autodoc-process-docstring", _shorten, priority=400)

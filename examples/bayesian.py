@@ -1,4 +1,4 @@
-"""Variational Bayes: priors of the digits' components, learned with labels, class by class."""
+"""Variational Bayes: priors of components, learned with labels by class."""
 
 import sys
 
@@ -9,14 +9,18 @@ import ssnmf_fast as sf
 from ssnmf_fast import plotting
 
 X, y = load_digits(return_X_y=True)
-some = np.where(np.random.default_rng(0).random(len(y)) < 0.5, y, -1)  # -1: not labeled
+# -1: not labeled
+some = np.where(np.random.default_rng(0).random(len(y)) < 0.5, y, -1)
 options = {"n_components": 20, "max_iter": 100, "tol": 0, "random_state": 0}
 
 plain = sf.BayesianNMF(**options).fit(X)
 model = sf.papers.SupervisedBayesianNMF(unlabeled=-1, **options).fit(X, some)
 for name, fitted in {"without labels": plain, "with labels": model}.items():
     sparsity = sf.metrics.inter_label_sparsity(fitted.representation_, y).score
-    print(f"{name}: bound {fitted.lower_bound_:.0f}, inter-label sparsity {sparsity:.2f}")
+    print(
+        f"{name}: bound {fitted.lower_bound_:.0f}, "
+        f"inter-label sparsity {sparsity:.2f}"
+    )
 low, high = model.interval_components(level=0.9)
 widest = np.unravel_index((high - low).argmax(), low.shape)
 print(
@@ -32,5 +36,7 @@ choice = sf.choose_rank(
 )
 print(f"bounds of 5, 20 and 40 components: {choice.means.round()}")
 
-picture = plotting.label_map(model.representation_, y, title="Components of the digits")
+picture = plotting.label_map(
+    model.representation_, y, title="Components of the digits"
+)
 picture.savefig(sys.argv[1] if len(sys.argv) > 1 else "bayesian.png", dpi=90)

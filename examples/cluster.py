@@ -14,7 +14,7 @@ from ssnmf_fast import plotting
 
 @dask.delayed
 def counts(number):
-    """Make one of the blocks of documents; yours would be read from where they are."""
+    """Make a block of documents; yours are read from where they are."""
     rng = np.random.default_rng(number)
     topics = np.random.default_rng(0).dirichlet(np.full(300, 0.05), size=8)
     shares = rng.dirichlet(np.full(8, 0.2), size=500)
@@ -23,21 +23,36 @@ def counts(number):
 
 def main():
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
         Client(cluster),
     ):
         blocks = [counts(number) for number in range(6)]
-        options = {"n_components": 8, "loss": "kullback-leibler", "random_state": 0}
+        options = {
+            "n_components": 8,
+            "loss": "kullback-leibler",
+            "random_state": 0,
+        }
         fit = sfd.factorize(blocks, **options)
-        print(f"S: {fit.S.shape} in {fit.S.numblocks[0]} blocks, A: {fit.A.shape}")
-        amounts = fit.S[:5].compute() * fit.A.sum(axis=1)  # the scales of the topics are arbitrary
-        print(f"largest topic of the first documents: {amounts.argmax(axis=1)}")
+        print(
+            f"S: {fit.S.shape} in {fit.S.numblocks[0]} blocks, "
+            f"A: {fit.A.shape}"
+        )
+        # the scales of the topics are arbitrary
+        amounts = fit.S[:5].compute() * fit.A.sum(axis=1)
+        print(
+            f"largest topic of the first documents: {amounts.argmax(axis=1)}"
+        )
 
         whole = sp.csr_array(sp.vstack(dask.compute(*blocks)))
         alone = sf.factorize(whole, **options)
-        print(f"differs from the fit in memory by {abs(fit.A - alone.A).max() / fit.A.max():.0e}")
+        difference = abs(fit.A - alone.A).max() / fit.A.max()
+        print(f"differs from the fit in memory by {difference:.0e}")
     picture = plotting.objective_curve({"cluster": fit, "memory": alone})
-    picture.savefig(sys.argv[1] if len(sys.argv) > 1 else "cluster.png", dpi=90)
+    picture.savefig(
+        sys.argv[1] if len(sys.argv) > 1 else "cluster.png", dpi=90
+    )
 
 
 if __name__ == "__main__":

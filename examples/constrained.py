@@ -1,4 +1,4 @@
-"""CNMF: labeled digits of a class share one row of S; unlabeled ones find their own."""
+"""CNMF: labeled digits of a class share one row of S."""
 
 import sys
 
@@ -21,9 +21,14 @@ model = sf.papers.ConstrainedNMF(**options).fit(X, visible)
 for name, fitted in {"NMF": plain, "CNMF": model}.items():
     S = fitted.transform(X[~labeled])
     clusters = KMeans(10, n_init=10, random_state=0).fit_predict(S)
-    print(f"{name}: adjusted Rand index of {adjusted_rand_score(y[~labeled], clusters):.2f}")
+    index = adjusted_rand_score(y[~labeled], clusters)
+    print(f"{name}: adjusted Rand index of {index:.2f}")
 
 picture = plotting.class_map(
-    model.class_representation_.T, model.classes_, title="Components in the rows that classes share"
+    model.class_representation_.T,
+    model.classes_,
+    title="Components in the rows that classes share",
 )
-picture.savefig(sys.argv[1] if len(sys.argv) > 1 else "constrained.png", dpi=110)
+picture.savefig(
+    sys.argv[1] if len(sys.argv) > 1 else "constrained.png", dpi=110
+)

@@ -1,4 +1,4 @@
-"""L1 penalties: of S, components become whole digits; of A, small parts of them."""
+"""L1 penalties: of S, components become digits; of A, parts of them."""
 
 import sys
 
@@ -20,18 +20,35 @@ rows = {
 }
 picture = Figure(figsize=(8, 4.6), layout="constrained")
 images, curves = picture.subfigures(1, 2, width_ratios=(1.2, 1))
-for cell, (title, given) in zip(images.subplots(3, 1), rows.items(), strict=True):
+for cell, (title, given) in zip(
+    images.subplots(3, 1), rows.items(), strict=True
+):
     fit = sf.factorize(X, penalties=given, **options)
     plotting.image_grid(fit.A, (8, 8), columns=6, title=title, ax=cell)
-    print(f"{title}: {np.mean(fit.S > 0):.0%} of S and {np.mean(fit.A > 0):.0%} of A are positive")
+    print(
+        f"{title}: {np.mean(fit.S > 0):.0%} of S "
+        f"and {np.mean(fit.A > 0):.0%} of A are positive"
+    )
 
 path = np.linspace(0, 0.02, 11)
 fits = [sf.factorize(X, penalties=[L1(c), L2(1e-6)], **options) for c in path]
 lost = [np.sum((X - fit.S @ fit.A) ** 2) / np.sum(X**2) for fit in fits]
 ax = curves.subplots()
-ax.plot(path, [np.mean(fit.S > 0) for fit in fits], marker="o", label="S: positive entries")
-ax.plot(path, [np.mean(fit.A > 0) for fit in fits], marker="s", label="A: positive entries")
+ax.plot(
+    path,
+    [np.mean(fit.S > 0) for fit in fits],
+    marker="o",
+    label="S: positive entries",
+)
+ax.plot(
+    path,
+    [np.mean(fit.A > 0) for fit in fits],
+    marker="s",
+    label="A: positive entries",
+)
 ax.plot(path, lost, marker="^", label="squares not explained")
 ax.set(xlabel="coefficient of L1, of S and of A", ylabel="share", ylim=(0, 1))
 ax.legend(frameon=False)
-picture.savefig(sys.argv[1] if len(sys.argv) > 1 else "known_parts.png", dpi=110)
+picture.savefig(
+    sys.argv[1] if len(sys.argv) > 1 else "known_parts.png", dpi=110
+)

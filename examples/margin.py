@@ -1,4 +1,4 @@
-"""NMF-alpha: with few labels and few features, keep what separates ten digits."""
+"""NMF-alpha: with few labels and features, keep what separates digits."""
 
 import sys
 
@@ -25,11 +25,16 @@ for seed in range(10):
         model.set_params(random_state=seed).fit(X[train], visible[train])
         machine = LinearSVC(C=10, max_iter=10_000)
         machine.fit(model.transform(X[labeled]), y[labeled])
-        scores[name].append(machine.score(model.transform(X[~train]), y[~train]))
+        scores[name].append(
+            machine.score(model.transform(X[~train]), y[~train])
+        )
 
 print("5 % of the digits labeled, 10 features instead of 64 pixels, ten draws")
 for name, found in scores.items():
-    print(f"{name}: {np.mean(found):.1%} of new digits are right (sd {np.std(found):.1%})")
+    print(
+        f"{name}: {np.mean(found):.1%} of new digits are right "
+        f"(sd {np.std(found):.1%})"
+    )
 better = np.greater(scores["NMF-alpha"], scores["NMF"]).sum()
 print(f"NMF-alpha is better in {better} of 10 draws")
 

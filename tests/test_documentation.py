@@ -156,6 +156,19 @@ def test_shown_output_is_compared() -> None:
             assert_shown("error 0.5012 of 3 fits\n", wrong)
 
 
+def test_code_has_79_columns() -> None:
+    """Where no browser measures it, columns tell whether code fits on its page."""
+    gallery = sorted((ROOT / "examples" / "gallery").glob("*.py"))
+    lines = [
+        (b.page, line) for p in [README, *PAGES] for b in blocks(p) for line in b.text.split("\n")
+    ]
+    lines += [(page, line) for page in gallery for line in page.read_text("utf-8").split("\n")]
+    for page in PACKAGE.rglob("*.py"):
+        code = re.findall(r"^ *((?:>>>|\.\.\.) .*)$", page.read_text("utf-8"), re.MULTILINE)
+        lines += [(page, line) for line in code]
+    assert [f"{page.name}: {line}" for page, line in lines if len(line) > 79] == []
+
+
 def command_lines() -> list[str]:
     """Return every `ssnmf-fast` command in the fenced blocks of shell commands."""
     shell = [b for p in [README, *PAGES] for b in blocks(p) if b.language in ("bash", "console")]

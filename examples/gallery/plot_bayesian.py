@@ -2,8 +2,9 @@
 How many components? The bound of a Bayesian model
 ==================================================
 
-Variational Bayes gives every entry of the factors a distribution.  Its bound of the evidence takes
-account of the number of parameters: no data need be held out.
+Variational Bayes gives every entry of the factors a distribution.  Its bound
+of the evidence takes account of the number of parameters: no data need be held
+out.
 """
 
 # %%
@@ -15,9 +16,13 @@ import numpy as np
 import ssnmf_fast as sf
 
 rng = np.random.default_rng(0)
-counts = rng.poisson(rng.gamma(0.4, 3.0, (200, 4)) @ rng.gamma(0.4, 3.0, (4, 60)))
+counts = rng.poisson(
+    rng.gamma(0.4, 3.0, (200, 4)) @ rng.gamma(0.4, 3.0, (4, 60))
+)
 model = sf.BayesianNMF(max_iter=5000, random_state=0)
-choice = sf.choose_rank(counts, range(1, 9), criterion="bound", estimator=model)
+choice = sf.choose_rank(
+    counts, range(1, 9), criterion="bound", estimator=model
+)
 
 # %%
 # A point for each start; the line joins the best of each rank.

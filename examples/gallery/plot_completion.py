@@ -2,8 +2,8 @@
 A table with gaps
 =================
 
-A fifth of the measurements of 178 wines is missing.  A low-rank model of the table fills the gaps;
-scikit-learn's imputers stand beside it.
+A fifth of the measurements of 178 wines is missing.  A low-rank model of the
+table fills the gaps; scikit-learn's imputers stand beside it.
 """
 
 # %%
@@ -30,10 +30,16 @@ for column, rate in enumerate(rates):
 
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 for imputer, line, marker in zip(imputers, errors, "osD", strict=True):
-    axes.plot(100 * np.array(rates), line, marker=marker, label=type(imputer).__name__)
+    axes.plot(
+        100 * np.array(rates),
+        line,
+        marker=marker,
+        label=type(imputer).__name__,
+    )
 axes.set(xlabel="missing (%)", ylabel="error (standard deviations)")
 axes.legend()
 
 # %%
-# The imputer chooses rank and shrinkage by itself, and fills new rows in ``transform``.  See
-# :doc:`/guide/completion` for ratings, and for entries that are missing because of their value.
+# The imputer chooses rank and shrinkage by itself, and fills new rows in
+# ``transform``.  See :doc:`/guide/completion` for ratings, and for entries
+# that are missing because of their value.

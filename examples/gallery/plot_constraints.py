@@ -2,7 +2,8 @@
 Samples that must be represented alike
 ======================================
 
-Constrained NMF gives all labeled samples of a class the same representation.  The others are free.
+Constrained NMF gives all labeled samples of a class the same representation.
+The others are free.
 """
 
 # %%
@@ -18,7 +19,9 @@ names = load_iris().target_names
 labels = np.full(len(X), -1)
 rng = np.random.default_rng(0)
 for label in range(3):
-    labels[rng.choice(np.flatnonzero(species == label), 8, replace=False)] = label
+    labels[rng.choice(np.flatnonzero(species == label), 8, replace=False)] = (
+        label
+    )
 
 # %%
 # Two components, with 24 of the 150 flowers labeled.
@@ -36,9 +39,16 @@ for cell, model, title in zip(axes, (free, constrained), titles, strict=True):
         mine = species == label
         cell.scatter(*S[mine].T, marker=marker, alpha=0.6, label=names[label])
         marked = S[labels == label]
-        cell.scatter(*marked.T, marker=marker, s=90, facecolors="none", edgecolors="black")
+        cell.scatter(
+            *marked.T,
+            marker=marker,
+            s=90,
+            facecolors="none",
+            edgecolors="black",
+        )
     cell.set(xlabel="component 0", ylabel="component 1", title=title)
 axes[0].legend()
 
 # %%
-# Black rims: labeled.  It has no parameter to tune; :doc:`/guide/guided` tells when to use it.
+# Black rims: labeled.  It has no parameter to tune; :doc:`/guide/guided` tells
+# when to use it.

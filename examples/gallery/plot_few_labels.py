@@ -2,8 +2,8 @@
 Few labels: a classifier that learns from unlabeled samples too
 ===============================================================
 
-Of the training images one in forty has a label.  A linear classifier sees these alone; the
-semi-supervised one learns its parts from all images.
+Of the training images one in forty has a label.  A linear classifier sees
+these alone; the semi-supervised one learns its parts from all images.
 """
 
 # %%
@@ -17,7 +17,9 @@ from sklearn.model_selection import train_test_split
 import ssnmf_fast as sf
 
 X, digit = load_digits(return_X_y=True)
-train, test, y_train, y_test = train_test_split(X, digit, random_state=0, stratify=digit)
+train, test, y_train, y_test = train_test_split(
+    X, digit, random_state=0, stratify=digit
+)
 
 # %%
 # The same labels for both; -1 says that a sample has none.
@@ -31,7 +33,9 @@ for rate in rates:
     labels = np.full(len(train), -1)
     labels[seen] = y_train[seen]
     ours = sf.FewLabelsClassifier(random_state=0).fit(train, labels)
-    linear = LogisticRegression(max_iter=5000).fit(train[seen] / 16, y_train[seen])
+    linear = LogisticRegression(max_iter=5000).fit(
+        train[seen] / 16, y_train[seen]
+    )
     accuracy["FewLabelsClassifier"].append(ours.score(test, y_test))
     accuracy["LogisticRegression"].append(linear.score(test / 16, y_test))
 
@@ -39,11 +43,19 @@ for rate in rates:
 
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 for (name, values), marker in zip(accuracy.items(), "os", strict=True):
-    axes.plot(np.array(rates) * 100, np.array(values) * 100, marker=marker, label=name)
-axes.set(xscale="log", xlabel="labeled images (%)", ylabel="right on new images (%)")
+    axes.plot(
+        np.array(rates) * 100,
+        np.array(values) * 100,
+        marker=marker,
+        label=name,
+    )
+axes.set(
+    xscale="log", xlabel="labeled images (%)", ylabel="right on new images (%)"
+)
 axes.set_xticks(np.array(rates) * 100, [f"{100 * rate:g}" for rate in rates])
 axes.minorticks_off()
 axes.legend()
 
 # %%
-# With many labels the two come close: :doc:`/guide/few_labels` has the figures for six data sets.
+# With many labels the two come close: :doc:`/guide/few_labels` has the figures
+# for six data sets.

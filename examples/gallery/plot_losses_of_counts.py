@@ -2,8 +2,9 @@
 Counts: squared error or divergence?
 ====================================
 
-The squared error listens to large counts, the Kullback-Leibler divergence is right for counts of
-every size.  Here: cells, ten genes of which are expressed a hundred times as much as the others.
+The squared error listens to large counts, the Kullback-Leibler divergence is
+right for counts of every size.  Here: cells, ten genes of which are expressed
+a hundred times as much as the others.
 """
 
 # %%
@@ -17,17 +18,22 @@ import ssnmf_fast as sf
 rng = np.random.default_rng(1)
 n_cells, n_genes, n_programs = 600, 200, 6
 loud = np.arange(n_genes) < 10
-programs = rng.gamma(0.3, size=(n_programs, n_genes)) * np.where(loud, 100.0, 1.0)
+programs = rng.gamma(0.3, size=(n_programs, n_genes)) * np.where(
+    loud, 100.0, 1.0
+)
 usage = rng.dirichlet(np.full(n_programs, 0.3), size=n_cells)
 expected = 500 * usage @ normalize(programs, "l1")
 counts = rng.poisson(expected).astype(float)
 
 # %%
-# The counts are Poisson draws, so we know what they are draws of.  How near is the model to it?
+# The counts are Poisson draws, so we know what they are draws of.  How near is
+# the model to it?
 
 errors = {}
 for loss in ("frobenius", "kullback-leibler"):
-    model = sf.NMF(n_programs, loss=loss, max_iter=500, random_state=0).fit(counts)
+    model = sf.NMF(n_programs, loss=loss, max_iter=500, random_state=0).fit(
+        counts
+    )
     wrong = model.representation_ @ model.components_ - expected
     errors[loss] = [
         np.linalg.norm(wrong[:, genes]) / np.linalg.norm(expected[:, genes])
@@ -38,12 +44,14 @@ for loss in ("frobenius", "kullback-leibler"):
 
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for shift, (loss, values) in zip((-0.2, 0.2), errors.items(), strict=True):
-    bars = axes.bar(np.arange(2) + shift, 100 * np.array(values), width=0.38, label=loss)
+    bars = axes.bar(
+        np.arange(2) + shift, 100 * np.array(values), width=0.38, label=loss
+    )
     axes.bar_label(bars, fmt="%.0f")
 axes.set_xticks([0, 1], ["loud genes", "all others"])
 axes.set(ylabel="error of the expected counts (%)")
 axes.legend(loc="upper left")
 
 # %%
-# The divergence costs about the same here.  :doc:`/start/coming_from/cnmf` goes on with the
-# consensus of many runs.
+# The divergence costs about the same here.  :doc:`/start/coming_from/cnmf`
+# goes on with the consensus of many runs.

@@ -2,8 +2,9 @@
 Dictionaries that keep classes apart
 ====================================
 
-Ten components explain the pixels of digits, not what separates them.  NMF-alpha adds the directions
-of a linear classifier, learned from few labeled images, to what must survive.
+Ten components explain the pixels of digits, not what separates them.
+NMF-alpha adds the directions of a linear classifier, learned from few labeled
+images, to what must survive.
 """
 
 # %%
@@ -23,8 +24,8 @@ models = {
 }
 
 # %%
-# In each of eight draws 5 % of the training images have a label.  A linear support vector machine
-# reads the ten features.
+# In each of eight draws 5 % of the training images have a label.  A linear
+# support vector machine reads the ten features.
 
 right = {name: [] for name in models}
 for seed in range(8):
@@ -36,7 +37,9 @@ for seed in range(8):
         model.set_params(random_state=seed).fit(X[train], visible[train])
         machine = LinearSVC(C=10, max_iter=10_000)
         machine.fit(model.transform(X[labeled]), digit[labeled])
-        right[name].append(machine.score(model.transform(X[~train]), digit[~train]))
+        right[name].append(
+            machine.score(model.transform(X[~train]), digit[~train])
+        )
 
 # %%
 
@@ -44,7 +47,11 @@ figure, axes = plt.subplots(figsize=(5, 4), layout="constrained")
 for plain, margin in zip(right["NMF"], right["NMF-alpha"], strict=True):
     axes.plot([0, 1], [100 * plain, 100 * margin], color="gray", marker="o")
 axes.set_xticks([0, 1], models)
-axes.set(xlim=(-0.3, 1.3), ylabel="right on new images (%)", title="A line for each draw")
+axes.set(
+    xlim=(-0.3, 1.3),
+    ylabel="right on new images (%)",
+    title="A line for each draw",
+)
 
 # %%
 # The components of both:

@@ -2,8 +2,8 @@
 How many components?
 ====================
 
-A larger model always explains what it has seen better.  Entries that were hidden tell when it
-begins to fit noise.
+A larger model always explains what it has seen better.  Entries that were
+hidden tell when it begins to fit noise.
 """
 
 # %%
@@ -22,7 +22,9 @@ counts = rng.poisson(means).astype(float)
 # One entry in ten is hidden, zeros as well as others, five times.
 
 ranks = range(1, 10)
-choice = sf.choose_rank(counts, ranks, loss="kullback-leibler", n_starts=2, random_state=0)
+choice = sf.choose_rank(
+    counts, ranks, loss="kullback-leibler", n_starts=2, random_state=0
+)
 print(choice)
 
 # %%
@@ -42,7 +44,11 @@ for row in choice.to_rows():
 # Another criterion asks whether many starts find the same components.
 
 stable = sf.choose_rank(
-    counts, ranks[1:], criterion="stability", loss="kullback-leibler", random_state=0
+    counts,
+    ranks[1:],
+    criterion="stability",
+    loss="kullback-leibler",
+    random_state=0,
 )
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 drawn = stable.plot(ax=axes)

@@ -2,8 +2,8 @@
 Parts of images
 ===============
 
-NMF explains images by parts that only add up.  Here: 16 parts of handwritten digits, and one image
-as their sum.
+NMF explains images by parts that only add up.  Here: 16 parts of handwritten
+digits, and one image as their sum.
 """
 
 # %%
@@ -20,10 +20,13 @@ print(f"{model.n_iter_} iterations, error {model.reconstruction_err_:.0f}")
 # %%
 # The rows of ``components_`` are the parts.
 
-parts = sf.plotting.image_grid(model.components_, (8, 8), columns=8, title="Parts")
+parts = sf.plotting.image_grid(
+    model.components_, (8, 8), columns=8, title="Parts"
+)
 
 # %%
-# The first image, a zero, is a sum of few parts: those with the largest weights, and their sum.
+# The first image, a zero, is a sum of few parts: those with the largest
+# weights, and their sum.
 
 total = sf.plotting.image_grid(
     model.components_,
@@ -34,5 +37,5 @@ total = sf.plotting.image_grid(
 )
 
 # %%
-# The guide to models has the losses and solvers; :doc:`/start/which_model` tells how to choose the
-# number of parts.
+# The guide to models has the losses and solvers; :doc:`/start/which_model`
+# tells how to choose the number of parts.

@@ -2,8 +2,9 @@
 What to recommend
 =================
 
-600 readers have chosen books of one or two genres each, best sellers above all.  How many books of
-a reader must be known, so that lists are better than those of popular books?
+600 readers have chosen books of one or two genres each, best sellers above
+all.  How many books of a reader must be known, so that lists are better than
+those of popular books?
 """
 
 # %%
@@ -26,8 +27,9 @@ for _ in range(600):
 books = np.concatenate(books)
 
 # %%
-# A model learns from half of the readers.  Of the others a fifth of the books is hidden; the model,
-# which has never seen these readers, gets some of the rest.
+# A model learns from half of the readers.  Of the others a fifth of the books
+# is hidden; the model, which has never seen these readers, gets some of the
+# rest.
 
 own = readers < 300
 model = sf.Recommender(random_state=0).fit(readers[own], books[own])
@@ -46,7 +48,10 @@ for amount in amounts:
         mine = books[~own][known][readers[~own][known] == reader]
         histories[reader] = mine[:amount].tolist()
     found = model.recommend(histories, n=10).items.astype(int)
-    others = [[b for b in popular if b not in set(mine)][:10] for mine in histories.values()]
+    others = [
+        [b for b in popular if b not in set(mine)][:10]
+        for mine in histories.values()
+    ]
     for name, lists in zip(lines, (found, others), strict=True):
         lines[name].append(sf.metrics.ranking.ndcg(np.array(lists), relevant))
 
@@ -57,4 +62,5 @@ axes.set(xlabel="known books of a reader", ylabel="nDCG@10", ylim=(0, None))
 axes.legend()
 
 # %%
-# :doc:`/guide/recommendations` has ratings and counts, validation, and reasons for every item.
+# :doc:`/guide/recommendations` has ratings and counts, validation, and reasons
+# for every item.

@@ -2,8 +2,8 @@
 Solvers
 =======
 
-The same start, four rules.  The default is coordinate descent with momentum; the papers' rule of
-multiplicative updates is ``"mu"``.
+The same start, four rules.  The default is coordinate descent with momentum;
+the papers' rule of multiplicative updates is ``"mu"``.
 """
 
 # %%
@@ -25,7 +25,9 @@ for solver in ("auto", "hals", "mu"):
         random_state=0,
         max_iter=300,
         tol=0,
-        callback=lambda state, seen=seen: seen.append((state.iteration, state.objective)),
+        callback=lambda state, seen=seen: seen.append(
+            (state.iteration, state.objective)
+        ),
     )
     curves[solver] = seen
 
@@ -34,11 +36,15 @@ for solver in ("auto", "hals", "mu"):
 
 least = min(objective for seen in curves.values() for _, objective in seen)
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-for (solver, seen), style in zip(curves.items(), ("-", "--", ":"), strict=True):
+for (solver, seen), style in zip(
+    curves.items(), ("-", "--", ":"), strict=True
+):
     iterations = [iteration for iteration, _ in seen]
     above = [100 * (objective / least - 1) + 1e-3 for _, objective in seen]
     axes.plot(iterations, above, style, label=f'solver="{solver}"')
-axes.set(yscale="log", xlabel="iteration", ylabel="above the least objective (%)")
+axes.set(
+    yscale="log", xlabel="iteration", ylabel="above the least objective (%)"
+)
 axes.legend()
 
 # %%

@@ -2,8 +2,8 @@
 Batches that arrive one after the other
 =======================================
 
-``partial_fit`` learns from a batch and forgets it.  After one pass its error is within a tenth of
-that of a fit which sees all data at once.
+``partial_fit`` learns from a batch and forgets it.  After one pass its error
+is within a tenth of that of a fit which sees all data at once.
 """
 
 # %%
@@ -30,8 +30,18 @@ for first in range(0, len(X), 100):
 # %%
 
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-axes.plot(100 * np.arange(1, len(errors) + 1), errors, marker="o", label="partial_fit")
-axes.axhline(whole.reconstruction_err_, color="gray", linestyle="--", label="fit of all images")
+axes.plot(
+    100 * np.arange(1, len(errors) + 1),
+    errors,
+    marker="o",
+    label="partial_fit",
+)
+axes.axhline(
+    whole.reconstruction_err_,
+    color="gray",
+    linestyle="--",
+    label="fit of all images",
+)
 axes.set(xlabel="images seen", ylabel="error on all images")
 axes.legend()
 

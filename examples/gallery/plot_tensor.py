@@ -2,8 +2,8 @@
 Visits by user, page and hour
 =============================
 
-A tensor has three modes or more.  The nonnegative CP decomposition explains it by few components,
-each with one profile in every mode.
+A tensor has three modes or more.  The nonnegative CP decomposition explains it
+by few components, each with one profile in every mode.
 """
 
 # %%
@@ -21,11 +21,15 @@ visits = rng.poisson(np.einsum("ir,jr,kr->ijk", users, pages, hours))
 
 # %%
 
-fit = sf.factorize_tensor(visits, n_components=3, loss="kullback-leibler", random_state=0)
+fit = sf.factorize_tensor(
+    visits, n_components=3, loss="kullback-leibler", random_state=0
+)
 
 # %%
 
-figure, axes = plt.subplots(3, 3, figsize=(9, 6), layout="constrained", sharex="col")
+figure, axes = plt.subplots(
+    3, 3, figsize=(9, 6), layout="constrained", sharex="col"
+)
 for row, weight in enumerate(fit.weights):
     for mode, name in enumerate(("user", "page", "hour")):
         profile = fit.factors[mode][:, row]

@@ -2,8 +2,8 @@
 Topics over time
 ================
 
-Dated documents, in three years of which one event has a month of its own.  The tensor of documents,
-terms and months gives every topic its course.
+Dated documents, in three years of which one event has a month of its own.  The
+tensor of documents, terms and months gives every topic its course.
 """
 
 # %%
@@ -37,7 +37,10 @@ model = sf.DynamicTopics(4, freq="month", random_state=0).fit(X, dates)
 
 # %%
 
-picture = sf.plotting.topics_over_time(model, vectorizer.get_feature_names_out())
+picture = sf.plotting.topics_over_time(
+    model, vectorizer.get_feature_names_out()
+)
 
 # %%
-# :doc:`/guide/dynamic` has headlines of twelve years, and what to do if topics become months.
+# :doc:`/guide/dynamic` has headlines of twelve years, and what to do if topics
+# become months.

@@ -31,16 +31,22 @@ Array = npt.NDArray[Any]
 
 
 class FastCNMF(cNMF):
-    """cNMF whose factorizations, and fits to given spectra or usages, are those of ssnmf_fast."""
+    """cNMF whose factorizations and fits are those of ssnmf_fast."""
 
     def _nmf(self, X: Any, nmf_kwargs: dict[str, Any]) -> tuple[Array, Array]:
         X = X.to_numpy() if isinstance(X, pd.DataFrame) else X
         loss = nmf_kwargs["beta_loss"]
-        half = 1.0 if loss == "frobenius" else 0.5  # scikit-learn halves squared errors, too
-        given = {"S": L2(half * nmf_kwargs["alpha_W"]), "A": L2(half * nmf_kwargs["alpha_H"])}
+        # scikit-learn halves squared errors, too
+        half = 1.0 if loss == "frobenius" else 0.5
+        given = {
+            "S": L2(half * nmf_kwargs["alpha_W"]),
+            "A": L2(half * nmf_kwargs["alpha_H"]),
+        }
         if not nmf_kwargs.get("update_H", True):
             spectra = np.asarray(nmf_kwargs["H"], dtype=X.dtype)
-            return spectra, sf.represent(X, spectra, loss=loss, penalties=given)
+            return spectra, sf.represent(
+                X, spectra, loss=loss, penalties=given
+            )
         fit = sf.factorize(
             X,
             n_components=int(nmf_kwargs["n_components"]),
@@ -54,19 +60,31 @@ class FastCNMF(cNMF):
         return fit.A, fit.S
 
 
-def draw_counts(cells: int, genes: int, programs: int, seed: int = 0) -> tuple[Any, Array]:
+def draw_counts(
+    cells: int, genes: int, programs: int, seed: int = 0
+) -> tuple[Any, Array]:
     """Return counts of cells that mix a few programs, and the programs."""
     rng = np.random.default_rng(seed)
     spectra = normalize(rng.gamma(0.2, size=(programs, genes)), "l1")
-    usage = rng.dirichlet(np.full(programs, 0.2), size=cells) * rng.integers(1500, 4000, (cells, 1))
-    counts = anndata.AnnData(sp.csr_matrix(rng.poisson(usage @ spectra).astype(float)))
+    usage = rng.dirichlet(np.full(programs, 0.2), size=cells) * rng.integers(
+        1500, 4000, (cells, 1)
+    )
+    counts = anndata.AnnData(
+        sp.csr_matrix(rng.poisson(usage @ spectra).astype(float))
+    )
     counts.obs_names = [f"cell{i}" for i in range(cells)]
     counts.var_names = [f"gene{j}" for j in range(genes)]
     return counts, spectra
 
 
 def consensus(
-    kind: Any, counts: Any, folder: Path, programs: int, runs: int, loss: str, genes: int
+    kind: Any,
+    counts: Any,
+    folder: Path,
+    programs: int,
+    runs: int,
+    loss: str,
+    genes: int,
 ) -> tuple[pd.DataFrame, float]:
     """Return the consensus spectra (genes x programs) and the seconds of the factorizations."""
     path = folder / "counts.h5ad"
@@ -75,7 +93,12 @@ def consensus(
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of pandas and scanpy, about cnmf
         model.prepare(
-            str(path), [programs], n_iter=runs, seed=14, beta_loss=loss, num_highvar_genes=genes
+            str(path),
+            [programs],
+            n_iter=runs,
+            seed=14,
+            beta_loss=loss,
+            num_highvar_genes=genes,
         )
         start = time.perf_counter()
         model.factorize()
@@ -90,7 +113,9 @@ def agreement(found: pd.DataFrame, spectra: Array) -> Array:
     """Return, for every true program, the cosine of the nearest that was found."""
     genes = [int(name.removeprefix("gene")) for name in found.index]
     true = normalize(spectra[:, genes], "l2")
-    return np.asarray((normalize(found.to_numpy().T, "l2") @ true.T).max(axis=0))
+    return np.asarray(
+        (normalize(found.to_numpy().T, "l2") @ true.T).max(axis=0)
+    )
 
 
 def main() -> None:
@@ -101,15 +126,27 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=8)
     parser.add_argument("--runs", type=int, default=10)
     options = parser.parse_args()
-    counts, spectra = draw_counts(options.cells, options.genes, options.programs)
+    counts, spectra = draw_counts(
+        options.cells, options.genes, options.programs
+    )
     for loss in ("frobenius", "kullback-leibler"):
         for kind in (cNMF, FastCNMF):
             with tempfile.TemporaryDirectory() as folder:
                 found, seconds = consensus(
-                    *(kind, counts, Path(folder), options.programs, options.runs, loss, 1000)
+                    *(
+                        kind,
+                        counts,
+                        Path(folder),
+                        options.programs,
+                        options.runs,
+                        loss,
+                        1000,
+                    )
                 )
             least = agreement(found, spectra).min()
-            print(f"{loss:16} {kind.__name__:9} {seconds:6.2f} s, least cosine {least:.3f}")
+            print(
+                f"{loss:16} {kind.__name__:9} {seconds:6.2f} s, least cosine {least:.3f}"
+            )
 
 
 if __name__ == "__main__":

@@ -38,16 +38,19 @@ class FastKeywordNMF(KeywordNMF):
         return np.asarray(fit.representation_)
 
     def transform(self, keywords: list[dict[str, float]]) -> Array:
-        """Return the topics of documents by the components that were learned."""
+        """Return the topics of documents by the learned components."""
         if self.components is None:
-            return super().transform(keywords)  # which says that there are none
+            # which says that there are none
+            return super().transform(keywords)
         return sf.represent(self.vectorize(keywords), self.components)
 
 
 def fast_key_nmf(n_components: int, **parameters: Any) -> KeyNMF:
     """Return a KeyNMF that factorizes by ssnmf_fast."""
     model = KeyNMF(n_components, **parameters)
-    model.model = FastKeywordNMF(n_components, seed=model.random_state, top_n=model.top_n)
+    model.model = FastKeywordNMF(
+        n_components, seed=model.random_state, top_n=model.top_n
+    )
     return model
 
 
@@ -69,10 +72,17 @@ class RandomEncoder:
     def encode(self, sentences: Sequence[str], **_: Any) -> Array:
         """Return a row for each text."""
         words = [re.findall(r"\w+", text.lower()) for text in sentences]
-        return np.array([sum(map(self._vector, some), np.zeros(self.size)) for some in words])
+        return np.array(
+            [
+                sum(map(self._vector, some), np.zeros(self.size))
+                for some in words
+            ]
+        )
 
 
-def draw_texts(count: int, topics: int = 4, seed: int = 0) -> tuple[list[str], Array]:
+def draw_texts(
+    count: int, topics: int = 4, seed: int = 0
+) -> tuple[list[str], Array]:
     """Return texts of words such as `topic2word7`, and their topics."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(topics, size=count)
@@ -87,14 +97,21 @@ def draw_texts(count: int, topics: int = 4, seed: int = 0) -> tuple[list[str], A
 def purity(topics: Array, labels: Array) -> float:
     """Return the share of texts whose largest topic has their label as the most common one."""
     found = topics.argmax(axis=1)
-    return float(sum(np.bincount(labels[found == k]).max() for k in np.unique(found)) / len(labels))
+    return float(
+        sum(np.bincount(labels[found == k]).max() for k in np.unique(found))
+        / len(labels)
+    )
 
 
 def main() -> None:
     """Compare KeyNMF as it is with that of this file, best of three factorizations."""
     for count, n_components in ((3000, 10), (10000, 50)):
         texts, labels = draw_texts(count, topics=n_components)
-        options = {"encoder": RandomEncoder(), "vectorizer": CountVectorizer(), "random_state": 0}
+        options = {
+            "encoder": RandomEncoder(),
+            "vectorizer": CountVectorizer(),
+            "random_state": 0,
+        }
         keywords = KeyNMF(n_components, **options).extract_keywords(texts)
         for make in (KeyNMF, fast_key_nmf):
             times = []

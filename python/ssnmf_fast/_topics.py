@@ -91,7 +91,8 @@ class Topics(tuple[Topic, ...]):
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2]])
-    >>> topics = sf.NMF(2, random_state=0).fit(X).topics(["ball", "goal", "moon", "orbit"])
+    >>> terms = ["ball", "goal", "moon", "orbit"]
+    >>> topics = sf.NMF(2, random_state=0).fit(X).topics(terms)
     >>> topics.names
     ['ball_goal', 'orbit_moon']
     >>> topics.named(["sport", "space"]).names

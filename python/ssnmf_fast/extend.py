@@ -103,7 +103,8 @@ def fit(
     ...     extend.relation("samples", "terms", texts),
     ...     extend.relation("samples", "pixels", images, loss="kullback-leibler"),
     ... ]
-    >>> {name: F.shape for name, F in extend.fit(model, n_components=2).factors.items()}
+    >>> factors = extend.fit(model, n_components=2).factors
+    >>> {name: F.shape for name, F in factors.items()}
     {'samples': (4, 2), 'terms': (4, 2), 'pixels': (3, 2)}
     """
     rank = check_integer(n_components, "n_components", 1)

@@ -66,7 +66,8 @@ def observed(pattern: MatrixLike) -> Observed:
     >>> import scipy.sparse as sp
     >>> import ssnmf_fast as sf
     >>> ratings = sp.csr_array([[5, 0, 3], [4, 2, 0], [0, 1, 4]])  # 0: not rated
-    >>> fit = sf.factorize(ratings, n_components=1, X_weights=sf.weights.observed(ratings != 0))
+    >>> fit = sf.factorize(ratings, n_components=1,
+    ...                    X_weights=sf.weights.observed(ratings != 0))
     """
     return Observed(pattern)
 
@@ -89,7 +90,8 @@ def missing(pattern: MatrixLike) -> Missing:
     >>> import ssnmf_fast as sf
     >>> X = np.outer([1, 2, 3], [1, 2, 3, 4])
     >>> X[1, 2] = 100  # a wrong value, which is 6 in truth
-    >>> fit = sf.factorize(X, n_components=1, X_weights=sf.weights.missing(X == 100))
+    >>> fit = sf.factorize(X, n_components=1,
+    ...                    X_weights=sf.weights.missing(X == 100))
     >>> round((fit.S @ fit.A)[1, 2])
     6
     """
@@ -115,7 +117,8 @@ def outer(rows: Matrix = None, columns: npt.ArrayLike | None = None) -> Outer:
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> X = np.random.default_rng(0).random((4, 5))
-    >>> weights = sf.weights.outer(rows=[10, 1, 1, 1])  # the first sample counts ten times
+    >>> # the first sample counts ten times
+    >>> weights = sf.weights.outer(rows=[10, 1, 1, 1])
     >>> fit = sf.factorize(X, n_components=2, X_weights=weights)
     """
     sides = (("rows", rows), ("columns", columns))

@@ -283,7 +283,8 @@ def open_csr(
     >>> import ssnmf_fast as sf
     >>> X = sp.csr_array(np.random.default_rng(0).poisson(0.05, (1000, 200)))
     >>> sp.save_npz("X.npz", X, compressed=False)
-    >>> fit = sf.factorize(sf.io.open_csr("X.npz", memory=100_000), n_components=5, random_state=0)
+    >>> fit = sf.factorize(sf.io.open_csr("X.npz", memory=100_000), n_components=5,
+    ...                    random_state=0)
     >>> fit.S.shape
     (1000, 5)
     """

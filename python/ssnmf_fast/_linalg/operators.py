@@ -178,7 +178,8 @@ class LowRankPlusSparse(SparsePlusLowRank):
     --------
     >>> import numpy as np, scipy.sparse as sp
     >>> import ssnmf_fast as sf
-    >>> X = sf.linalg.LowRankPlusSparse(sp.identity(50), np.ones((50, 1)), np.ones((1, 50)))
+    >>> X = sf.linalg.LowRankPlusSparse(sp.identity(50), np.ones((50, 1)),
+    ...                                 np.ones((1, 50)))
     >>> U, singular, Vt = sf.linalg.randomized_svd(X, 1, random_state=0)
     >>> float(singular[0].round(6))
     51.0

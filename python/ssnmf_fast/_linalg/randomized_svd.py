@@ -61,9 +61,9 @@ def randomized_svd(
     random_state: Seed = None,
     n_threads: int | None = None,
 ) -> tuple[Array, Array, Array]:
-    """Leading singular triplets by a randomized range finder with power steps [1]_.
+    """Leading singular triplets by a randomized range finder with power steps.
 
-    A QR decomposition makes every step stable.  The number of threads changes no result.
+    A QR decomposition makes every step stable [1]_.  The number of threads changes no result.
 
     Parameters
     ----------

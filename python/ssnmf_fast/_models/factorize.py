@@ -288,12 +288,14 @@ def factorize_tensor(
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> rng = np.random.default_rng(0)
-    >>> X = np.einsum("ir,jr,kr->ijk", rng.random((6, 2)), rng.random((5, 2)), rng.random((4, 2)))
+    >>> X = np.einsum("ir,jr,kr->ijk", rng.random((6, 2)), rng.random((5, 2)),
+    ...               rng.random((4, 2)))
     >>> fit = sf.factorize_tensor(X, n_components=2, random_state=0)
     >>> [F.shape for F in fit.factors]
     [(6, 2), (5, 2), (4, 2)]
     >>> coords, values = np.nonzero(X > 0.5), X[X > 0.5]
-    >>> sparse = sf.factorize_tensor((coords, values, X.shape), n_components=2, random_state=0)
+    >>> sparse = sf.factorize_tensor((coords, values, X.shape), n_components=2,
+    ...                              random_state=0)
     """
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
     rng = check_random_state(random_state)

@@ -64,7 +64,8 @@ def load_vectorizer(path: str | os.PathLike[str]) -> Any:
     >>> import ssnmf_fast as sf
     >>> vectorizer = sf.io.load_vectorizer("results")  # doctest: +SKIP
     >>> model = sf.load("results")  # doctest: +SKIP
-    >>> model.predict(vectorizer.transform(["the team won the game"]))  # doctest: +SKIP
+    >>> new = ["the team won the game"]
+    >>> model.predict(vectorizer.transform(new))  # doctest: +SKIP
     """
     file = Path(path)
     _, tfidf, keep_markup = read_vectorizer(file / VECTORIZER_NAME if file.is_dir() else file)

@@ -60,7 +60,8 @@ def split_interactions(
     Examples
     --------
     >>> from ssnmf_fast.selection import split_interactions
-    >>> train, test = split_interactions(["ann"] * 3 + ["bo"] * 2, by="time", times=[7, 9, 8, 2, 1])
+    >>> train, test = split_interactions(["ann"] * 3 + ["bo"] * 2, by="time",
+    ...                                  times=[7, 9, 8, 2, 1])
     >>> train.tolist(), test.tolist()
     ([0, 2, 4], [1, 3])
     """

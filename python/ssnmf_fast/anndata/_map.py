@@ -84,7 +84,8 @@ def map_to(
     >>> import anndata
     >>> import numpy as np
     >>> import ssnmf_fast.anndata as sfa
-    >>> counts = np.random.default_rng(0).poisson(1.0, (120, 30)).astype(np.float32)
+    >>> rng = np.random.default_rng(0)
+    >>> counts = rng.poisson(1.0, (120, 30)).astype(np.float32)
     >>> old, new = anndata.AnnData(counts[:100]), anndata.AnnData(counts[100:])
     >>> sfa.nmf(old, 4, use_highly_variable=False)
     >>> sfa.map_to(new, old)

@@ -91,7 +91,8 @@ def nmf(
     >>> import anndata
     >>> import numpy as np
     >>> import ssnmf_fast.anndata as sfa
-    >>> counts = np.random.default_rng(0).poisson(1.0, (100, 30)).astype(np.float32)
+    >>> rng = np.random.default_rng(0)
+    >>> counts = rng.poisson(1.0, (100, 30)).astype(np.float32)
     >>> adata = anndata.AnnData(counts)
     >>> sfa.nmf(adata, 4, use_highly_variable=False)
     >>> adata.obsm["X_nmf"].shape, adata.varm["nmf"].shape
@@ -321,10 +322,13 @@ def consensus(
     >>> import numpy as np
     >>> import ssnmf_fast.anndata as sfa
     >>> rng = np.random.default_rng(0)
-    >>> counts = rng.poisson(5 * rng.dirichlet([0.3] * 4, 100) @ rng.gamma(0.5, size=(4, 30)))
+    >>> usages = 5 * rng.dirichlet([0.3] * 4, 100)
+    >>> counts = rng.poisson(usages @ rng.gamma(0.5, size=(4, 30)))
     >>> adata = anndata.AnnData(counts.astype(np.float32))
-    >>> found = sfa.consensus(adata, 4, n_starts=10, random_state=0, use_highly_variable=False)
-    >>> adata.obsm["X_nmf_consensus"].shape, adata.uns["nmf_consensus"]["stability"].shape
+    >>> found = sfa.consensus(adata, 4, n_starts=10, random_state=0,
+    ...                       use_highly_variable=False)
+    >>> stability = adata.uns["nmf_consensus"]["stability"]
+    >>> adata.obsm["X_nmf_consensus"].shape, stability.shape
     ((100, 4), (4,))
     """
     if isinstance(n_components, Iterable) and not isinstance(n_components, str):
@@ -409,7 +413,8 @@ def choose_rank(
     >>> import numpy as np
     >>> import ssnmf_fast.anndata as sfa
     >>> rng = np.random.default_rng(0)
-    >>> counts = rng.poisson(30 * rng.dirichlet([0.3] * 3, 100) @ rng.gamma(0.5, size=(3, 30)))
+    >>> usages = 30 * rng.dirichlet([0.3] * 3, 100)
+    >>> counts = rng.poisson(usages @ rng.gamma(0.5, size=(3, 30)))
     >>> adata = anndata.AnnData(counts.astype(np.float32))
     >>> given = {"loss": "kullback-leibler", "use_highly_variable": False}
     >>> sfa.choose_rank(adata, range(1, 6), random_state=0, **given).rank

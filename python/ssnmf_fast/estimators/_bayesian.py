@@ -196,11 +196,11 @@ def interval_ends(expectations: Array, rates: Array, level: float) -> tuple[Arra
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class BayesianNMF(BayesianBase):
-    """Poisson-gamma NMF by variational Bayes [1]_.
+    """Poisson-gamma NMF by variational Bayes.
 
-    Counts ``x_ij`` are Poisson with mean ``(S A)_ij``; S and A have gamma priors.  The posterior is
-    approximated by independent gamma distributions; a lower bound of the log-evidence rises in
-    every step and can be compared between ranks (:func:`ssnmf_fast.choose_rank`).
+    Counts ``x_ij`` are Poisson with mean ``(S A)_ij``; S and A have gamma priors [1]_.  The
+    posterior is approximated by independent gamma distributions; a lower bound of the log-evidence
+    rises in every step and can be compared between ranks (:func:`ssnmf_fast.choose_rank`).
 
     Parameters
     ----------
@@ -271,11 +271,11 @@ class BayesianNMF(BayesianBase):
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
-    """Poisson-gamma NMF with label-driven sparsity, by variational Bayes [1]_.
+    """Poisson-gamma NMF with label-driven sparsity, by variational Bayes.
 
     Counts ``x_ij`` are Poisson with mean ``(S A)_ij``.  Entries ``S[i, k]`` are exponential with a
-    rate of component k in the class of sample i, and the rates have a gamma prior: the samples of a
-    class come to share few components.  :meth:`predict` uses a logistic regression.
+    rate of component k in the class of sample i, and the rates have a gamma prior [1]_: the samples
+    of a class come to share few components.  :meth:`predict` uses a logistic regression.
 
     Parameters
     ----------
@@ -321,9 +321,11 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
-    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2], [4, 1, 0, 0]])
+    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2],
+    ...               [4, 1, 0, 0]])
     >>> y = ["sport", "sport", "politics", "politics", None]
-    >>> model = sf.papers.SupervisedBayesianNMF(n_components=2, tol=0, random_state=0).fit(X, y)
+    >>> model = sf.papers.SupervisedBayesianNMF(n_components=2, tol=0,
+    ...                                         random_state=0).fit(X, y)
     >>> model.label_rates_.shape, model.n_labeled_
     ((2, 2), 4)
     """

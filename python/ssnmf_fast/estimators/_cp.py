@@ -95,7 +95,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> rng = np.random.default_rng(0)
-    >>> X = np.einsum("ir,jr,kr->ijk", rng.random((8, 2)), rng.random((5, 2)), rng.random((4, 2)))
+    >>> X = np.einsum("ir,jr,kr->ijk", rng.random((8, 2)), rng.random((5, 2)),
+    ...               rng.random((4, 2)))
     >>> model = sf.NonnegativeCP(2, random_state=0).fit(X)
     >>> [F.shape for F in model.components_]
     [(5, 2), (4, 2)]

@@ -125,7 +125,8 @@ class FewLabelsClassifier(ReadoutPredictions):
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
-    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2], [4, 1, 0, 0]])
+    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2],
+    ...               [4, 1, 0, 0]])
     >>> y = ["sport", "sport", "politics", "politics", None]
     >>> model = sf.FewLabelsClassifier(random_state=0).fit(X, y)
     >>> print(model.predict([[1, 0, 0, 0], [0, 0, 0, 1]]))

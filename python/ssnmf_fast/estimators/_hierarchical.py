@@ -190,9 +190,11 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
-    >>> X = np.array([[3, 1, 0, 0], [0, 3, 1, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 0, 4]])
+    >>> X = np.array([[3, 1, 0, 0], [0, 3, 1, 0], [2, 2, 0, 0], [0, 0, 1, 3],
+    ...               [0, 0, 0, 4]])
     >>> y = ["food/corn", "food/rice", "food", "metal", None]
-    >>> model = sf.HierarchicalClassifier(sf.FewLabelsClassifier(random_state=0)).fit(X, y)
+    >>> base = sf.FewLabelsClassifier(random_state=0)
+    >>> model = sf.HierarchicalClassifier(base).fit(X, y)
     >>> print(model.predict(X[3:]), model.predict(X[:2], level=0))
     ['metal' 'metal'] ['food' 'food']
     """

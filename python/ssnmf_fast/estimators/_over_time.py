@@ -224,7 +224,8 @@ def topics_over_time(
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
-    >>> X = np.kron(np.eye(2), np.ones((6, 3)))  # two topics: the second one comes later
+    >>> # two topics: the second one comes later
+    >>> X = np.kron(np.eye(2), np.ones((6, 3)))
     >>> times = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
     >>> model = sf.NMF(2, random_state=0).fit(X)
     >>> over_time = sf.topics_over_time(model, X, times, freq="quarter")

@@ -69,9 +69,11 @@ class ConstrainedNMF(ReadoutPredictions):
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
-    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2], [4, 1, 0, 0]])
+    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2],
+    ...               [4, 1, 0, 0]])
     >>> y = [0, 0, 1, 1, -1]
-    >>> model = sf.papers.ConstrainedNMF(n_components=2, unlabeled=-1, random_state=0).fit(X, y)
+    >>> model = sf.papers.ConstrainedNMF(n_components=2, unlabeled=-1,
+    ...                                  random_state=0).fit(X, y)
     >>> bool(np.allclose(model.representation_[0], model.representation_[1]))
     True
     """
@@ -180,7 +182,8 @@ class TopicSupervisedNMF(NamedTopics):
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
-    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [1, 0, 1, 2], [4, 1, 0, 0]])
+    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [1, 0, 1, 2],
+    ...               [4, 1, 0, 0]])
     >>> y = [["sport"], [], ["politics"], ["politics", "sport"], None]
     >>> model = sf.TopicSupervisedNMF(random_state=0).fit(X, y)
     >>> print(model.topic_names_[model.topic_proportions(X).argmax(axis=1)])
@@ -304,7 +307,8 @@ class MarginNMF(ReadoutPredictions):
     >>> from sklearn.svm import LinearSVC
     >>> import ssnmf_fast as sf
     >>> X, y = load_digits(n_class=2, return_X_y=True)
-    >>> model = make_pipeline(sf.papers.MarginNMF(n_components=5, random_state=0), LinearSVC())
+    >>> model = make_pipeline(sf.papers.MarginNMF(n_components=5, random_state=0),
+    ...                       LinearSVC())
     >>> bool(model.fit(X / 16, y).score(X / 16, y) > 0.95)
     True
     """

@@ -275,7 +275,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         --------
         >>> import numpy as np
         >>> import ssnmf_fast as sf
-        >>> X = np.array([[4, 1, 0], [3, 2, 0], [0, 1, 4], [0, 1, 3], [2, 1, 2], [5, 1, 0]])
+        >>> X = np.array([[4, 1, 0], [3, 2, 0], [0, 1, 4], [0, 1, 3], [2, 1, 2],
+        ...               [5, 1, 0]])
         >>> y = np.array(["sport", "sport", "politics", "politics", None, None])
         >>> model = sf.FewLabelsClassifier(random_state=0).fit(X, y)
         >>> print(model.suggest(X[4:], 1) + 4)

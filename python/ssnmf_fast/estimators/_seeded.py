@@ -272,11 +272,13 @@ class SeededTopics(NamedTopics):
     --------
     >>> import ssnmf_fast as sf
     >>> from sklearn.feature_extraction.text import CountVectorizer
-    >>> texts = ["orbit and moon", "moon rocket", "goal and match", "match referee", "rocket"]
+    >>> texts = ["orbit and moon", "moon rocket", "goal and match",
+    ...          "match referee", "rocket"]
     >>> vectorizer = CountVectorizer()
     >>> X = vectorizer.fit_transform(texts)
     >>> seeds = {"space": ["orbit", "moon"], "sport": ["goal", "match"]}
-    >>> model = sf.SeededTopics(seeds, feature_names=vectorizer.get_feature_names_out())
+    >>> model = sf.SeededTopics(seeds,
+    ...                         feature_names=vectorizer.get_feature_names_out())
     >>> print(model.fit(X).predict(X))
     ['space' 'space' 'sport' 'sport' 'space']
     """

@@ -128,7 +128,8 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
-    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2], [4, 1, 0, 0]])
+    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2],
+    ...               [4, 1, 0, 0]])
     >>> y = ["sport", "sport", "politics", "politics", None]
     >>> model = sf.SSNMFClassifier(n_components=2, random_state=0).fit(X, y)
     >>> print(model.predict([[1, 0, 0, 0], [0, 0, 0, 1]]))
@@ -320,7 +321,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     >>> X = np.random.default_rng(0).random((30, 4))
     >>> y = X @ [1.0, 2.0, 0.0, 3.0]
     >>> y[20:] = np.nan  # unlabeled
-    >>> model = sf.SSNMFRegressor(n_components=4, tol=1e-6, max_iter=2000, random_state=0)
+    >>> model = sf.SSNMFRegressor(n_components=4, tol=1e-6, max_iter=2000,
+    ...                           random_state=0)
     >>> model.fit(X, y).predict(X[:2]).shape
     (2,)
     """

@@ -64,8 +64,10 @@ class TopicTree:
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
-    >>> X = np.kron(np.eye(2), np.array([[3, 3, 1, 0], [3, 3, 0, 1]]).repeat(5, axis=0))
-    >>> tree = sf.trees.topic_tree(X, [2, 4], loss="kullback-leibler", random_state=0)
+    >>> X = np.kron(np.eye(2),
+    ...             np.array([[3, 3, 1, 0], [3, 3, 0, 1]]).repeat(5, axis=0))
+    >>> tree = sf.trees.topic_tree(X, [2, 4], loss="kullback-leibler",
+    ...                            random_state=0)
     >>> [len(tree.topics(level)) for level in range(tree.depth)]
     [2, 4]
     """
@@ -241,7 +243,8 @@ def topic_tree(
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> X = np.kron(np.eye(3), np.ones((4, 3)))
-    >>> tree = sf.trees.topic_tree(X, [2, 3], feature_names=list("abcdefghi"), random_state=0)
+    >>> tree = sf.trees.topic_tree(X, [2, 3], feature_names=list("abcdefghi"),
+    ...                            random_state=0)
     >>> [len(tree.topics(level)) for level in range(tree.depth)]
     [2, 3]
     """

@@ -232,7 +232,8 @@ def clustering_score(
     >>> result = sf.metrics.clustering_score(S, ["car", "car", "sea", "sea"])
     >>> result.per_topic.tolist(), result.classes.tolist(), result.score
     ([1.0, 0.5], ['car', 'sea'], 0.75)
-    >>> sf.metrics.clustering_score(S, ["car", "car", "sea", "sea"], assignment="soft").score
+    >>> sf.metrics.clustering_score(S, ["car", "car", "sea", "sea"],
+    ...                             assignment="soft").score
     0.75
     """
     check_option(assignment, "assignment", ("hard", "soft"))
@@ -284,9 +285,11 @@ def labeled_scorer(scoring: str | Scorer = "accuracy", *, unlabeled: object = "a
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> X, y = load_digits(n_class=3, return_X_y=True)
-    >>> y = np.where(np.arange(len(y)) % 4 < 3, -1, y)  # three of four are unlabeled
+    >>> # three of four are unlabeled
+    >>> y = np.where(np.arange(len(y)) % 4 < 3, -1, y)
     >>> model = sf.SSNMFClassifier(random_state=0)
-    >>> scores = cross_val_score(model, X, y, cv=2, scoring=sf.metrics.labeled_scorer("f1_macro"))
+    >>> scores = cross_val_score(model, X, y, cv=2,
+    ...                          scoring=sf.metrics.labeled_scorer("f1_macro"))
     >>> bool(scores.min() > 0.9)
     True
     """

@@ -92,7 +92,8 @@ def factor_match_score(A: object, B: object, *, consider_weights: bool = True) -
     >>> rng = np.random.default_rng(0)
     >>> truth = [rng.gamma(0.3, size=(n, 2)) for n in (12, 9, 7)]
     >>> X = np.einsum("ir,jr,kr->ijk", *truth)
-    >>> fit = sf.factorize_tensor(X, n_components=2, max_iter=500, tol=1e-9, random_state=0)
+    >>> fit = sf.factorize_tensor(X, n_components=2, max_iter=500, tol=1e-9,
+    ...                           random_state=0)
     >>> round(sf.metrics.factor_match_score(fit, truth), 3)
     1.0
     """
@@ -188,10 +189,12 @@ def core_consistency(result: object, X: TensorLike) -> float:
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> rng = np.random.default_rng(0)
-    >>> X = np.einsum("ir,jr,kr->ijk", *(rng.gamma(0.5, size=(n, 2)) for n in (12, 9, 7)))
+    >>> X = np.einsum("ir,jr,kr->ijk",
+    ...               *(rng.gamma(0.5, size=(n, 2)) for n in (12, 9, 7)))
     >>> X += 0.01 * rng.random(X.shape)
     >>> for rank in (2, 3):
-    ...     fit = sf.factorize_tensor(X, n_components=rank, tol=1e-8, random_state=0)
+    ...     fit = sf.factorize_tensor(X, n_components=rank, tol=1e-8,
+    ...                               random_state=0)
     ...     print(rank, sf.metrics.core_consistency(fit, X) > 90)
     2 True
     3 False

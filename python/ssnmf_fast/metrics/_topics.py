@@ -178,11 +178,14 @@ def topic_coherence(
     >>> A = [[5.0, 4.0, 0.0], [0.0, 1.0, 2.0]]
     >>> sf.metrics.topic_coherence(X, A).per_topic.round(4).tolist()
     [0.415, -0.2925]
-    >>> sf.metrics.topic_coherence(X, terms=[[0, 1]], measure="umass").per_topic.round(4).tolist()
+    >>> umass = sf.metrics.topic_coherence(X, terms=[[0, 1]], measure="umass")
+    >>> umass.per_topic.round(4).tolist()
     [0.4055]
-    >>> tokens = [["moon", "in", "orbit"], ["orbit", "of", "a", "moon"], ["ball", "in", "goal"]]
+    >>> tokens = [["moon", "in", "orbit"], ["orbit", "of", "a", "moon"],
+    ...           ["ball", "in", "goal"]]
     >>> topics = [["moon", "orbit"], ["moon", "ball"]]
-    >>> result = sf.metrics.topic_coherence(texts=tokens, terms=topics, measure="c_v")
+    >>> result = sf.metrics.topic_coherence(texts=tokens, terms=topics,
+    ...                                     measure="c_v")
     >>> result.per_topic.round(4).tolist()
     [1.0, 0.028]
     """

@@ -157,7 +157,8 @@ def mean_average_precision(
     Examples
     --------
     >>> from ssnmf_fast.metrics import ranking
-    >>> ranking.mean_average_precision([[2, 0], [1, 0]], [[0, 0, 1], [1, 0, 0]], k=2)
+    >>> ranking.mean_average_precision([[2, 0], [1, 0]], [[0, 0, 1], [1, 0, 0]],
+    ...                                k=2)
     0.75
     """
     hits, counts = _hits(recommended, relevant, k)

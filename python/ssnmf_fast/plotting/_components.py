@@ -194,7 +194,8 @@ def image_grid(
     --------
     >>> import numpy as np
     >>> from ssnmf_fast import plotting
-    >>> drawn = plotting.image_grid(np.eye(4), (2, 2), weights=[3.0, 1.0, 0.0, 0.0], coverage=0.7)
+    >>> drawn = plotting.image_grid(np.eye(4), (2, 2),
+    ...                             weights=[3.0, 1.0, 0.0, 0.0], coverage=0.7)
     >>> len(drawn.axes[0].images)  # four components and a reconstruction
     5
     """
@@ -348,7 +349,8 @@ def tensor_components(
     >>> rng = np.random.default_rng(0)
     >>> X = np.einsum("ir,jr,kr->ijk", *(rng.random((n, 2)) for n in (60, 7, 24)))
     >>> fit = sf.factorize_tensor(X, n_components=2, random_state=0)
-    >>> drawn = sf.plotting.tensor_components(fit, mode_names=("users", "days", "hours"))
+    >>> modes = ("users", "days", "hours")
+    >>> drawn = sf.plotting.tensor_components(fit, mode_names=modes)
     >>> len(drawn.axes)
     6
     """

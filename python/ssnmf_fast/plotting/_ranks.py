@@ -110,7 +110,8 @@ def clustergram(consensus: ConsensusLike, *, title: str | None = None) -> Figure
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> X = np.random.default_rng(0).poisson(1.0, (50, 20))
-    >>> consensus = sf.consensus(X, 2, n_starts=10, distance_threshold=2, random_state=0)
+    >>> consensus = sf.consensus(X, 2, n_starts=10, distance_threshold=2,
+    ...                          random_state=0)
     >>> drawn = sf.plotting.clustergram(consensus)
     >>> len(drawn.axes)
     4
@@ -182,7 +183,8 @@ def consensus_matrix(
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> X = np.random.default_rng(0).poisson(1.0, (50, 20))
-    >>> consensus = sf.consensus(X, 2, n_starts=10, distance_threshold=2, random_state=0)
+    >>> consensus = sf.consensus(X, 2, n_starts=10, distance_threshold=2,
+    ...                          random_state=0)
     >>> sf.plotting.consensus_matrix(consensus).axes[0].get_xlabel()
     'sample'
     """

@@ -253,8 +253,10 @@ def topic_tree(
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
-    >>> X = np.kron(np.eye(2), np.array([[3, 3, 1, 0], [3, 3, 0, 1]]).repeat(5, axis=0))
-    >>> drawn = sf.plotting.topic_tree(sf.trees.topic_tree(X, [2, 4], random_state=0))
+    >>> X = np.kron(np.eye(2),
+    ...             np.array([[3, 3, 1, 0], [3, 3, 0, 1]]).repeat(5, axis=0))
+    >>> tree = sf.trees.topic_tree(X, [2, 4], random_state=0)
+    >>> drawn = sf.plotting.topic_tree(tree)
     >>> len(drawn.axes)
     1
     """

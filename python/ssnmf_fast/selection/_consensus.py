@@ -133,7 +133,8 @@ def consensus(
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.poisson(5 * rng.dirichlet([0.3] * 4, 60) @ rng.gamma(0.5, size=(4, 30)))
+    >>> usages = 5 * rng.dirichlet([0.3] * 4, 60)
+    >>> X = rng.poisson(usages @ rng.gamma(0.5, size=(4, 30)))
     >>> found = sf.consensus(X, 4, n_starts=10, random_state=0)
     >>> found.components.shape, found.usage.shape, found.stability.shape
     ((4, 30), (60, 4), (4,))

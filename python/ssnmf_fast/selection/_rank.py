@@ -156,7 +156,8 @@ def choose_rank(
     >>> import ssnmf_fast as sf
     >>> rng = np.random.default_rng(0)
     >>> X = rng.poisson(rng.gamma(0.5, 4, (60, 3)) @ rng.gamma(0.5, 4, (3, 40)))
-    >>> choice = sf.choose_rank(X, range(1, 7), loss="kullback-leibler", random_state=0)
+    >>> choice = sf.choose_rank(X, range(1, 7), loss="kullback-leibler",
+    ...                         random_state=0)
     >>> choice.rank
     3
     """

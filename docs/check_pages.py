@@ -1,0 +1,113 @@
+"""Find what does not fit on the pages of a built site: code, tables, formulas, text.
+
+    python docs/check_pages.py FOLDER
+
+Measures every page in headless Chromium, 1280 and 390 pixels wide.  Without a browser, or without
+`playwright`, it counts the columns of code instead, and says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import re
+import shutil
+import sys
+from pathlib import Path
+
+COLUMNS = 79
+# What is wrong on the page as it is now, a line each.  A phone may scroll code, tables and
+# formulas, but a link in a table must be in sight.
+MEASURE = """
+wide => {
+  const found = [], article = document.querySelector("article");
+  const told = e => e.tagName.toLowerCase() + " '" + e.textContent.trim().slice(0, 60) + "'";
+  if (document.documentElement.scrollWidth > innerWidth) found.push("the page scrolls sideways");
+  if (!article) return found;
+  if (wide && article.clientWidth < 760) found.push(`article of ${article.clientWidth} pixels`);
+  const scrolls = [...article.querySelectorAll("pre, table, div.math")];
+  const within = new Set(scrolls.flatMap(e => [...e.querySelectorAll("*")]));
+  for (const e of scrolls) {
+    if (wide && e.scrollWidth > e.clientWidth + 1) found.push("cut: " + told(e));
+    const edge = e.getBoundingClientRect().right + 1;
+    for (const a of e.querySelectorAll("td a"))
+      if (a.getBoundingClientRect().right > edge) found.push("link out of sight: " + told(a));
+  }
+  const right = article.getBoundingClientRect().right + 1;
+  const walk = document.createTreeWalker(article, NodeFilter.SHOW_TEXT), range = new Range();
+  for (let text; (text = walk.nextNode());) {
+    const e = text.parentElement;
+    if (!text.data.trim() || within.has(e) || scrolls.includes(e)) continue;
+    range.selectNodeContents(text);
+    const box = range.getBoundingClientRect(), seen = e.offsetParent && box.width > 2;
+    if (seen && box.right > right) found.push("leaves the article: " + told(e));
+  }
+  for (const e of article.querySelectorAll("img"))
+    if (e.getBoundingClientRect().right > right) found.push("leaves the article: " + e.src);
+  for (const e of article.querySelectorAll(".math"))
+    if (!e.querySelector("mjx-container") || e.querySelector("[data-mml-node=merror]"))
+      found.push("formula not set: " + told(e));
+  return found;
+}
+"""
+
+
+def measured(site: Path, pages: list[Path], browser: str) -> list[str]:
+    """Return what does not fit on pages in a browser, a line each."""
+    from playwright.sync_api import sync_playwright
+
+    found = []
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = chromium.new_page()
+        page.route("http*://**", lambda route: route.abort())
+        for path in pages:
+            page.set_viewport_size({"width": 1280, "height": 900})
+            page.goto(path.as_uri())
+            if page.query_selector("article .math"):
+                page.evaluate("() => MathJax.startup.promise.then(() => 0)")
+            for width in (1280, 390):
+                page.set_viewport_size({"width": width, "height": 900})
+                lines = page.evaluate(MEASURE, width == 1280)
+                found += [f"{path.relative_to(site)} at {width}: {line}" for line in lines]
+        chromium.close()
+    return found
+
+
+def counted(site: Path, pages: list[Path]) -> list[str]:
+    """Return the lines of code that have too many columns."""
+    found = []
+    for path in pages:
+        for code in re.findall(r"<pre>(.*?)</pre>", path.read_text("utf-8"), re.DOTALL):
+            for line in html.unescape(re.sub(r"<[^>]*>", "", code)).splitlines():
+                if len(line) > COLUMNS:
+                    found.append(f"{path.relative_to(site)}: {len(line)} columns: {line}")
+    return found
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    site = parser.parse_args().folder.resolve()
+    pages = sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
+    found = counted(site, pages)
+    names = ("chromium", "chromium-browser", "google-chrome")
+    browser = next(filter(None, map(shutil.which, names)), None)
+    try:
+        import playwright  # noqa: F401
+    except ImportError:
+        browser = None
+    if browser:
+        found += measured(site, pages, browser)
+    else:
+        print("No browser, or no playwright: only the columns of code are counted.")
+    for path in pages:
+        if "&lt;matplotlib." in path.read_text("utf-8"):
+            found.append(f"{path.relative_to(site)}: shows the name of an object of Matplotlib")
+    print("\n".join([*found, f"{len(pages)} pages, {len(found)} things that do not fit"]))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
