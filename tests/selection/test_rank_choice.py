@@ -40,6 +40,9 @@ def test_one_split_has_no_standard_error() -> None:
 def test_notes() -> None:
     assert choice([3.0, 1.0, 2.0, 4.0]).notes == []
     assert "largest rank tried, 3: try larger ones" in repr(choice([3.0, 2.0, 1.0]))
+    near = choice([3.0, 2.1, 2.0], 0.5)
+    assert near.rank == 2
+    assert "tried, 3, and 2 is within one standard error of it: try larger" in repr(near)
     some = sf.results.RankChoice.by_rule(
         (5, 6, 7), np.array([[1.0], [2.0], [3.0]]), "held-out", "near-best"
     )
