@@ -186,21 +186,24 @@ def register_loss(loss: Loss) -> Loss:
     >>> from ssnmf_fast import extend
     >>> class Elastic(extend.Loss):
     ...     name = "elastic"
-    ...     exponents = (1.0, -1.0)  # N t - P / t: the derivative of a bound of both parts
+    ...     exponents = (1.0, -1.0)  # N t - P / t: the slope of a bound
     ...
     ...     def P(self, entries, F, G, to):
     ...         entries.power(0, F, G, to)
-    ...         entries.power(-1, F, G, extend.Target(to.out, to.scale, accumulate=True))
+    ...         more = extend.Target(to.out, to.scale, accumulate=True)
+    ...         entries.power(-1, F, G, more)
     ...
     ...     def N(self, form, F, G, to):
     ...         form.power(1, F, G, to)
-    ...         form.power(0, F, G, extend.Target(to.out, to.scale, accumulate=True))
+    ...         more = extend.Target(to.out, to.scale, accumulate=True)
+    ...         form.power(0, F, G, more)
     ...
     ...     def constant(self, z, w):
     ...         w = np.ones(z.shape) if w is None else w
     ...         wz = np.where(w * z > 0, w * z, 0)
     ...         logs = wz * np.log(np.where(wz > 0, w, 1))
-    ...         return float(np.sum(wz * np.where(wz > 0, z, 0)) / 2 - np.sum(logs))
+    ...         below = np.sum(wz * np.where(wz > 0, z, 0)) / 2
+    ...         return float(below - np.sum(logs))
     ...
     ...     def value(self, term, F, G):
     ...         ZG, XG, sums = (np.empty_like(F) for _ in range(3))
@@ -215,7 +218,8 @@ def register_loss(loss: Loss) -> Loss:
     >>> fit = sf.factorize(X, n_components=3, loss="elastic", random_state=0)
     >>> Z = fit.S @ fit.A
     >>> logs = np.where(X > 0, X * np.log(np.where(X > 0, X, 1) / Z), 0)
-    >>> bool(np.isclose(fit.objective[-1][1], np.sum((X - Z) ** 2 / 2 + logs - X + Z)))
+    >>> wanted = np.sum((X - Z) ** 2 / 2 + logs - X + Z)
+    >>> bool(np.isclose(fit.objective[-1][1], wanted))
     True
     """
     if not isinstance(loss, Loss):

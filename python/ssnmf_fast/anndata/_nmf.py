@@ -203,7 +203,8 @@ def usages_to_obs(
     >>> import anndata
     >>> import numpy as np
     >>> import ssnmf_fast.anndata as sfa
-    >>> counts = np.random.default_rng(0).poisson(1.0, (100, 30)).astype(np.float32)
+    >>> rng = np.random.default_rng(0)
+    >>> counts = rng.poisson(1.0, (100, 30)).astype(np.float32)
     >>> adata = anndata.AnnData(counts)
     >>> sfa.nmf(adata, 3, use_highly_variable=False)
     >>> sfa.usages_to_obs(adata)
