@@ -2,9 +2,13 @@
 
 # Compiled for each instruction-set level.
 set(SSNMF_KERNEL_SOURCES
-    ${PROJECT_SOURCE_DIR}/cpp/kernels/gemm.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/block_sizes.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/register_product.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/sparse_pass.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/row_pass.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/operations.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/entry_models.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/entry_losses.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/scatter_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/sparse_loss.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/dense_pass.cpp

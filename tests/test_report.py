@@ -18,7 +18,7 @@ from topic_tables import make_topics
 from ssnmf_fast import report as _page
 from ssnmf_fast.cli import main
 from ssnmf_fast.report import Example, Report, confusion, render
-from ssnmf_fast.report.evaluation import Evaluation
+from ssnmf_fast.report.evaluation import Evaluation, Measure
 from ssnmf_fast.results import Topics
 
 EVIL = "<script>alert('x')</script>"
@@ -181,7 +181,7 @@ class TestCards:
         )
         topics = topics.with_sizes(np.array([0.9, 0.0996, 0.0004]))
         text = page(topics=topics, examples=[[Example(3, 0.987, "u", "words")], [], []])
-        cards = text.split('<div class="card">')[1:]
+        cards = text.split('<div class="card"')[1:]
         tags = [re.findall('class="tag" title="(.*?)"', card) for card in cards]
         assert tags == [["u 90%"], [], []]
         assert re.findall("(.. %|. %) of the data", text) == ["90 %", "10 %", ">0 %"]
@@ -197,8 +197,32 @@ class TestCards:
         assert part.startswith("data:image/png;base64,")
         assert example == part
 
+    def test_topics_by_size_with_links_to_many(self) -> None:
+        topics = topics_of(13, ["a", "b"]).with_sizes(np.arange(13.0))
+        text = page(topics=topics, examples=[[Example(k, 0.5)] for k in range(13)])
+        assert re.findall("<h3>Topic (\\d+)<", text) == [str(k) for k in range(12, -1, -1)]
+        assert re.findall("of sample (\\d+)<", text) == [str(k) for k in range(12, -1, -1)]
+        links = re.findall('<a href="#(topic\\d+)">', text)
+        assert links == re.findall('class="card" id="(topic\\d+)"', text)
+        assert "<a href" not in page(topics=topics[:12])
+
 
 class TestPage:
+    def test_what_matters_comes_first(self) -> None:
+        names = ["a", "b", "c"]
+        text = page(
+            facts=[("samples", "9")],
+            settings=[("rank", "5")],
+            other_settings=[("tol", "1e-4")],
+            details=[("residual", "1e-3")],
+            topics=topics_of(2, names),
+            evaluation=judged(names, ["b", "a", "c"], names),
+            measures=[Measure("accuracy", "accuracy", 0.3, "30 %", "Right ones.", (0.1, 0.6))],
+        )
+        order = [">30.0 %</b><span>accuracy", ">9<", 'id="topics"', "Right ones.", ">rank<"]
+        places = [text.index(part) for part in [*order, "All others", ">tol<", ">residual<"]]
+        assert places == sorted(places)
+
     def test_a_tree_of_topics(self) -> None:
         text = page(tree="0 60%: a<b\n    0/0 30%: c")
         assert '<pre class="scroll">0 60%: a&lt;b\n    0/0 30%: c</pre>' in text

@@ -76,6 +76,11 @@ struct Target {
     T& place = out.row(row)[column];
     place = accumulate ? place + scale * value : scale * value;
   }
+  void store_row(Size row, const T* values) const {
+    for (Size k = 0; k < out.columns; ++k) {
+      store(row, k, values[k]);
+    }
+  }
 };
 
 }  // namespace ssnmf

@@ -7,8 +7,8 @@
 #include "../core/parallel.hpp"
 #include "entry_models.hpp"
 #include "entry_rows.hpp"
-#include "gemm.hpp"
 #include "operations.hpp"
+#include "register_product.hpp"
 #include "row_pass.hpp"
 #include "shrink.hpp"
 
@@ -35,36 +35,15 @@ struct Residual : AnyOperation {
 template <class T>
 void residual_step(const Csr<T>& Z, const Rows<const T>& F, const Factor<const T>& G, T* residuals,
                    const Rows<T>& out, int threads) {
-  const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
-  const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
-  const auto workspace = [&] { return RowWorkspace<T>(G.columns); };
-  const ColumnRows<T> gather(Z, G);
   const Residual<T> op(residuals);
-  const Target<T> to{out, T(1), true};
-  const auto row_pass = choose_row_pass<Residual<T>, T, ColumnRows<T>>(G.columns);
-  parallel_for(blocks.count(), team, workspace, [&](RowWorkspace<T>& work, Size block) {
-    const Range range = blocks[block];
-    for (Size row = range.begin; row < range.end; ++row) {
-      std::copy_n(F.row(row), F.columns, out.row(row));
-      row_pass(op, Z, F.row(row), gather, row, to, work);
-    }
-  });
+  const ColumnRows<T> gather(Z, G);
+  const auto copy = [&](const Csr<T>&, Size row, const Target<T>& to) {
+    std::copy_n(F.row(row), F.columns, to.out.row(row));
+    return false;
+  };
+  pass_rows<T>(GatheredSum<Residual<T>, T, ColumnRows<T>>(op, Z, gather), Z, F, {out, T(1), true},
+               threads, copy);
 }
-
-namespace {
-
-// f . g at the stored entries of some rows.
-template <int R, class T>
-SSNMF_FLATTEN void model_rows(const ColumnRows<T>& gather, const Csr<T>& Z, const Rows<const T>& F,
-                              Range rows, T* out) {
-  for (Size row = rows.begin; row < rows.end; ++row) {
-    const Size first = Z.indptr[row];
-    const Size count = Z.indptr[row + 1] - first;
-    entry_models<R, kColumnBlock>(gather, F.row(row), first, count, out + first);
-  }
-}
-
-}  // namespace
 
 template <class T>
 void mapped_residuals(const Csr<T>& Z, const Rows<const T>& F, const Factor<const T>& G, T scale,
@@ -73,21 +52,22 @@ void mapped_residuals(const Csr<T>& Z, const Rows<const T>& F, const Factor<cons
   const ColumnRows<T> gather(Z, G);
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
-  visit_rank<T>(G.columns, [&](auto fixed) {
-    constexpr int R = decltype(fixed)::value;
-    parallel_for(blocks.count(), team, [&](Size block) {
-      const Range range = blocks[block];
-      const Size first = Z.indptr[range.begin];
-      const Size last = Z.indptr[range.end];
-      model_rows<R>(gather, Z, F, range, out);
-      for (Size entry = first; entry < last; ++entry) {
-        out[entry] *= scale;
-      }
-      shrink.apply(out + first, last - first);
-      for (Size entry = first; entry < last; ++entry) {
-        out[entry] = Z.value(entry) - out[entry];
-      }
-    });
+  const FindModels<T> find = find_models<T>(G.columns);
+  parallel_for(blocks.count(), team, [&](Size block) {
+    const Range range = blocks[block];
+    const Size first = Z.indptr[range.begin];
+    const Size last = Z.indptr[range.end];
+    for (Size row = range.begin; row < range.end; ++row) {
+      const Range entries = entries_of(Z, row);
+      find(gather, F.row(row), entries.begin, entries.end - entries.begin, out + entries.begin);
+    }
+    for (Size entry = first; entry < last; ++entry) {
+      out[entry] *= scale;
+    }
+    shrink.apply(out + first, last - first);
+    for (Size entry = first; entry < last; ++entry) {
+      out[entry] = Z.value(entry) - out[entry];
+    }
   });
 }
 
@@ -97,21 +77,37 @@ void add_mapped_product(const Rows<const T>& F, const Rows<const T>& G, const Ro
   const Shrink<T> shrink{shrinkage};
   const EvenBlocks blocks(F.rows, kMappedRows);
   const EvenBlocks tiles(G.rows, kMappedColumns);
-  const auto workspace = [] { return Buffer<T>(kMappedRows * kMappedColumns); };
+  struct Workspace {
+    Panels<T> turned, panels;
+    Buffer<T> tile, sum;
+  };
+  const Size stride = Panels<T>::whole_registers(out.columns);
+  const auto workspace = [&] {
+    return Workspace{
+        {}, {}, Buffer<T>(kMappedRows * kMappedColumns), Buffer<T>(kMappedRows * stride)};
+  };
   const int team = useful_threads(F.rows * G.rows * (F.columns + H.columns), threads);
-  parallel_for(blocks.count(), team, workspace, [&](Buffer<T>& entries, Size block) {
+  parallel_for(blocks.count(), team, workspace, [&](Workspace& work, Size block) {
     const Range rows = blocks[block];
     const Size height = rows.end - rows.begin;
-    const Block<T> sum{out.row(rows.begin), height, out.columns, out.columns};
+    std::fill_n(work.sum.data(), height * stride, T(0));
     for (Size t = 0; t < tiles.count(); ++t) {
       const Range columns = tiles[t];
       const Size width = columns.end - columns.begin;
-      const Block<T> tile{entries.data(), height, width, width};
       end_if_interrupted(height * width * F.columns);
-      product_with_transposed(rows_of(F, rows), rows_of(G, columns), tile);
+      work.turned.copy_transposed(G.row(columns.begin), G.columns, width, G.columns);
+      const Size filled = work.turned.width();  // by columns that meet no row of H
+      work.turned.product(F.row(rows.begin), F.columns, height, work.tile.data(), filled);
       // (What follows in the last register is of an earlier tile, or zero; the buffer has room.)
-      shrink.apply_aligned(entries.data(), Shrink<T>::whole_registers(height * width));
-      add_product(as_const(tile), rows_of(H, columns), sum);
+      shrink.apply_aligned(work.tile.data(), Shrink<T>::whole_registers(height * filled));
+      work.panels.copy(H.row(columns.begin), H.columns, width, H.columns);
+      work.panels.add_product(Order::kRows, work.tile.data(), filled, height, work.sum.data(),
+                              stride);
+    }
+    for (Size i = 0; i < height; ++i) {
+      for (Size k = 0; k < out.columns; ++k) {
+        out.row(rows.begin + i)[k] += work.sum[static_cast<std::size_t>(i * stride + k)];
+      }
     }
   });
 }

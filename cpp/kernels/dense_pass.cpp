@@ -19,27 +19,6 @@ namespace {
 // More are summed in parts, in double: a sum in a register takes one number after the other.
 constexpr Size kColumnsPerSum = 512;
 
-// What turns values into coefficients; nullptr: nothing is to be done.
-template <class T>
-using ValueOperation = std::function<void(T* values, const T* models, Size size)>;
-
-template <class T>
-ValueOperation<T> value_operation(Operation operation) {
-  return visit_operation(operation, [](const auto& op) -> ValueOperation<T> {
-    if constexpr (!std::decay_t<decltype(op)>::needs_model) {
-      return nullptr;
-    } else {
-      return [op](T* values, const T* models, Size size) {
-        coefficients_of<kRegisterLanes<T>>(op, values, models, size, values);
-      };
-    }
-  });
-}
-
-// The sum of the losses of at most kLossRun entries.
-template <class T>
-using LossOfRun = std::function<double(const T* values, const T* models, Size size)>;
-
 // What a pass over one matrix is; see passes.hpp.
 template <class T>
 struct DensePass {
@@ -48,7 +27,7 @@ struct DensePass {
   Rows<const T> G;
   Size rank;  // columns of G that count
   Reading reading;
-  ValueOperation<T> operation;
+  FindCoefficients<T> coefficients;  // or nothing
 };
 
 // The result of a block: rows of sums over its columns.
@@ -58,8 +37,8 @@ class BlockSum {
   explicit BlockSum(const DensePass<T>& pass)
       : pass_(pass),
         tiles_(pass.Z, pass.F, pass.G, pass.rank),
-        in_place_(order == Order::kRows && pass.Z.column_stride == 1 && pass.operation == nullptr &&
-                  pass.reading == Reading::kZeros) {}
+        in_place_(order == Order::kRows && pass.Z.column_stride == 1 &&
+                  pass.coefficients == nullptr && pass.reading == Reading::kZeros) {}
 
   // Entries are read where they lie; if a sum is no number, some may be missing, and all are read
   // again.  Both ways give the same bits.
@@ -104,8 +83,8 @@ class BlockSum {
       panels_.copy(pass_.G.row(tile.begin), pass_.G.columns, size_of(tile), pass_.rank);
     };
     tiles_.visit(rows, columns, reading, begin, [&](const Piece<T>& piece) {
-      if (pass_.operation != nullptr) {
-        pass_.operation(tiles_.values(), piece.models, piece.size());
+      if (pass_.coefficients != nullptr) {
+        pass_.coefficients(piece.values, piece.models, piece.size(), tiles_.values());
       }
       panels_.add_product(order, piece.values, piece.stride, size_of(piece.rows),
                           sum_.data() + (piece.rows.begin - rows.begin) * width, width);
@@ -133,7 +112,7 @@ template <Order order, class T>
 void run(const DensePass<T>& pass, const Target<T>& to, int team) {
   const Size p = pass.Z.rows;
   const Size R = pass.G.columns;
-  const TileSizes sizes = tile_sizes<order>(p, pass.operation != nullptr);
+  const TileSizes sizes = tile_sizes<order>(p, pass.coefficients != nullptr);
   const MatrixBlocks blocks(sizes, p, pass.Z.columns, most_partials(p * R));
   const bool whole = blocks.stretches() == 1;
   std::vector<double> parts(static_cast<std::size_t>(whole ? 0 : blocks.stretches() * p * R));
@@ -182,11 +161,14 @@ auto visit_order(const Dense<T>& Z, const Body& body) {
 template <class T>
 void dense_pass(Operation operation, const Dense<T>& Z, bool mask, const Rows<const T>& F,
                 const Rows<const T>& G, const Target<T>& to, int threads) {
-  const ValueOperation<T> on_values = value_operation<T>(operation);
-  const Rows<const T> modeled = on_values == nullptr ? Rows<const T>{} : F;
-  const DensePass<T> pass{
-      Z,        modeled, G, occupied_columns(G, threads), mask ? Reading::kOnes : Reading::kZeros,
-      on_values};
+  const FindCoefficients<T> coefficients = find_coefficients<T>(operation);
+  const Rows<const T> modeled = coefficients == nullptr ? Rows<const T>{} : F;
+  const DensePass<T> pass{Z,
+                          modeled,
+                          G,
+                          occupied_columns(G, threads),
+                          mask ? Reading::kOnes : Reading::kZeros,
+                          coefficients};
   const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
   visit_order(Z, [&](auto order) { run<decltype(order)::value>(pass, to, team); });
 }
@@ -194,15 +176,7 @@ void dense_pass(Operation operation, const Dense<T>& Z, bool mask, const Rows<co
 template <class T>
 double dense_loss(EntryLoss loss, const Dense<T>& Z, const Rows<const T>& F, const Rows<const T>& G,
                   int threads) {
-  const Reading reading = visit_loss(loss, [](const auto& chosen) {
-    constexpr bool zero = std::decay_t<decltype(chosen)>::missing_is_zero;
-    return zero ? Reading::kZeros : Reading::kAsTheyAre;
-  });
-  const LossOfRun<T> loss_of = visit_loss(loss, [](const auto& chosen) -> LossOfRun<T> {
-    return [chosen](const T* values, const T* models, Size size) {
-      return chosen.of(values, models, static_cast<const T*>(nullptr), size);
-    };
-  });
+  const Reading reading = missing_is_zero(loss) ? Reading::kZeros : Reading::kAsTheyAre;
   const Size rank = occupied_columns(G, threads);
   const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
   return visit_order(Z, [&](auto order) {
@@ -214,8 +188,8 @@ double dense_loss(EntryLoss loss, const Dense<T>& Z, const Rows<const T>& F, con
       double sum = 0.0;
       const auto add = [&](const Piece<T>& piece) {
         for (Size e = 0; e < piece.size(); e += kLossRun) {
-          const Size size = std::min<Size>(kLossRun, piece.size() - e);
-          sum += loss_of(piece.values + e, piece.models + e, size);
+          const Size size = std::min(kLossRun, piece.size() - e);
+          sum += loss_of_run<T>(loss, piece.values + e, piece.models + e, nullptr, size);
         }
       };
       tiles.visit(blocks.rows(block), blocks.columns(block), reading, [](Range) {}, add);

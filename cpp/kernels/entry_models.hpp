@@ -45,4 +45,11 @@ SSNMF_INLINE void entry_models(const Gather& gather, const T* f, Size first, Siz
   }
 }
 
+// The same for a rank that the caller does not know.
+template <class T>
+using FindModels = void (*)(const ColumnRows<T>& gather, const T* f, Size first, Size count,
+                            T* models);
+template <class T>
+FindModels<T> find_models(Size rank);
+
 }  // namespace ssnmf

@@ -7,6 +7,7 @@
 #include "../core/compiler.hpp"
 #include "../core/parallel.hpp"
 #include "rank.hpp"
+#include "simd.hpp"
 
 namespace ssnmf {
 
@@ -15,6 +16,11 @@ constexpr Size kMostEntriesPerChunk = 64;
 constexpr Size kBytesPerChunk = 16384;  // dictionary rows of a chunk stay in the first cache
 constexpr Size kPrefetchDistance = 16;
 constexpr Size kEntriesPerSum = 256;  // more are summed in parts
+
+template <class T>
+Range entries_of(const Csr<T>& Z, Size row) {
+  return {Z.indptr[row], Z.indptr[row + 1]};
+}
 
 template <class T, int R>
 using RowMap = Eigen::Map<const Eigen::Matrix<T, 1, R>>;
@@ -59,7 +65,7 @@ class ColumnRows {
   template <class Packet, int R>
   SSNMF_INLINE auto packets(Size entry) const {
     const T* g = row<R, 1>(entry).data();
-    return [g](Size k) { return Eigen::internal::ploadu<Packet>(g + k); };
+    return [g](Size k) { return simd::ploadu<Packet>(g + k); };
   }
 
   template <int R>

@@ -6,7 +6,7 @@
 
 #include "../core/parallel.hpp"
 #include "few_components.hpp"
-#include "gemm.hpp"
+#include "matrices.hpp"
 #include "register_product.hpp"
 
 namespace ssnmf {
@@ -14,21 +14,19 @@ namespace {
 
 constexpr Size kBand = 32;  // columns; narrower bands save less than small products cost
 
-template <class T>
-Block<T> columns_of(const Block<T>& block, Size begin, Size end) {
-  return {block.data + begin, block.rows, end - begin, block.stride};
-}
-
 // out += f^T g; of a symmetric product the bands of columns on and above the diagonal.
 template <class T>
-void add_cross(const Block<const T>& f, const Block<const T>& g, bool symmetric, Matrix<T>& out) {
-  const Size band = symmetric ? kBand : f.columns;
+void add_cross(const Block<const T>& f, const Block<const T>& g, bool symmetric, Panels<T>& panels,
+               Matrix<T>& out) {
+  // (Of other widths the last register of a band would go over the end of a row.)
+  const bool bands = symmetric && g.columns % Panels<T>::kLanes == 0;
+  const Size band = bands ? kBand : f.columns;
   for (Size begin = 0; begin < f.columns; begin += band) {
     const Size end = std::min(begin + band, f.columns);
-    const Size first = symmetric ? begin : 0;
-    add_transposed_product(
-        columns_of(f, begin, end), columns_of(g, first, g.columns),
-        {out.data() + begin * g.columns + first, end - begin, g.columns - first, g.columns});
+    const Size first = bands ? begin : 0;
+    panels.copy(g.data + first, g.stride, g.rows, g.columns - first);
+    panels.add_product(Order::kColumns, f.data + begin, f.stride, end - begin,
+                       out.data() + begin * out.cols() + first, out.cols());
   }
 }
 
@@ -111,6 +109,7 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
   const bool symmetric = F.data == G.data && F.columns == G.columns;
   struct Workspace {
     Matrix<T> weighted;
+    Panels<T> panels;
     Matrix<T> part;
     SplitRows<T> rows;
   };
@@ -119,7 +118,7 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
       blocks.count(), team, [] { return Workspace{}; },
       [&](Workspace& work, Size block) {
         Matrix<T>& weighted = work.weighted;
-        work.part.resize(F.columns, G.columns);
+        work.part.resize(F.columns, Panels<T>::whole_registers(G.columns));
         Matrix<double>& partial = partials[static_cast<std::size_t>(block)];
         partial.setZero(F.columns, G.columns);
         const Range range = blocks[block];
@@ -144,8 +143,8 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
             }
             right = as_const(corner(weighted, g.rows, g.columns));
           }
-          add_cross(split ? g : rows_of(F, rows), right, symmetric, work.part);
-          partial += work.part.template cast<double>();
+          add_cross(split ? g : rows_of(F, rows), right, symmetric, work.panels, work.part);
+          partial += work.part.leftCols(G.columns).template cast<double>();
         }
       });
   Matrix<double> total = sum_of(partials, out.rows, out.columns, threads);

@@ -9,7 +9,7 @@
 #include "../core/numbers.hpp"
 #include "../core/parallel.hpp"
 #include "factor_ops.hpp"
-#include "gemm.hpp"
+#include "matrices.hpp"
 #include "rank.hpp"
 
 namespace ssnmf {

@@ -161,12 +161,11 @@ class KlDescentRow {
   // 1 / z, or 0 for an entry that no component reaches: it has no say.  (Eigen would take a select
   // entry by entry.)
   SSNMF_INLINE static Lanes inverse(const Lanes& z) {
-    using namespace Eigen::internal;
-    using Packet = typename packet_traits<T>::type;
-    const Packet model = pload<Packet>(z.data());
-    const Packet reached = pcmp_lt(pset1<Packet>(tiny<T>()), model);
+    using namespace simd;
+    const Packet<T> model = pload<Packet<T>>(z.data());
+    const Packet<T> reached = pcmp_lt(pset1<Packet<T>>(tiny<T>()), model);
     Lanes result;
-    pstore(result.data(), pand(reached, pdiv(pset1<Packet>(T(1)), model)));
+    pstore(result.data(), pand(reached, pdiv(pset1<Packet<T>>(T(1)), model)));
     return result;
   }
 
@@ -350,8 +349,8 @@ class KlDescentRow {
     double sum = 0.0;
     const Size entries = groups.end * kLanes;
     for (Size i = groups.begin * kLanes; i < entries; i += kLossRun) {
-      sum += KullbackLeiblerLoss{}.of(x_.data() + i, z_.data() + i, static_cast<const T*>(nullptr),
-                                      std::min<Size>(kLossRun, entries - i));
+      sum += loss_of_run<T>(EntryLoss::kKullbackLeibler, x_.data() + i, z_.data() + i, nullptr,
+                            std::min(kLossRun, entries - i));
     }
     return sum;
   }

@@ -9,7 +9,7 @@
 #include "entry_models.hpp"
 #include "factor_ops.hpp"
 #include "few_components.hpp"
-#include "row_pass.hpp"
+#include "row_sum.hpp"
 
 namespace ssnmf {
 
@@ -64,18 +64,18 @@ class MixedRows {
 
   Size rank() const { return G_.columns; }
 
-  // The numbers of the entries from `begin` on that name rows that are listed, and of the others;
-  // without a branch that nobody could predict.
+  // The numbers of the entries that name rows that are listed, and of the others; without a branch
+  // that nobody could predict.
   struct Parted {
     Size few[kEntriesPerSum];
     Size whole[kEntriesPerSum];
     Size n_few = 0;
     Size n_whole = 0;
   };
-  SSNMF_INLINE void part(Size begin, Size end, Parted& parted) const {
+  SSNMF_INLINE void part(Range entries, Parted& parted) const {
     parted.n_few = 0;
     parted.n_whole = 0;
-    for (Size entry = begin; entry < end; ++entry) {
+    for (Size entry = entries.begin; entry < entries.end; ++entry) {
       const Listed& listed = rows_[static_cast<std::size_t>(Z_.indices[entry])];
       prefetch(values_.get() + listed.begin);
       prefetch(places_.get() + listed.begin);
@@ -133,38 +133,30 @@ struct WholeRows {
   RowMap<T, Width> row(Size e, Size k) const {
     return RowMap<T, Width>(rows[e] + k);
   }
-
-  template <int Block>
-  SSNMF_INLINE void add_to(Size count, T* sum) const {
-    Size k = 0;
-    for (; k + 2 * Block <= columns; k += 2 * Block) {
-      add_columns<2 * Block>(coefficients, *this, 0, count, k, sum);
-    }
-    for (; k < columns; k += Block) {
-      add_columns<Block>(coefficients, *this, 0, count, k, sum);
-    }
-  }
 };
 
-// One row of the result.
-template <class Op, int Block, class T>
-SSNMF_FLATTEN void mixed_row(const Op& op, const Csr<T>& Z, const T* f, const MixedRows<T>& gather,
-                             Size row, const Target<T>& to, RowWorkspace<T>& work) {
-  const Size rank = gather.rank();
-  T* sum = work.sum.data();
-  std::fill_n(sum, rank, T(0));
-  const Size first = Z.indptr[row];
-  const Size last = Z.indptr[row + 1];
-  const bool long_row = last - first > kEntriesPerSum;
-  if (long_row) {
-    work.begin_long_row();
-  }
-  const Size bytes = rank * static_cast<Size>(sizeof(T));
-  const Size chunk = std::clamp<Size>(kBytesPerChunk / bytes, 1, kMostEntriesPerChunk);
-  typename MixedRows<T>::Parted parted;
-  WholeRows<T> whole(rank);
-  for (Size begin = first; begin < last; begin += kEntriesPerSum) {
-    gather.part(begin, std::min(begin + kEntriesPerSum, last), parted);
+// The sums of an operation over such rows.
+template <class Op, class T>
+class MixedSum final : public RowSum<T> {
+ public:
+  MixedSum(const Op& op, const Csr<T>& Z, const MixedRows<T>& gather)
+      : RowSum<T>(gather.rank() % kColumnBlock == 0 ? &store_mixed<kColumnBlock>
+                                                    : &store_mixed<kNarrowestRank>,
+                  gather.rank(), kEntriesPerSum),
+        op_(op),
+        Z_(Z),
+        gather_(gather) {}
+
+ private:
+  template <int Block>
+  SSNMF_FLATTEN static void store_mixed(const RowSum<T>& base, const T* f, Range entries,
+                                        const Target<T>& to, Size row, T* sum) {
+    const auto& self = static_cast<const MixedSum&>(base);
+    const MixedRows<T>& gather = self.gather_;
+    const Size rank = gather.rank();
+    std::fill_n(sum, rank, T(0));
+    typename MixedRows<T>::Parted parted;
+    gather.part(entries, parted);
     for (Size e = 0; e < parted.n_few; ++e) {
       const auto g = gather.listed(parted.few[e]);
       T model = T(0);
@@ -173,11 +165,13 @@ SSNMF_FLATTEN void mixed_row(const Op& op, const Csr<T>& Z, const T* f, const Mi
           model += f[g.places[a]] * g.values[a];
         }
       }
-      const T coefficient = op.coefficient(Z.value(parted.few[e]), model);
+      const T coefficient = self.op_.coefficient(self.Z_.value(parted.few[e]), model);
       for (int a = 0; a < g.count; ++a) {
         sum[g.places[a]] += coefficient * g.values[a];
       }
     }
+    WholeRows<T> whole(rank);
+    const Size chunk = entries_per_chunk<T>(rank);
     for (Size done = 0; done < parted.n_whole; done += chunk) {
       const Size count = std::min(chunk, parted.n_whole - done);
       for (Size e = 0; e < count; ++e) {
@@ -186,22 +180,16 @@ SSNMF_FLATTEN void mixed_row(const Op& op, const Csr<T>& Z, const T* f, const Mi
         gather.prefetch_whole(parted.whole[ahead]);
         whole.rows[e] = gather.whole(entry);
         const T model = Op::needs_model ? entry_model<0, Block>(whole, f, e) : T(0);
-        whole.coefficients[e] = op.coefficient(Z.value(entry), model);
+        whole.coefficients[e] = self.op_.coefficient(self.Z_.value(entry), model);
       }
-      whole.template add_to<Block>(count, sum);
+      add_rows<Block>(whole.coefficients, whole, 0, count, sum);
     }
-    if (long_row) {
-      work.add_part(sum);
-      std::fill_n(sum, rank, T(0));
-    }
+    to.store_row(row, sum);
   }
-  if (long_row) {
-    work.store(to, row);
-    return;
-  }
-  for (Size k = 0; k < rank; ++k) {
-    to.store(row, k, sum[k]);
-  }
-}
+
+  Op op_;
+  Csr<T> Z_;
+  const MixedRows<T>& gather_;
+};
 
 }  // namespace ssnmf

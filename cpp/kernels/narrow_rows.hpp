@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 
 #include "entry_rows.hpp"
 #include "few_components.hpp"
@@ -9,59 +10,23 @@
 
 namespace ssnmf {
 
-// One row of the result, `count` components of it, no more than Width.
-template <int Width, class Op, class T>
-SSNMF_FLATTEN void narrow_row(const Op& op, const Csr<T>& Z, const T* f, const Rows<const T>& G,
-                              Size row, const Component* given, int count, const Target<T>& to) {
-  Size places[Width];
-  T own[Width];
-  double total[Width];
-  for (int a = 0; a < Width; ++a) {
-    places[a] = given[a < count ? a : 0];
-    own[a] = Op::needs_model && a < count ? f[places[a]] : T(0);
-    total[a] = 0.0;
-  }
-  const Size last = Z.indptr[row + 1];
-  for (Size begin = Z.indptr[row]; begin < last; begin += kEntriesPerSum) {
-    const Size end = std::min(begin + kEntriesPerSum, last);
-    T sum[Width] = {};
-    for (Size entry = begin; entry < end; ++entry) {
-      const T* g = G.row(static_cast<Size>(Z.indices[entry]));
-      T here[Width];
-      T model = T(0);
-      for (int a = 0; a < Width; ++a) {
-        here[a] = g[places[a]];
-        model += own[a] * here[a];
-      }
-      const T coefficient = op.coefficient(Z.value(entry), model);
-      for (int a = 0; a < Width; ++a) {
-        sum[a] += coefficient * here[a];
-      }
-    }
-    for (int a = 0; a < Width; ++a) {
-      total[a] += static_cast<double>(sum[a]);
-    }
-  }
-  for (int a = 0; a < count; ++a) {
-    to.store(row, static_cast<Size>(places[a]), static_cast<T>(total[a]));
-  }
-}
-
 // Which rows of a pass over rows of G are narrow: those with few components in `asked`.
 template <class T>
 class NarrowRows {
  public:
-  NarrowRows(const Rows<const T>& G, const Support& asked)
-      : G_(G), asked_(asked), most_(most_few(G.columns)) {}
+  template <class Op>
+  NarrowRows(const Op& op, const Csr<T>& Z, const Rows<const T>& G, const Support& asked)
+      : op_(&op),
+        Z_(Z),
+        G_(G),
+        asked_(asked),
+        most_(most_few(G.columns)),
+        adds_{&add<1, Op>, &add<2, Op>, &add<4, Op>, &add<8, Op>, &add<kWidest, Op>} {}
 
   // Whether the row is one of them, and is done.  f is 0 in the other components.
-  template <class Op>
-  bool run(const Op& op, const Csr<T>& Z, const T* f, Size row, const Target<T>& to) const {
-    if (asked_.data == nullptr) {
-      return false;
-    }
-    Component places[kMostFew];
-    const int count = components_of(asked_.row(row), G_.columns, most_, places);
+  bool run(Range entries, const T* f, Size row, const Target<T>& to) const {
+    Component given[kMostFew];
+    const int count = components_of(asked_.row(row), G_.columns, most_, given);
     if (count < 0) {
       return false;
     }
@@ -71,27 +36,66 @@ class NarrowRows {
     if (count == 0) {
       return true;
     }
-    const auto with = [&](auto width) {
-      narrow_row<decltype(width)::value>(op, Z, f, G_, row, places, count, to);
-    };
-    if (count == 1) {
-      with(FixedRank<1>{});
-    } else if (count == 2) {
-      with(FixedRank<2>{});
-    } else if (count <= 4) {
-      with(FixedRank<4>{});
-    } else if (count <= 8) {
-      with(FixedRank<8>{});
-    } else {
-      with(FixedRank<static_cast<int>(kMostFew)>{});
+    Size places[kWidest];
+    T own[kWidest];
+    for (int a = 0; a < kWidest; ++a) {
+      places[a] = given[a < count ? a : 0];
+      own[a] = f != nullptr && a < count ? f[places[a]] : T(0);
+    }
+    const auto width = std::lower_bound(std::begin(kWidths), std::end(kWidths), count);
+    const Add add_part = adds_[width - std::begin(kWidths)];
+    double total[kWidest] = {};
+    for (Size begin = entries.begin; begin < entries.end; begin += kEntriesPerSum) {
+      add_part(*this, {begin, std::min(begin + kEntriesPerSum, entries.end)}, places, own, total);
+    }
+    T* out = to.out.row(row);
+    for (int a = 0; a < count; ++a) {
+      out[places[a]] += to.scale * static_cast<T>(total[a]);
     }
     return true;
   }
 
  private:
+  static constexpr int kWidest = static_cast<int>(kMostFew);
+  static constexpr int kWidths[] = {1, 2, 4, 8, kWidest};
+
+  // Adds the sum over some entries, of the components at `places`, to the total.
+  using Add = void (*)(const NarrowRows& self, Range entries, const Size* places, const T* own,
+                       double* total);
+
+  template <int Width, class Op>
+  SSNMF_FLATTEN static void add(const NarrowRows& self, Range entries, const Size* places,
+                                const T* own, double* total) {
+    const Op& op = *static_cast<const Op*>(self.op_);
+    Size at[Width];
+    T f[Width];
+    std::copy_n(places, Width, at);
+    std::copy_n(own, Width, f);
+    T sum[Width] = {};
+    for (Size entry = entries.begin; entry < entries.end; ++entry) {
+      const T* g = self.G_.row(static_cast<Size>(self.Z_.indices[entry]));
+      T here[Width];
+      T model = T(0);
+      for (int a = 0; a < Width; ++a) {
+        here[a] = g[at[a]];
+        model += f[a] * here[a];
+      }
+      const T coefficient = op.coefficient(self.Z_.value(entry), model);
+      for (int a = 0; a < Width; ++a) {
+        sum[a] += coefficient * here[a];
+      }
+    }
+    for (int a = 0; a < Width; ++a) {
+      total[a] += static_cast<double>(sum[a]);
+    }
+  }
+
+  const void* op_;
+  Csr<T> Z_;
   Rows<const T> G_;
   Support asked_;
   Size most_;
+  Add adds_[std::size(kWidths)];
 };
 
 }  // namespace ssnmf

@@ -88,7 +88,7 @@ class NnlsRow {
 
   void descend() {
     for (const Eigen::Index k : usable_) {
-      descend_entry(K_, k, 1.0, s_, gradient_);
+      descend_entry(K_, k, s_, gradient_);
     }
   }
 

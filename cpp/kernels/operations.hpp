@@ -4,6 +4,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 
@@ -11,6 +12,7 @@
 #include "../core/numbers.hpp"
 #include "../core/views.hpp"
 #include "passes.hpp"
+#include "simd.hpp"
 
 namespace ssnmf {
 
@@ -45,9 +47,9 @@ struct Ratio : AnyOperation {
   // The same for many entries, Width or a register at a time; values may be null for ones.
   template <int Width, class T>
   SSNMF_INLINE void coefficients(const T* values, const T* models, Size count, T* out) const {
-    using namespace Eigen::internal;
-    using Packet = typename find_best_packet<T, Width>::type;
-    constexpr Size lanes = unpacket_traits<Packet>::size;
+    using namespace simd;
+    using Packet = PacketFor<T, Width>;
+    constexpr Size lanes = kLanesOf<Packet>;
     const Packet floor = pset1<Packet>(tiny<T>());
     const Packet low = pset1<Packet>(static_cast<T>(least));
     Size e = 0;
@@ -175,5 +177,12 @@ auto visit_operation(Operation operation, const Body& body) {
   }
   throw std::invalid_argument("unknown operation");
 }
+
+// The coefficients of many entries at once, as by `coefficients_of`, for an operation that the
+// compiler does not know; nullptr where they are the values.
+template <class T>
+using FindCoefficients = std::function<void(const T* values, const T* models, Size count, T* out)>;
+template <class T>
+FindCoefficients<T> find_coefficients(Operation operation);
 
 }  // namespace ssnmf

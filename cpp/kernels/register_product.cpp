@@ -37,19 +37,18 @@ SSNMF_INLINE void for_numbers(const Body& body) {
 template <class T, int Width, int Height, Order order, bool fresh>
 SSNMF_FLATTEN SSNMF_APART void panel_rows(const T* a, Size a_stride, const T* panel, Size length,
                                           T* out, Size stride) {
-  using namespace Eigen::internal;
+  using namespace simd;
   constexpr int lanes = kRegisterLanes<T>;
-  detail::Packet<T> sums[Height * Width];
+  Packet<T> sums[Height * Width];
   for_numbers<Height * Width>([&](auto s) {
     const T* place = out + s / Width * stride + s % Width * lanes;
-    sums[s] = fresh ? pset1<detail::Packet<T>>(T(0)) : ploadu<detail::Packet<T>>(place);
+    sums[s] = fresh ? pset1<Packet<T>>(T(0)) : ploadu<Packet<T>>(place);
   });
   for (Size j = 0; j < length; ++j) {
-    detail::Packet<T> row[Width];
-    for_numbers<Width>([&](auto k) { row[k] = ploadu<detail::Packet<T>>(panel + k * lanes); });
+    Packet<T> row[Width];
+    for_numbers<Width>([&](auto k) { row[k] = ploadu<Packet<T>>(panel + k * lanes); });
     for_numbers<Height>([&](auto i) {
-      const detail::Packet<T> value =
-          pset1<detail::Packet<T>>(order == Order::kRows ? a[i * a_stride] : a[i]);
+      const Packet<T> value = pset1<Packet<T>>(order == Order::kRows ? a[i * a_stride] : a[i]);
       for_numbers<Width>([&](auto k) {
         constexpr int s = decltype(i)::value * Width + decltype(k)::value;
         sums[s] = pmadd(value, row[k], sums[s]);
@@ -111,7 +110,7 @@ void Panels<T>::for_each_panel(const Body& body) const {
 
 template <class T>
 void Panels<T>::copy(const T* from, Size stride, Size rows, Size columns) {
-  using namespace Eigen::internal;
+  using namespace simd;
   resize(rows, columns);
   for_each_panel([&](Size first, Size registers, Size begin) {
     T* to = data_.data() + begin;
@@ -120,7 +119,7 @@ void Panels<T>::copy(const T* from, Size stride, Size rows, Size columns) {
     for (Size j = 0; j < rows; ++j) {
       const T* row = from + j * stride + first;
       for (Size k = 0; k < whole; ++k) {
-        pstoreu(to + k * kLanes, ploadu<detail::Packet<T>>(row + k * kLanes));
+        pstoreu(to + k * kLanes, ploadu<Packet<T>>(row + k * kLanes));
       }
       for (Size k = whole * kLanes; k < registers * kLanes; ++k) {
         to[k] = first + k < columns ? row[k] : T(0);

@@ -10,7 +10,7 @@
 #include <cstddef>
 
 #include "../core/compiler.hpp"
-#include "gemm.hpp"
+#include "matrices.hpp"
 #include "square.hpp"
 
 namespace ssnmf {

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "../core/parallel.hpp"
+#include "register_product.hpp"
+#include "row_problem.hpp"
 #include "weighted_gram.hpp"
 
 namespace ssnmf {
 namespace {
-
-constexpr Size kRidgeRowsPerBlock = 16;
 
 // The system of one row, in double.
 template <class T>
@@ -78,7 +78,7 @@ template <class T>
 void structured_rows(const Csr<T>& Z, const Factor<const T>& G, const Span<const double>& ridge,
                      const MissingWeights<T>& weights, const Rows<T>& X, const Rows<T>& F,
                      int threads) {
-  const EvenBlocks blocks(X.rows, kRidgeRowsPerBlock);
+  const EvenBlocks blocks(X.rows, kSolvedRowsPerBlock);
   const InDouble<T> far(G);
   std::vector<Index> columns(static_cast<std::size_t>(X.columns));
   std::iota(columns.begin(), columns.end(), Index(0));
@@ -119,17 +119,18 @@ void structured_rows(const Csr<T>& Z, const Factor<const T>& G, const Span<const
 template <class T>
 void conjugate_rows(const Csr<T>& Z, const Factor<const T>& G, const Rows<const T>& gram,
                     const Span<const T>& ridge, int steps, const Rows<T>& F, int threads) {
-  const EvenBlocks blocks(F.rows, kRidgeRowsPerBlock);
+  const EvenBlocks blocks(F.rows, kSolvedRowsPerBlock);
   const Size work = (Z.entries() + F.rows * F.columns) * F.columns * (steps + 1);
-  const ConstMatrixMap<T> common(gram.data, gram.rows, gram.columns);
+  Panels<T> common;
+  common.copy(gram.data, gram.columns, gram.rows, gram.columns);
   struct Workspace {
     Matrix<T> residual, direction, image;
   };
   // image = residual of the targets for a factor, or K times rows.
   const auto apply = [&](const auto& rows, const Range& range, bool targets, Matrix<T>& image) {
-    image.noalias() = rows * common;
+    common.product(rows.data(), F.columns, rows.rows(), image.data(), image.cols());
     for (Size i = range.begin; i < range.end; ++i) {
-      auto out = image.row(i - range.begin);
+      auto out = image.row(i - range.begin).head(F.columns);
       const auto in = rows.row(i - range.begin);
       out += ridge.data[i] * in;
       for (Size e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
@@ -145,21 +146,21 @@ void conjugate_rows(const Csr<T>& Z, const Factor<const T>& G, const Rows<const 
       [&](Workspace& w, Size block) {
         const Range range = blocks[block];
         MatrixMap<T> rows(F.row(range.begin), range.end - range.begin, F.columns);
-        w.image.resize(rows.rows(), rows.cols());
+        w.image.resize(rows.rows(), common.width());
         apply(rows, range, true, w.image);
-        w.residual = -w.image;
+        w.residual = -w.image.leftCols(F.columns);
         w.direction = w.residual;
         for (int step = 0; step < steps; ++step) {
           apply(w.direction, range, false, w.image);
           for (Size i = 0; i < rows.rows(); ++i) {
             const T before = w.residual.row(i).squaredNorm();
-            const T curvature = w.direction.row(i).dot(w.image.row(i));
+            const T curvature = w.direction.row(i).dot(w.image.row(i).head(F.columns));
             if (!(before > std::numeric_limits<T>::min()) || !(curvature > T(0))) {
               continue;
             }
             const T length = before / curvature;
             rows.row(i) += length * w.direction.row(i);
-            w.residual.row(i) -= length * w.image.row(i);
+            w.residual.row(i) -= length * w.image.row(i).head(F.columns);
             const T after = w.residual.row(i).squaredNorm();
             w.direction.row(i) = w.residual.row(i) + (after / before) * w.direction.row(i);
           }

@@ -9,14 +9,14 @@
 #include "../core/compiler.hpp"
 #include "../core/views.hpp"
 #include "rank.hpp"
+#include "simd.hpp"
 
 namespace ssnmf {
 
 namespace detail {
 
 template <class T>
-constexpr int kShortLanes =
-    Eigen::internal::unpacket_traits<typename Eigen::internal::find_best_packet<T, 8>::type>::size;
+constexpr int kShortLanes = simd::kLanesOf<simd::PacketFor<T, 8>>;
 
 // Short rows, of at most two registers, come as many at once as a register has lanes.  Of longer
 // ones more than four would not stay in the registers.
@@ -30,8 +30,8 @@ constexpr int batch_size() {
 template <class T, int R, int Entries = detail::batch_size<T, R>()>
 class RowBatch {
   static constexpr bool kShort = R <= 2 * detail::kShortLanes<T>;
-  using Packet = typename Eigen::internal::find_best_packet<T, (kShort ? 8 : R)>::type;
-  static constexpr int kLanes = Eigen::internal::unpacket_traits<Packet>::size;
+  using Packet = simd::PacketFor<T, (kShort ? 8 : R)>;
+  static constexpr int kLanes = simd::kLanesOf<Packet>;
   static constexpr int kParts = R / kLanes;
   static constexpr int kSums = sums_side_by_side<T, R>();
   static_assert(Entries == kLanes || (Entries == 4 && kLanes > 4));
@@ -46,7 +46,7 @@ class RowBatch {
   // out[e] = f . row of entry first + e
   template <class Gather>
   SSNMF_INLINE void dots(const T* f, const Gather& gather, Size first, T* out) {
-    using namespace Eigen::internal;
+    using namespace simd;
     Packet sums[size];
     for (int e = 0; e < size; ++e) {
       const auto row = gather.template packets<Packet, R>(first + e);
@@ -63,7 +63,7 @@ class RowBatch {
 
   // sum += sum_e c[e] row(e)
   SSNMF_INLINE void add_to(const T* c, T* sum) const {
-    using namespace Eigen::internal;
+    using namespace simd;
     for (int k = 0; k < kParts; ++k) {
       // Sums side by side: each product would wait for the one before.
       Packet totals[kSums];
@@ -85,12 +85,12 @@ class RowBatch {
   // out[e] = the sum over the lanes of sums[e]
   template <class Sums>
   SSNMF_INLINE static void store_totals(const Sums& sums, T* out) {
-    using namespace Eigen::internal;
+    using namespace simd;
     using Given = std::decay_t<decltype(sums[0])>;
-    if constexpr (unpacket_traits<Given>::size > size) {
-      typename unpacket_traits<Given>::half halves[size];
+    if constexpr (kLanesOf<Given> > size) {
+      Half<Given> halves[size];
       for (int e = 0; e < size; ++e) {
-        halves[e] = predux_half_dowto4(sums[e]);
+        halves[e] = add_halves(sums[e]);
       }
       store_totals(halves, out);
     } else {

@@ -20,11 +20,10 @@ double least_curvature(double common) {
          std::max(common, 0.0);
 }
 
-// One step of coordinate descent, s_k <- max(0, s_k - g_k / K_kk), and the gradient after it;
-// `allowed` is 0 where the entry must be 0, else 1.
-inline void descend_entry(const Eigen::MatrixXd& K, Eigen::Index k, double allowed,
-                          Eigen::VectorXd& s, Eigen::VectorXd& gradient) {
-  const double moved = allowed * std::max(0.0, s(k) - gradient(k) / K(k, k));
+// One step of coordinate descent, s_k <- max(0, s_k - g_k / K_kk), and the gradient after it.
+inline void descend_entry(const Eigen::MatrixXd& K, Eigen::Index k, Eigen::VectorXd& s,
+                          Eigen::VectorXd& gradient) {
+  const double moved = std::max(0.0, s(k) - gradient(k) / K(k, k));
   const double change = moved - s(k);
   if (change != 0.0) {
     s(k) = moved;

@@ -20,21 +20,6 @@ namespace {
 // Of a million coefficients, so that the caches are seldom filled anew.
 constexpr Size kBlocksPerStretch = 256;
 
-// Ranks are known to the compiler for the pass of Kullback-Leibler fits alone: others come seldom
-// from a file, and every rank takes time to compile.
-template <class Op>
-constexpr bool known_ranks = std::is_same_v<Op, Ratio>;
-
-// out[e] = coefficient of entry first + e, of a row with the vector g.  R is 0 where the compiler
-// does not know the rank.
-template <class Op, int R, class T>
-SSNMF_FLATTEN void row_coefficients(const Op& op, const Csr<T>& Z, const ColumnRows<T>& gather,
-                                    const T* g, Size first, Size last, T* out) {
-  constexpr int width = known_ranks<Op> ? kColumnBlock : kNarrowestRank;
-  entry_models<R, width>(gather, g, first, last - first, out);
-  coefficients_of<kRegisterLanes<T>>(op, Z, first, last - first, out, out);
-}
-
 // The entries that some rows have in a range of columns, and a place in them that runs ahead: rows
 // are asked for in one steady stream, across the ends of rows.
 class Segments {
@@ -134,31 +119,25 @@ void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
     return;
   }
   const ColumnRows<T> gather(Z, F);
+  const FindModels<T> find = find_models<T>(out.columns);
+  const FindCoefficients<T> coefficients_of = find_coefficients<T>(operation);
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   std::vector<T> coefficients;
   for (Size first = 0; first < blocks.count(); first += kBlocksPerStretch) {
     const Size count = std::min(kBlocksPerStretch, blocks.count() - first);
     const Range rows{blocks[first].begin, blocks[first + count - 1].end};
     const Size before = Z.indptr[rows.begin];
-    const std::size_t size = static_cast<std::size_t>(Z.indptr[rows.end] - before);
-    coefficients.resize(std::max(coefficients.size(), size));
-    const auto find = [&](const auto& op, auto fixed) {
-      parallel_for(count, team, [&](Size block) {
-        const Range part = blocks[first + block];
-        for (Size row = part.begin; row < part.end; ++row) {
-          const Size begin = Z.indptr[row];
-          const Size end = Z.indptr[row + 1];
-          end_if_interrupted((1 + end - begin) * out.columns);
-          row_coefficients<std::decay_t<decltype(op)>, decltype(fixed)::value>(
-              op, Z, gather, G.row(row), begin, end, coefficients.data() + (begin - before));
-        }
-      });
-    };
-    visit_operation(operation, [&](const auto& op) {
-      if constexpr (known_ranks<std::decay_t<decltype(op)>>) {
-        visit_rank<T>(out.columns, [&](auto fixed) { find(op, fixed); });
-      } else {
-        find(op, FixedRank<0>{});
+    const Size most = Z.indptr[rows.end] - before;
+    coefficients.resize(std::max(coefficients.size(), static_cast<std::size_t>(most)));
+    parallel_for(count, team, [&](Size block) {
+      const Range part = blocks[first + block];
+      for (Size row = part.begin; row < part.end; ++row) {
+        const Range entries = entries_of(Z, row);
+        const Size size = entries.end - entries.begin;
+        end_if_interrupted((1 + size) * out.columns);
+        T* c = coefficients.data() + (entries.begin - before);
+        find(gather, G.row(row), entries.begin, size, c);
+        coefficients_of(Z.values == nullptr ? nullptr : Z.values + entries.begin, c, size, c);
       }
     });
     scatter_all(rows, coefficients.data());

@@ -1,35 +1,56 @@
+#include <algorithm>
+
+#include "entry_losses.hpp"
 #include "entry_models.hpp"
 #include "entry_rows.hpp"
 #include "gathered_loss.hpp"
 #include "passes.hpp"
 
 namespace ssnmf {
-namespace {
 
-// The models of entries of one row; see gathered_loss.
-template <int R, class T>
-SSNMF_FLATTEN void models_of(const Csr<T>& Z, const T* f, const Rows<const T>& G, Size first,
-                             Size count, T* models) {
-  entry_models<R, kColumnBlock>(ColumnRows<T>(Z, G), f, first, count, models);
+template <class T>
+double gathered_loss(const EntryLoss& loss, const Csr<T>& Z, const T* weights,
+                     const Rows<const T>& F, const ModelsOfRow<T>& models_of, int threads) {
+  const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
+  const int team = useful_threads((Z.entries() + Z.rows) * F.columns, threads);
+  struct Workspace {
+    alignas(kRegisterBytes) T values[kLossRun];
+    alignas(kRegisterBytes) T models[kLossRun];
+  };
+  const auto workspace = [] { return Workspace{}; };
+  return ordered_sum(blocks.count(), team, workspace, [&](Workspace& work, Size block) {
+    const Range range = blocks[block];
+    double part = 0.0;
+    for (Size row = range.begin; row < range.end; ++row) {
+      const Size last = Z.indptr[row + 1];
+      for (Size begin = Z.indptr[row]; begin < last; begin += kLossRun) {
+        const Size count = std::min(kLossRun, last - begin);
+        for (Size e = 0; e < count; ++e) {
+          work.values[e] = Z.value(begin + e);
+        }
+        models_of(F.row(row), begin, count, work.models);
+        part += loss_of_run(loss, work.values, work.models,
+                            weights == nullptr ? nullptr : weights + begin, count);
+      }
+    }
+    return part;
+  });
 }
-
-}  // namespace
 
 template <class T>
 double sparse_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows<const T>& F,
                    const Factor<const T>& G, int threads) {
-  void (*find_models)(const Csr<T>&, const T*, const Rows<const T>&, Size, Size, T*) = nullptr;
-  visit_rank<T>(G.columns,
-                [&find_models](auto rank) { find_models = &models_of<decltype(rank)::value, T>; });
-  return gathered_loss(
-      loss, Z, weights, F,
-      [&](const T* f, Size first, Size count, T* models) {
-        find_models(Z, f, G, first, count, models);
-      },
-      threads);
+  const ColumnRows<T> gather(Z, G);
+  const FindModels<T> find = find_models<T>(G.columns);
+  const auto models_of = [&](const T* f, Size first, Size count, T* models) {
+    find(gather, f, first, count, models);
+  };
+  return gathered_loss<T>(loss, Z, weights, F, models_of, threads);
 }
 
 #define SSNMF_INSTANTIATE(T)                                                               \
+  template double gathered_loss<T>(const EntryLoss&, const Csr<T>&, const T*,              \
+                                   const Rows<const T>&, const ModelsOfRow<T>&, int);      \
   template double sparse_loss<T>(EntryLoss, const Csr<T>&, const T*, const Rows<const T>&, \
                                  const Factor<const T>&, int);
 SSNMF_INSTANTIATE(float)

@@ -4,6 +4,7 @@
 #include <Eigen/Core>
 
 #include "../core/compiler.hpp"
+#include "simd.hpp"
 
 // A register type loses its alignment as an argument of a template, where it has no effect.
 #if defined(__GNUC__) || defined(__clang__)
@@ -16,15 +17,11 @@ namespace ssnmf {
 namespace detail {
 
 template <class T>
-using Packet = typename Eigen::internal::packet_traits<T>::type;
-
-template <class T>
-using Square =
-    Eigen::internal::PacketBlock<Packet<T>, Eigen::internal::unpacket_traits<Packet<T>>::size>;
+using Square = simd::PacketBlock<simd::Packet<T>, simd::kLanesOf<simd::Packet<T>>>;
 
 template <class T>
 SSNMF_INLINE void turn(Square<T>& square) {
-  Eigen::internal::ptranspose(square);
+  simd::ptranspose(square);
 }
 
 #if defined(__AVX512F__)
@@ -81,14 +78,14 @@ SSNMF_INLINE void turn<float>(Square<float>& square) {
 
 // Values in a vector register of the level.
 template <class T>
-constexpr int kRegisterLanes = Eigen::internal::unpacket_traits<detail::Packet<T>>::size;
+constexpr int kRegisterLanes = simd::kLanesOf<simd::Packet<T>>;
 
 // The columns of a square; from(i) is where its row i lies.
 template <class T, class From>
 SSNMF_INLINE detail::Square<T> turned_square(const From& from) {
   detail::Square<T> square;
   for (int i = 0; i < kRegisterLanes<T>; ++i) {
-    square.packet[i] = Eigen::internal::ploadu<detail::Packet<T>>(from(i));
+    square.packet[i] = simd::ploadu<simd::Packet<T>>(from(i));
   }
   detail::turn<T>(square);
   return square;
@@ -99,7 +96,7 @@ template <class T, class From, class To>
 SSNMF_INLINE void turn_square(const From& from, const To& to) {
   const detail::Square<T> square = turned_square<T>(from);
   for (int j = 0; j < kRegisterLanes<T>; ++j) {
-    Eigen::internal::pstoreu(to(j), square.packet[j]);
+    simd::pstoreu(to(j), square.packet[j]);
   }
 }
 

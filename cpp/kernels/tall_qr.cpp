@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "../core/parallel.hpp"
-#include "gemm.hpp"
+#include "register_product.hpp"
 
 namespace ssnmf {
 namespace {
@@ -52,15 +52,19 @@ void tall_qr(const Rows<T>& A, Size columns, const Rows<T>& R, int threads) {
           Rows<double>{last.data(), columns, columns}, threads);
   r = last.template cast<T>();
   const Matrix<T> rotation = stacked.template cast<T>();
+  struct Workspace {
+    Panels<T> panels;
+    Matrix<T> rotated;
+  };
   parallel_for(
-      count, team, [] { return Matrix<T>{}; },
-      [&](Matrix<T>& rotated, Size b) {
+      count, team, [] { return Workspace{}; },
+      [&](Workspace& work, Size b) {
         Strided block = rows(b);
-        rotated.resize(block.rows(), columns);
-        product<T>({block.data(), block.rows(), columns, A.columns},
-                   {rotation.row(b * columns).data(), columns, columns, columns},
-                   corner(rotated, block.rows(), columns));
-        block = rotated;
+        work.panels.copy(rotation.row(b * columns).data(), columns, columns, columns);
+        work.rotated.resize(block.rows(), work.panels.width());
+        work.panels.product(block.data(), A.columns, block.rows(), work.rotated.data(),
+                            work.rotated.cols());
+        block = work.rotated.leftCols(columns);
       });
 }
 

@@ -41,7 +41,7 @@ class ProductRows {
   template <class Packet, int R>
   SSNMF_INLINE auto packets(Size entry) const {
     return [this, entry](Size k) {
-      using namespace Eigen::internal;
+      using namespace simd;
       Packet product = ploadu<Packet>(place<R>(0, entry) + k);
       for (std::size_t other = 1; other < count(); ++other) {
         product = pmul(product, ploadu<Packet>(place<R>(other, entry) + k));
@@ -99,11 +99,23 @@ auto visit_products(const Csr<T>& Z, const FactorList<T>& others, const Body& bo
   return body(ProductRows<T, 0>(Z, others));
 }
 
-// The models of entries of one row; see gathered_loss.
+template <class T, class Gather>
+using FindProducts = void (*)(const Gather& gather, const T* f, Size first, Size count, T* models);
+
 template <int R, class T, class Gather>
 SSNMF_FLATTEN void product_models(const Gather& gather, const T* f, Size first, Size count,
                                   T* models) {
   entry_models<R, kNarrowestRank>(gather, f, first, count, models);
+}
+
+template <class T, class Gather>
+FindProducts<T, Gather> find_products(Size rank) {
+  FindProducts<T, Gather> found = &product_models<0, T, Gather>;
+  if constexpr (Gather::known_ranks) {
+    visit_rank<T>(
+        rank, [&found](auto fixed) { found = &product_models<decltype(fixed)::value, T, Gather>; });
+  }
+  return found;
 }
 
 }  // namespace
@@ -116,13 +128,17 @@ void tensor_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
     return;
   }
   visit_products(Z, others, [&](const auto& gather) {
+    const auto pass = [&](const auto& op) {
+      using Sum = GatheredSum<std::decay_t<decltype(op)>, T, std::decay_t<decltype(gather)>>;
+      pass_rows<T>(Sum(op, Z, gather), Z, F, to, threads);
+    };
     switch (operation.kind) {
       case Operation::kProduct:
-        return gathered_pass(Product{}, Z, F, gather, to, threads);
+        return pass(Product{});
       case Operation::kSampled:
-        return gathered_pass(Sampled{}, Z, F, gather, to, threads);
+        return pass(Sampled{});
       case Operation::kRatio:
-        return gathered_pass(Ratio{}, Z, F, gather, to, threads);
+        return pass(Ratio{});
       default:
         throw std::invalid_argument("a pass over a tensor has the exponent 0, 1 or -1");
     }
@@ -136,21 +152,11 @@ double tensor_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows
     return sparse_loss(loss, Z, weights, F, others.front(), threads);
   }
   return visit_products(Z, others, [&](const auto& gather) {
-    using Gather = std::decay_t<decltype(gather)>;
-    void (*find_models)(const Gather&, const T*, Size, Size, T*) = nullptr;
-    if constexpr (Gather::known_ranks) {
-      visit_rank<T>(gather.rank(), [&find_models](auto rank) {
-        find_models = &product_models<decltype(rank)::value, T, Gather>;
-      });
-    } else {
-      find_models = &product_models<0, T, Gather>;
-    }
-    return gathered_loss(
-        loss, Z, weights, F,
-        [&](const T* f, Size first, Size count, T* models) {
-          find_models(gather, f, first, count, models);
-        },
-        threads);
+    const auto find = find_products<T, std::decay_t<decltype(gather)>>(gather.rank());
+    const auto models_of = [&gather, find](const T* f, Size first, Size count, T* models) {
+      find(gather, f, first, count, models);
+    };
+    return gathered_loss<T>(loss, Z, weights, F, models_of, threads);
   });
 }
 

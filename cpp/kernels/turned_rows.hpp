@@ -72,7 +72,7 @@ class TurnedRows {
   }
 
  private:
-  using Packet = detail::Packet<T>;
+  using Packet = simd::Packet<T>;
   static constexpr Size kPrefetchedGroups = 2;
   static constexpr Size kBlock = kComponents * kLanes;
 
@@ -92,7 +92,7 @@ class TurnedRows {
         prefetch(next + k);
       }
     }
-    using namespace Eigen::internal;
+    using namespace simd;
     Packet scale = pset1<Packet>(T(1));
     if (Scaled) {
       scale = pload<Packet>(scales + group * kLanes);

@@ -9,8 +9,8 @@
 #include "../core/interrupt.hpp"
 #include "factor_ops.hpp"
 #include "gathered_columns.hpp"
-#include "gemm.hpp"
 #include "long_rows.hpp"
+#include "matrices.hpp"
 
 namespace ssnmf {
 

@@ -166,3 +166,7 @@ __all__ = [
     "register_loss",
     "relation",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

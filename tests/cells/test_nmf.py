@@ -47,7 +47,7 @@ def test_results_are_where_scanpy_has_them(cells):
         "layer": "X", "n_components": 4, "loss": "kullback-leibler", "solver": "auto",
         "max_iter": 200, "tol": 1e-4, "random_state": 3,
     }  # fmt: skip
-    assert about["names"].tolist() == ["nmf1", "nmf2", "nmf3", "nmf4"]
+    assert about["names"].tolist() == ["nmf0", "nmf1", "nmf2", "nmf3"]
 
 
 def test_results_survive_a_file(cells, tmp_path):
@@ -205,3 +205,30 @@ def test_gene_sets_of_data_on_disk(cells, tmp_path):
     sets = {"a": ["gene1"], "b": ["gene2"]}
     with pytest.raises(ValueError, match=r"gene_sets need the data in memory.*Give more memory"):
         sfa.nmf(adata, 3, gene_sets=sets, memory=30_000)
+
+
+def test_usages_are_columns_of_obs(cells):
+    sfa.nmf(cells, 3, random_state=0)
+    cells.obsm["X_nmf"][0] = 0
+    assert sfa.usages_to_obs(cells) == ["nmf0", "nmf1", "nmf2"]
+    S = cells.obsm["X_nmf"]
+    np.testing.assert_allclose(cells.obs["nmf1"][1:], S[1:, 1] / S[1:].sum(axis=1), rtol=1e-6)
+    assert not cells.obs.iloc[0][["nmf0", "nmf1", "nmf2"]].any()
+    sfa.nmf(cells, 3, random_state=1)  # columns of an earlier fit are replaced
+    sfa.usages_to_obs(cells, shares=False)
+    np.testing.assert_array_equal(cells.obs["nmf2"], cells.obsm["X_nmf"][:, 2])
+
+
+def test_columns_of_obs_have_the_names_of_gene_sets(cells):
+    sets = {"T": ["gene0", "gene1"], "batch": ["gene2", "gene3"]}
+    sfa.nmf(cells, 3, gene_sets=sets, key_added="named", random_state=0)
+    with pytest.raises(ValueError, match=r"the columns \['batch'\] of its own; give a prefix"):
+        sfa.usages_to_obs(cells, "named")
+    assert sfa.usages_to_obs(cells, "named", prefix="is_") == ["is_T", "is_batch", "is_free1"]
+    with pytest.raises(ValueError, match=r"no programs of key='nmf'; .* are \['named'\]"):
+        sfa.usages_to_obs(cells)
+
+
+def test_several_ranks_are_several_calls(cells):
+    with pytest.raises(TypeError, match=r"got \[5, 6\].*once for each, with a key_added"):
+        sfa.consensus(cells, [5, 6])

@@ -15,7 +15,7 @@ QUICK_MODEL = _QUICK.split()
 
 def rows_of(path: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file by column."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 

@@ -336,6 +336,7 @@ class TestErrors:
         [
             (["--model", "xx"], "invalid choice: 'xx'"),
             (["--rank", "0"], "at least 1"),
+            (["--label", "kind"], "--label-separator, --labeled-weight; perhaps --labels"),
             (["--supervision-weight", "-1"], "must be balanced, auto, or a number of at least 0"),
             (["--test-size", "2"], "from 0 to 1"),
             (["--max-iter", "many"], "whole number"),

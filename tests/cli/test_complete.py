@@ -51,6 +51,26 @@ def complete(data: Path, out: Path, *more: str) -> int:
 
 
 class TestRatings:
+    @pytest.mark.slow
+    def test_the_largest_rank_that_is_tried_is_told(
+        self, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert complete(table, tmp_path / "out") == 0
+        assert "those tried" not in capsys.readouterr().out
+        rng = np.random.default_rng(0)
+        full = rng.standard_normal((100, 45)) @ rng.standard_normal((45, 100))
+        users, items = np.nonzero(rng.random(full.shape) < 0.95)
+        pairs = zip(users, items, strict=True)
+        lines = [(f"u{u}", f"i{i}", round(full[u, i], 3)) for u, i in pairs]
+        large = write(tmp_path / "large.csv", lines, "user item rating")
+        assert complete(large, tmp_path / "out", "--test-size", "0") == 0
+        told = "the rank is the largest of those tried, 1, 2, 5, 10, 20, 40; see --rank"
+        assert told in capsys.readouterr().out
+        pytest.importorskip("matplotlib")
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert told[1:] in page
+        assert "RMSE" not in page.partition("Examples")[0]  # no rating was hidden
+
     def test_writes_every_file(
         self, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -62,7 +82,12 @@ class TestRatings:
         lines = ratings()
         assert f"{len(lines)} ratings of {ITEMS} items by {USERS} users" in captured.out
         assert "columns   user 'user', item 'item', rating 'rating'" in captured.out
-        assert {p.name for p in out.iterdir()} == {*FILES, "singular_values.png"}
+        pictured = {"singular_values.png", "report.html"}
+        assert {p.name for p in out.iterdir()} == FILES | pictured
+        page = (out / "report.html").read_text(encoding="utf-8")
+        assert f"{len(lines)} ratings of {ITEMS} items by {USERS} users." in page
+        assert "RMSE of the model" in page
+        assert "ítem, 1" in page.partition("Highest predictions")[2]
         assert all(str(out / p.name) in captured.out for p in out.iterdir())
         assert (out / "singular_values.png").read_bytes().startswith(b"\x89PNG")
 

@@ -394,3 +394,25 @@ def test_progress_is_that_of_the_last_fit() -> None:
     model.fit(X, labels)
     assert model.self_training_ >= 1
     assert seen == sorted(set(seen))
+
+
+def test_warnings_and_odd_texts_are_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = ["the cat and dog", "a dog and cat", "stock price", "price of stock", "", "n/a"] * 4
+    table, out = tmp_path / "a.csv", tmp_path / "out"
+    table.write_text("text\n" + "".join(f'"{text}"\n' for text in texts), encoding="utf-8")
+    given = ["fit", str(table), "--rank", "2", "--max-df", "1", "--tol", "1e-3"]
+    assert main([*given, "--out", str(out)]) == 0
+    captured = capsys.readouterr()
+    found = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
+    assert found["odd_texts"] == {"without a known word": 8, "repeated": 12}
+    assert any("8 of 24 texts have no known word" in line for line in found["warnings"])
+    assert captured.err.count("have no known word") == 1
+    assert "texts without a known word 8, texts repeated 12, iterations" in captured.out
+    pytest.importorskip("matplotlib")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Warning: 8 of 24 texts have no known word" in page
+    first, _, rest = page.partition("All others, and where this ran")
+    assert ">tol<" in first
+    assert ">seed<" in rest

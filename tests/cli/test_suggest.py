@@ -120,6 +120,27 @@ class TestRoundTrip:
         assert main(["fit", *given, "--more-labels", str(todo), "--out", str(out)]) == 0
         assert metrics(out)["labeled"] == LABELED + 4
 
+    def test_as_spreadsheet_programs_write_it(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        header, *rows = texts("kind")
+        rows = [[f"{body} \u00a37 caf\u00e9", kind] for body, kind in rows]
+        data, todo = write(tmp_path / "a.csv", [header, *rows]), tmp_path / "todo.csv"
+        given = [data, "--text", "body", "--labels", "kind", "--min-df", "1", "--quiet"]
+        assert main(["suggest", *given, "-n", "4", "--out", str(todo)]) == 0
+        assert todo.read_bytes().startswith(b"\xef\xbb\xbf")  # by which Excel knows UTF-8
+        out = tmp_path / "out"
+        for encoding, how in {"cp1252": ";", "utf-8-sig": ","}.items():
+            table = todo.read_text(encoding="utf-8-sig")
+            copy = tmp_path / f"{encoding}.csv"
+            copy.write_text(table, encoding="utf-8")
+            fill(copy, "kind", delimiter=how, encoding=encoding)
+            more = ["--more-labels", str(copy), "--out", str(out)]
+            assert main(["fit", *given[:-1], *more]) == 0
+            warned = "not utf-8, and is read as cp1252" in capsys.readouterr().err
+            assert warned == (encoding == "cp1252")
+            assert metrics(out)["labeled"] == LABELED + 4
+
     def test_a_matrix_with_labels_in_a_file(self, tmp_path: Path) -> None:
         rng = np.random.default_rng(0)
         X = rng.random((N, 6)) + 2 * np.eye(6)[np.arange(N) % 3]

@@ -262,6 +262,17 @@ class TestIds:
                 assert [row[shown] for row in found] == [f"k{k}" for k in range(12)]
             assert [row["prediction"] for row in found] == ["a", "b"] * 6
 
+    def test_predict_writes_those_of_the_fit(self, tmp_path: Path) -> None:
+        table, out = self.with_ids(tmp_path / "a.csv", "key"), str(tmp_path / "out")
+        assert fit(table, tmp_path / "out", "--text", "text", "--id", "key") == 0
+        for name, wanted in {"key": True, "name": False}.items():
+            new, other = str(tmp_path / "p.csv"), self.with_ids(tmp_path / "b.csv", name)
+            assert main(["predict", out, str(other), "--out", new]) == 0
+            assert ("key" in rows_of(Path(new))[0]) == wanted
+        (tmp_path / "out" / "metrics.json").write_text("[1]", encoding="utf-8")
+        assert main(["predict", out, str(table), "--out", new]) == 0
+        assert "key" not in rows_of(Path(new))[0]
+
     def test_is_not_taken_for_the_text(self, tmp_path: Path) -> None:
         table = tmp_path / "a.csv"
         self.with_ids(table, "id")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from absent_packages import hide
 from outputs import error_line
 
 import ssnmf_fast as sf
@@ -185,6 +186,26 @@ class TestTerms:
         option = given.format(file=words)
         assert fit(table, tmp_path / "out", "--stop-words", option) == 0
         assert {"the", "of", "cat"} - set(terms(tmp_path / "out")) == left_out
+
+    def test_stop_words_of_a_language(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        pytest.importorskip("stopwordsiso", reason="needs ssnmf-fast[languages]")
+        texts = ["Der Hund und die Katze", "die Katze, der Hund", "the dog und der Hund"] * 3
+        table = tmp_path / "texts.csv"
+        table.write_text("text\n" + "\n".join(f'"{text}"' for text in texts), encoding="utf-8")
+        more = "--max-df", "1", "--stop-words"
+        for lists in ("german", "DE", "english,german"):
+            assert fit(table, tmp_path / "out", *more, lists) == 0
+            kept = {"hund", "katze", "dog"} | ({"the"} if "english" not in lists else set())
+            assert set(terms(tmp_path / "out")) == kept
+        assert fit(table, tmp_path / "no", *more, "klingon") == 2
+        assert (
+            "no list 'klingon'; expected a file, english, none, arabic" in capsys.readouterr().err
+        )
+        hide("stopwordsiso", monkeypatch)
+        assert fit(table, tmp_path / "no", *more, "german") == 2
+        assert "pip install 'ssnmf-fast[languages]'" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("more", "message"),

@@ -39,7 +39,6 @@ void test_rank() {
     Problem<T> a(6, columns, R, unsigned(R + columns));
     const Csr<T> Z = a.csr();
     const ColumnRows<T> gather(Z, a.g());
-    RowWorkspace<T> work(R);
     const auto by_rows = [&](const auto& row_pass, const char* what) {
       std::fill(a.out.begin(), a.out.end(), T(7));
       for (Size row = 0; row < a.p; ++row) {
@@ -49,11 +48,14 @@ void test_rank() {
     };
     by_rows([&](Size i) { batched_row<T, R>(Z, a.f().row(i), gather, i, a.to().out.row(i)); },
             "batches");
-    by_rows([&](Size i) { fixed_row<Ratio, R>(Ratio{}, Z, a.f().row(i), gather, i, a.to(), work); },
-            "a sum in registers");
-    by_rows(
-        [&](Size i) { blocked_row<Ratio, 8>(Ratio{}, Z, a.f().row(i), gather, i, a.to(), work); },
-        "chunks");
+    using Sum = GatheredSum<Ratio, T, ColumnRows<T>>;
+    const auto check_sum = [&](const Sum& sum, const char* what) {
+      std::fill(a.out.begin(), a.out.end(), T(7));
+      pass_rows<T>(sum, Z, a.f(), a.to(), 1);
+      check(a.template agrees<Ratio>(), what);
+    };
+    check_sum(Sum::template fixed<R>(Ratio{}, Z, gather), "a sum in registers");
+    check_sum(Sum::template blocked<8>(Ratio{}, Z, gather), "chunks");
     std::vector<T> models(a.values.size());
     for (Size i = 0; i < a.p; ++i) {
       const Size first = Z.indptr[i];

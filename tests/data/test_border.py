@@ -171,5 +171,20 @@ def test_frames_of_numbers_keep_names_and_sparsity():
         np.testing.assert_allclose(model.components_, expected.components_, rtol=1e-9)
     text = table.astype({"c": str})
     for call in (lambda: sf.factorize(text, n_components=2), lambda: sf.NMF(2).fit(text)):
-        with pytest.raises(TypeError, match=r"X\[0, 2\] is '\d.0', not a number"):
+        with pytest.raises(TypeError, match=r"not numbers: 'c' \(X\[0, 2\] is '\d.0'\)"):
             call()
+
+
+def test_columns_that_are_no_numbers_are_named():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"size": [1.0, 2.0], "city": ["a", "b"], "height": [3, 4]})
+    table["day"] = pandas.date_range("2020-01-01", periods=2)
+    table["kind"] = pandas.Categorical(["x", "y"])
+    way = r"'city', 'day', 'kind' \(X\[0, 1\] is 'a'\).*OneHotEncoder.*select_dtypes"
+    for estimator in (sf.NMF(1), sf.LowRankImputer()):
+        with pytest.raises(TypeError, match=way):
+            estimator.fit(table)
+    with pytest.raises(TypeError, match=r"X has columns that are not numbers: 'day' "):
+        sf.factorize(table[["day"]], n_components=1)
+    mixed = table[["size", "height"]].astype(object)  # but numbers
+    np.testing.assert_array_equal(sf.LowRankImputer().fit_transform(mixed), mixed)

@@ -72,3 +72,13 @@ def test_factors_of_scikit_learn_are_answered(X):
             sf.NMF(3).fit_transform(X, **{name: factor})
         with pytest.raises(TypeError, match=r"init=\(S, A\)"):
             sf.factorize(X, n_components=3, **{name: factor})
+
+
+def test_sample_weight_is_answered_where_it_is_no_argument():
+    X, weights = np.random.default_rng(0).random((12, 5)), np.ones(12)
+    with pytest.raises(TypeError, match=r"NMF\.fit has no argument 'sample_weight'.*outer\(rows"):
+        sf.NMF(2).fit(X, sample_weight=weights)
+    sf.SSNMFClassifier(2).fit(X, np.arange(12) % 2, sample_weight=weights)
+    weighted = sf.NMF(2, random_state=0).fit(X, X_weights=sf.weights.outer(rows=weights))
+    plain = sf.NMF(2, random_state=0).fit(X)
+    np.testing.assert_allclose(weighted.components_, plain.components_, rtol=1e-6)

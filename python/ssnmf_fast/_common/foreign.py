@@ -14,6 +14,7 @@ _ANSWERS = {
     "W": "is part of init here: init=(S, A), with S (samples) in place of W",
     "H": "is part of init here: init=(S, A), with A (components) in place of H",
     "update_H": "=False is ssnmf_fast.represent or transform here",
+    "sample_weight": "is X_weights here: X_weights=ssnmf_fast.weights.outer(rows=sample_weight)",
     "batch_size": "is not needed: partial_fit takes batches of any size",
 }
 

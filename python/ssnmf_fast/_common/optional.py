@@ -8,6 +8,7 @@ from contextlib import contextmanager
 PLOT_HINT = "python -m pip install 'ssnmf-fast[plot]'"
 DASK_HINT = "python -m pip install 'ssnmf-fast[dask]'"
 CELLS_HINT = "python -m pip install 'ssnmf-fast[anndata]'"
+WORDS_HINT = "python -m pip install 'ssnmf-fast[languages]'"
 TABLES_HINT = "python -m pip install 'ssnmf-fast[all]'"  # has pandas too
 
 

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array, Matrix, MatrixLike
-from .._common.text import short
+from .._common.text import listed, short
 
 MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
 _COMPRESSED = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}
@@ -71,7 +71,30 @@ def as_array(
     if array.ndim == 0 and array.dtype.kind in "OSU":
         how = f" Call {name}.collect() first." if hasattr(values, "collect") else ""
         raise TypeError(f"{name} must be an array; got {type(values).__name__}.{how}")
-    return array if allow_objects or array.dtype != object else _numbers_of(array, name)
+    frame = array.ndim == 2 and hasattr(values, "columns")
+    if allow_objects or not (array.dtype == object or (frame and array.dtype.kind in "Mm")):
+        return array
+    try:
+        if array.dtype != object:
+            require_real(array.dtype, name)
+        return _numbers_of(array, name)
+    except TypeError as error:
+        if not frame:
+            raise
+        pairs = zip(values.columns, array.T, strict=True)
+        wrong = [one for one, column in pairs if not _are_numbers(column)]
+        raise TypeError(
+            f"{name} has columns that are not numbers: {listed(wrong)} "
+            f"({str(error).partition(', not')[0]}). Encode them, as scikit-learn's OneHotEncoder "
+            f"does, or leave them out, in pandas by {name}.select_dtypes('number')."
+        ) from error
+
+
+def _are_numbers(values: Array) -> bool:
+    try:
+        return values.dtype == object and _numbers_of(values, "values") is not None
+    except TypeError:
+        return False
 
 
 def is_sparse_frame(X: Any) -> bool:

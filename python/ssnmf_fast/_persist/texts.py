@@ -162,13 +162,18 @@ _ELEMENTS = (
     "tbody|td|template|textarea|tfoot|th|thead|time|title|tr|track|tt|u|ul|var|video|wbr"
 )
 # No part reaches beyond the next of its kind, so that the time is linear in the length.
-_TAG = re.compile(
-    r"<!--(?:(?!<!--).)*?-->"
+_TAG = (
+    r"(?is)<!--(?:(?!<!--).)*?-->"
     r"|<(?P<hidden>script|style)\b[^<>]*>(?:(?!<(?P=hidden)\b).)*?</(?P=hidden)\s*>"
     r"|<[!?][a-z][^<>]*>"
-    rf"|</?(?:{_ELEMENTS})(?:\s[^<>]*|/)?>",
-    re.IGNORECASE | re.DOTALL,
+    rf"|</?(?:{_ELEMENTS})(?:\s[^<>]*|/)?>"
 )
+
+
+@cache
+def _tag() -> re.Pattern[str]:
+    """Return what finds a tag; to compile it takes longer than the rest of an import."""
+    return re.compile(_TAG)
 
 
 def strip_markup(text: str) -> str:
@@ -178,6 +183,6 @@ def strip_markup(text: str) -> str:
             text = html.unescape(text)
         text = html.unescape(_BROKEN_ENTITY.sub(r"&\1;", text))
     if "<" in text:
-        text = _TAG.sub(" ", text)
+        text = _tag().sub(" ", text)
     # Most texts have none; this check is ten times as fast.
     return _ADDRESS.sub(" ", text) if "://" in text or "www." in text.lower() else text

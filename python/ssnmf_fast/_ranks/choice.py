@@ -145,7 +145,9 @@ class RankChoice:
         best = self.ranks[self._best]
         notes = []
         if best == high:
-            notes.append(f"The best is the largest rank tried, {high}: try larger ones.")
+            near = self.criterion not in _TOLERANCE and self.rank < high
+            also = f", and {self.rank} is within one standard error of it" * near
+            notes.append(f"The best is the largest rank tried, {high}{also}: try larger ones.")
         elif self.rank == low > (2 if self.criterion == "stability" else 1):
             notes.append(f"The chosen rank is the smallest one tried: try some below {low}.")
         differences = self.scores - self.scores[self._best]

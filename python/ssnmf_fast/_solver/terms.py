@@ -174,6 +174,53 @@ def register_loss(loss: Loss) -> Loss:
         If it is no instance of such a class, or its name is no text.
     ValueError
         If it has the name of a loss of this package.
+
+    Examples
+    --------
+    Squared errors plus a Kullback-Leibler divergence.  P and N are the sums that the derivative
+    subtracts and adds, here ``X @ G + (X / Z) @ G`` and ``Z @ G + ones @ G`` for the model ``Z = F
+    @ G.T``: passes over the data with Z to the powers 0, -1, 1 and 0.  Weights are in the passes.
+
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> from ssnmf_fast import extend
+    >>> class Elastic(extend.Loss):
+    ...     name = "elastic"
+    ...     exponents = (1.0, -1.0)  # N t - P / t: the slope of a bound
+    ...
+    ...     def P(self, entries, F, G, to):
+    ...         entries.power(0, F, G, to)
+    ...         more = extend.Target(to.out, to.scale, accumulate=True)
+    ...         entries.power(-1, F, G, more)
+    ...
+    ...     def N(self, form, F, G, to):
+    ...         form.power(1, F, G, to)
+    ...         more = extend.Target(to.out, to.scale, accumulate=True)
+    ...         form.power(0, F, G, more)
+    ...
+    ...     def constant(self, z, w):
+    ...         w = np.ones(z.shape) if w is None else w
+    ...         wz = np.where(w * z > 0, w * z, 0)
+    ...         logs = wz * np.log(np.where(wz > 0, w, 1))
+    ...         below = np.sum(wz * np.where(wz > 0, z, 0)) / 2
+    ...         return float(below - np.sum(logs))
+    ...
+    ...     def value(self, term, F, G):
+    ...         ZG, XG, sums = (np.empty_like(F) for _ in range(3))
+    ...         term.form.power(1, F, G, extend.Target(ZG))
+    ...         term.form.power(0, F, G, extend.Target(sums))
+    ...         term.entries.power(0, F, G, extend.Target(XG))
+    ...         squares = float(np.sum(F * ZG) / 2 - np.sum(F * XG))
+    ...         kl = term.entries.sum("kl_loss", F, G) + float(np.sum(F * sums))
+    ...         return term.constant + squares + kl
+    >>> loss = extend.register_loss(Elastic())
+    >>> X = np.random.default_rng(0).poisson(2.0, (20, 10)).astype(float)
+    >>> fit = sf.factorize(X, n_components=3, loss="elastic", random_state=0)
+    >>> Z = fit.S @ fit.A
+    >>> logs = np.where(X > 0, X * np.log(np.where(X > 0, X, 1) / Z), 0)
+    >>> wanted = np.sum((X - Z) ** 2 / 2 + logs - X + Z)
+    >>> bool(np.isclose(fit.objective[-1][1], wanted))
+    True
     """
     if not isinstance(loss, Loss):
         raise TypeError(

@@ -6,7 +6,7 @@ with require_package("anndata", CELLS_HINT):
     from anndata import AnnData as _AnnData  # noqa: F401
 
 from ._map import map_to
-from ._nmf import choose_rank, consensus, nmf
+from ._nmf import choose_rank, consensus, nmf, usages_to_obs
 from ._prepare import prepare
 
-__all__ = ["choose_rank", "consensus", "map_to", "nmf", "prepare"]
+__all__ = ["choose_rank", "consensus", "map_to", "nmf", "prepare", "usages_to_obs"]

@@ -159,7 +159,7 @@ def _write_programs(
             del adata.varm[earlier]
     adata.obsm[f"X_{key}"] = (S[:, :rank] * sums).astype(S.dtype)
     programs = np.ascontiguousarray(columns[:, :rank])
-    of_names = list(names or (f"{key}{number + 1}" for number in range(rank)))
+    of_names = list(names or (f"{key}{number}" for number in range(rank)))
     frame = {"index": adata.var_names, "columns": of_names}
     adata.varm[key] = pd.DataFrame(programs, **frame) if names else programs
     params = {"layer": data.source.layer, **parameters}
@@ -169,6 +169,62 @@ def _write_programs(
         adata.varm[f"{key}_batches"] = np.ascontiguousarray(columns[:, rank:])
         about["batches"] = np.array(batches, dtype=object)
     adata.uns[key] = {**about, "version": __version__, **facts}
+
+
+def usages_to_obs(
+    adata: AnnData, key: str = "nmf", *, prefix: str | None = None, shares: bool = True
+) -> list[str]:
+    """Write the usages of programs as columns of `obs`, each with the name of its program.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        What :func:`nmf`, :func:`consensus` or :func:`map_to` have written to.
+    key : str
+        Name of the results, their `key_added`.
+    prefix : str, optional
+        What the names of the columns begin with; by default nothing.
+    shares : bool
+        Whether usages are divided by their sum in the cell (0 for a cell without any), or as they
+        are in ``obsm["X_nmf"]``.
+
+    Returns
+    -------
+    list of str
+        Names of the columns, for ``scanpy.pl.umap(adata, color=...)`` and others.
+
+    Raises
+    ------
+    ValueError
+        If `adata` has no such results, or columns of such a name that hold no floats.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import ssnmf_fast.anndata as sfa
+    >>> rng = np.random.default_rng(0)
+    >>> counts = rng.poisson(1.0, (100, 30)).astype(np.float32)
+    >>> adata = anndata.AnnData(counts)
+    >>> sfa.nmf(adata, 3, use_highly_variable=False)
+    >>> sfa.usages_to_obs(adata)
+    ['nmf0', 'nmf1', 'nmf2']
+    """
+    _source.require_annotated(adata, "adata")
+    if f"X_{key}" not in adata.obsm or key not in adata.uns or "names" not in adata.uns[key]:
+        known = [name for name in adata.uns if f"X_{name}" in adata.obsm and name in adata.varm]
+        raise ValueError(f"adata has no programs of key={key!r}; those that it has are {known}.")
+    usages = np.asarray(adata.obsm[f"X_{key}"])
+    if shares:
+        sums = usages.sum(axis=1, keepdims=True)
+        usages = np.divide(usages, sums, out=np.zeros_like(usages), where=sums > 0)
+    names = [f"{prefix or ''}{name}" for name in adata.uns[key]["names"]]
+    # Floats are earlier usages, and are replaced; others may be annotations.
+    if taken := [one for one in names if one in adata.obs and adata.obs[one].dtype.kind != "f"]:
+        raise ValueError(f"adata.obs has the columns {taken} of its own; give a prefix.")
+    for name, column in zip(names, usages.T, strict=True):
+        adata.obs[name] = column
+    return names
 
 
 def _batches_of(adata: AnnData, batch_key: str) -> pd.Categorical:
@@ -276,6 +332,12 @@ def consensus(
     >>> adata.obsm["X_nmf_consensus"].shape, stability.shape
     ((100, 4), (4,))
     """
+    if isinstance(n_components, Iterable) and not isinstance(n_components, str):
+        raise TypeError(
+            f"n_components must be one integer; got {n_components!r:.100}. For several, call "
+            "consensus once for each, with a key_added of its own such as 'nmf5'; choose_rank(..., "
+            "criterion='stability') compares them."
+        )
     rank = check_integer(n_components, "n_components", 1)
     selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
     check_file_name(cnmf_name, "cnmf_name")

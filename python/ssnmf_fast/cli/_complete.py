@@ -32,7 +32,7 @@ from ..completion._methods import METHODS
 from ..completion._noisy import Biases, ranks
 from ..completion._result import Completion
 from ..plotting import singular_values
-from ..report import png
+from ..report import Report, png, render
 from ._outputs import MODEL_NAME, default_out, new_files, refuse_replacing, results_folder
 from ._read import (
     MATRIX_HINT,
@@ -53,6 +53,8 @@ _ENDINGS = (".npy", ".npz", ".csv")
 _LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6 GB of float64)
 _REPORT, _PREDICTIONS, _BEST = "report.json", "predictions.csv", "highest_predictions.csv"
 _USERS, _ITEMS, _PICTURE = "users.csv", "items.csv", "singular_values.png"
+_PAGE = "report.html"
+_SHOWN, _LISTED = 5, 10  # users on the page, and ratings and predictions of each
 _TIMES = {"date", "time", "timestamp"}  # columns that hold no value
 _LONG = "A table of user, item and rating is read from a .csv, .tsv or .jsonl file"
 _NOT_KEPT: dict[str, Any] = {"observed": None, "iterate": None}  # of models in files
@@ -80,6 +82,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         _USERS: "place of every user in the model",
         _ITEMS: "place of every item in the model",
         _PICTURE: "how fast the singular values of the model fall",
+        _PAGE: "all of it on one page: open this first",
     }
     with results_folder(folder, about, [source.path], options.safe_csv) as out:
         n, m = matrix.shape
@@ -93,7 +96,18 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
         completion, summary = task.evaluate()
         best = _highest(completion, matrix, top, resolve_threads(options.threads))
-        rows = ((users[u], rank, items[i], value) for u, rank, i, value in best)
+        counts = np.diff(matrix.indptr)  # of users, of whom those are shown with all of theirs
+        shown: dict[int, list[str]] = {
+            int(u): [] for u in np.argsort(np.abs(counts - _LISTED), kind="stable")[:_SHOWN]
+        }
+
+        def rows_of_lists() -> Iterator[tuple[str, int, str, float]]:
+            for u, rank, i, value in best:
+                if u in shown and rank <= _LISTED:
+                    shown[u].append(f"{items[i]} ({value:.3g})")
+                yield users[u], rank, items[i], value
+
+        rows = rows_of_lists()
         out.write_csv(_BEST, ("user", "rank", "item", "predicted rating"), rows)
         ids: dict[str, Any] = {"row_ids": np.array(users), "column_ids": np.array(items)}
         ssnmf_fast.save(replace(completion, **ids, **_NOT_KEPT), out.path(MODEL_NAME))
@@ -114,7 +128,38 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         report = {**sizes, "empty": len(empty), "columns": names, **summary}
         report["seconds"]["all"] = time.perf_counter() - begin
         out.write_json(_REPORT, report)
+        examples = []
+        for u, predicted in shown.items():
+            own = matrix[[u]]
+            liked = np.argsort(-own.data, kind="stable")[:_LISTED]
+            known = ", ".join(f"{items[own.indices[k]]} ({own.data[k]:g})" for k in liked)
+            examples.append((users[u], known, ", ".join(predicted)))
+        page = _page(report, examples, task.remarks)
+        out.write(_PAGE, lambda: render(page).encode())
     return {**report, **out.show()}
+
+
+def _page(report: Mapping[str, Any], examples: list[Any], remarks: list[str]) -> Report:
+    """Return what the page shows: errors first, then what is predicted for some users."""
+    errors, tables = report["errors"], list[Any]()
+    facts = [(f"RMSE of the {name}", f"{one['RMSE']:.3g}") for name, one in errors.items()]
+    if errors:
+        note = f"Of predictions of {report['held_out']} ratings that were hidden from a first fit."
+        rows = [(name, f"{one['RMSE']:.4g}", f"{one['MAE']:.4g}") for name, one in errors.items()]
+        tables.append(("Errors", note, ("", "RMSE", "mean absolute error"), rows))
+    heads = ("User", "Own ratings, at most ten, the highest first", "Highest predictions")
+    note = f"All are in {_BEST}. What to recommend is found by ssnmf-fast recommend."
+    tables.append(("Examples", note, heads, examples))
+    settings = ("density", "method", "rank", "gamma", "clip", "seed", "iterations")
+    sizes = ("users", "items", "ratings", "empty", "merged")
+    return Report(
+        title="Ratings",
+        lead=f"{report['ratings']} ratings of {report['items']} items by {report['users']} users.",
+        facts=[*facts, *((name, str(report[name])) for name in sizes if report[name])],
+        settings=[(one, str(report[one])) for one in settings if report[one] is not None],
+        tables=tables,
+        remarks=remarks,
+    )
 
 
 def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
@@ -185,6 +230,7 @@ class _Task:
         self, matrix: sp.csr_array, source: Source, options: Namespace, noisy: bool
     ) -> None:
         self.matrix, self.options = matrix, options
+        self.remarks: list[str] = []
         self.noisy = noisy  # with shrinkage, and means of rows and of columns
         self.things = "ratings" if source.is_table else "entries"
         n, m = matrix.shape
@@ -274,8 +320,17 @@ class _Task:
         chosen = f"rank {completion.n_components}"
         chosen += f", gamma {completion.gamma:.3g}" if self.noisy else ""
         print(f"  fit       {chosen}, {completion.n_iter} iterations in {seconds['fit']:.2f} s")
+        if self.noisy and options.rank is None:
+            tried = ranks(None, matrix.shape)
+            if tried[-1] == completion.n_components < min(matrix.shape):
+                listed = ", ".join(map(str, tried))
+                self.remarks.append(f"the rank is the largest of those tried, {listed}; see --rank")
         if not completion.converged:
-            print("            stopped before the change fell below the tolerance; see --max-iter")
+            self.remarks.append(
+                "stopped before the change fell below the tolerance; see --max-iter"
+            )
+        for remark in self.remarks:
+            print(f"            {remark}")
         if errors:
             print(f"\nError at {held.sum()} {self.things} held out from a first fit")
             print(f"  {'RMSE':>11}{'MAE':>11}")

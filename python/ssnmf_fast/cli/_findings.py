@@ -136,15 +136,20 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
     if (over := fitted.over_time) is not None:
         facts["slices of time"] = str(len(over.slices))
         remarks += over.notes
-    facts["iterations"] = str(model.n_iter_)
+    facts |= {f"texts {name}": str(number) for name, number in fitted.odd_texts.items() if number}
+    details = {"iterations": str(model.n_iter_)}
     if fitted.residual is not None:
-        facts["residual"] = f"{fitted.residual:.1e}"
-    facts |= {"dtype": str(model.components_.dtype), "fit": f"{fitted.seconds:.2f} s"}
+        details["residual"] = f"{fitted.residual:.1e}"
+    details |= {"dtype": str(model.components_.dtype), "fit": f"{fitted.seconds:.2f} s"}
+    given = [pair for pair in fitted.settings if pair[0] in fitted.given]
+    others = [pair for pair in fitted.settings if pair not in given]
     return Report(
         title="Topics and labels" if labels is not None else "Topics",
         lead=f"{type(model).__name__}, {len(topics)} topics, fitted to {fitted.size}.",
         facts=[*facts.items()],
-        settings=fitted.settings,
+        settings=given,
+        details=[*details.items()],
+        other_settings=others,
         objective=model.objective_,
         residual=fitted.residual,
         topics=topics,
@@ -154,7 +159,7 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         parts=None if shape is None else model.components_.reshape(-1, *shape),
         evaluation=evaluation,
         measures=[*measures, *measure(fitted)],
-        warnings=[] if evaluation is None else evaluation.shortfalls(),
+        warnings=[*fitted.told, *([] if evaluation is None else evaluation.shortfalls())],
         remarks=remarks,
         tree=tree,
     )
@@ -276,6 +281,7 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
         "judged_samples": 0 if evaluation is None else len(evaluation.truth),
         "classes": {} if evaluation is None else evaluation.class_content(),
         "settings": dict(fitted.settings),
+        **({"odd_texts": fitted.odd_texts} if fitted.odd_texts else {}),
         "warnings": report.warnings,
         "remarks": report.remarks,
     }
@@ -299,11 +305,12 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
 
 
 def print_report(fitted: Fitted, report: Report) -> None:
-    print(", ".join(f"{name} {value}" for name, value in report.facts))
+    print(", ".join(f"{name} {value}" for name, value in [*report.facts, *report.details]))
     for line in [*report.remarks, *(f"{one.name}: {one.text}" for one in report.measures)]:
         print(line)
     for line in report.warnings:
-        warn(line)
+        if line not in fitted.told:
+            warn(line)
     if report.evaluation is not None:
         print_class_scores(report.evaluation, _REPORT)
     print("\nTopics")

@@ -8,6 +8,7 @@ import time
 import warnings
 from argparse import Namespace
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,16 @@ from ._outputs import (
     refuse_replacing,
     results_folder,
 )
-from ._read import Source, Table, UsageError, find_source, read_matrix, read_table, read_values
+from ._read import (
+    Source,
+    Table,
+    UsageError,
+    find_source,
+    keeping_warnings,
+    read_matrix,
+    read_table,
+    read_values,
+)
 from ._text import find_ids, find_text_column, fit_vectorizer, read_texts
 
 _OF_TEXTS = "float32"  # whose weights are no exact numbers
@@ -48,15 +58,21 @@ _NOT_SETTINGS = {"run", "out", "terms", "json", "quiet", "debug", "safe_csv"}
 
 def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     """Read the data, fit a model, write all results, and print a summary."""
+    from ._parser import build_parser  # which has this module run
+
+    defaults = vars(build_parser().parse_args(["fit", options.data]))
+    given = {name for name, value in vars(options).items() if value != defaults.get(name)}
     model, inputs = choose_model(options), [] if data is not None else list_inputs(options)
     for name in ("unlabeled", "more_labels"):
         if getattr(options, name) and options.labels is None:
             raise UsageError(f"--{name.replace('_', '-')} is for labels; give --labels too")
     folder = options.out or default_out(options.data)
-    with results_folder(folder, FILES, inputs, options.safe_csv) as out:
+    files = results_folder(folder, FILES, inputs, options.safe_csv)
+    with files as out, keeping_warnings() as told:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
-        fitted = train(model, data, options)
+        named = {"data", *(name.replace("_", " ") for name in given)}
+        fitted = replace(train(model, data, options), told=told, given=named)
         report, content = write_all(fitted, out, options)
     choice = getattr(fitted.model, "rank_choice_", None)
     if choice is not None and choice.high > 1:  # else there is a warning
@@ -66,9 +82,9 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
 
 
 def list_inputs(options: Namespace) -> list[str | None]:
-    words = options.stop_words.removeprefix("english,")
-    names = (options.data, options.labels, options.features, options.time, words, options.seeds)
-    return [*names, *(options.more_labels or ())]
+    words = options.stop_words, *options.stop_words.split(",")
+    names = (options.data, options.labels, options.features, options.time, options.seeds)
+    return [*names, *words, *(options.more_labels or ())]
 
 
 def read_data(options: Namespace) -> Data:
@@ -280,7 +296,7 @@ def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, column: str, sepa
     ids = None if fitted.ids is None else (fitted.ids[0], [fitted.ids[1][row] for row in chosen])
     names, rows = make_table(ids, columns)
     numbered = zip(chosen.tolist(), rows, strict=True)
-    out.write(names, ([sample, *cells] for sample, (_, *cells) in numbered))
+    out.write(names, ([sample, *cells] for sample, (_, *cells) in numbered), marked=True)
 
 
 _TABLE, _REPORT = "ranks.csv", "report.html"
@@ -323,12 +339,14 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
         params["estimator"] = BayesianNMF(**{k: v for k, v in stops.items() if v is not None})
     params |= {"mask_zeros": not options.only_nonzeros, "verbose": 1}
     folder = options.out or default_out(options.data, "-ranks")
-    with results_folder(folder, _RANK_FILES, list_inputs(options)) as out:
+    files = results_folder(folder, _RANK_FILES, list_inputs(options))
+    with files as out, keeping_warnings() as told:
         data = read_data(options)
         begin = time.perf_counter()
         tried = options.ranks or (None if criterion == "words" else range(2, 21))
         choice = choose_rank(data.X, tried, **params)
-        content = _write_choice(choice, data.size, time.perf_counter() - begin, out, options)
+        seconds = time.perf_counter() - begin
+        content = _write_choice(choice, data.size, seconds, out, told, options)
     head = choice if criterion == "words" else f"{choice.rank} topics"
     print(head, *choice.notes, f"\nTopics  {choice.label}", sep="\n")
     for row in choice.to_rows():
@@ -340,7 +358,12 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
 
 
 def _write_choice(
-    choice: RankChoice, size: str, seconds: float, out: Results, options: Namespace
+    choice: RankChoice,
+    size: str,
+    seconds: float,
+    out: Results,
+    told: list[str],
+    options: Namespace,
 ) -> dict[str, Any]:
     rows = [
         {name: None if value != value else value for name, value in row.items()}  # NaN
@@ -356,7 +379,12 @@ def _write_choice(
     settings.insert(1, ("ranks", ",".join(map(str, choice.ranks))))
     kept = ("rank", "low", "high", "criterion", "rule", "notes")
     content = {name: value for name in kept if (value := getattr(choice, name)) is not None}
-    content |= {"ranks": rows, "seconds": round(seconds, 3), "settings": dict(settings)}
+    content |= {
+        "warnings": told,
+        "ranks": rows,
+        "seconds": round(seconds, 3),
+        "settings": dict(settings),
+    }
     out.write_json(METRICS_NAME, content)
     tried = f"{choice.rank} topics, of {len(choice.ranks)} numbers tried"
     lead = tried if choice.high is None else str(choice)
@@ -367,7 +395,8 @@ def _write_choice(
         lead=f"{lead}; {size}.",
         facts=[*facts.items()],
         settings=settings,
-        remarks=choice.notes,
+        warnings=told,
+        remarks=[note.rstrip(".") for note in choice.notes],
         pictures=[curve],
     )
     out.write(_REPORT, lambda: render(report).encode())

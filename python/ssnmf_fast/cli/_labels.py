@@ -26,6 +26,7 @@ from ._read import (
     Source,
     Table,
     UsageError,
+    encoding_of,
     find_source,
     open_text,
     read_table,
@@ -198,8 +199,9 @@ def _add_more_labels(
         source = find_source(Namespace(**given))
         if not source.is_table or source.path is None:
             raise UsageError(f"--more-labels {name}: expected a table of `ssnmf-fast suggest`")
+        source = replace(source, encoding=encoding_of(source.path, options.encoding))
         if source.kind == ".csv":
-            with reporting(name), open_text(source.path, options.encoding) as file:
+            with reporting(name), open_text(source.path, source.encoding) as file:
                 head = file.readline()
             for mark in ("\t", ";", ","):  # which spreadsheet programs choose by the country
                 if column in next(csv.reader([head], delimiter=mark), []):

@@ -41,6 +41,15 @@ class Data:
     image_shape: tuple[int, int] | None = None
 
     @property
+    def odd_texts(self) -> dict[str, int]:
+        """How many texts have no known word, and how many others stand there before."""
+        if self.texts is None:
+            return {}
+        known = [text for text, n in zip(self.texts, np.diff(self.X.indptr), strict=True) if n]
+        repeated = len(known) - len(set(known))
+        return {"without a known word": self.X.shape[0] - len(known), "repeated": repeated}
+
+    @property
     def size(self) -> str:
         nonzeros = f", {self.X.nnz} nonzeros" if sp.issparse(self.X) else ""
         return "{} samples x {} features".format(*self.X.shape) + nonzeros
@@ -56,6 +65,8 @@ class Fitted(Data):
     seconds: float = 0.0
     settings: Sequence[tuple[str, str]] = ()
     freq: str | int = "month"
+    told: Sequence[str] = ()  # warnings of reading and fitting
+    given: Collection[str] = ()  # settings that are not defaults
 
     @cached_property
     def over_time(self) -> results.TopicsOverTime | None:

@@ -162,13 +162,15 @@ class Output:
     def __str__(self) -> str:
         return "standard output" if self.path is None else str(self.path)
 
-    def write(self, names: Sequence[str], rows: Rows) -> None:
+    def write(self, names: Sequence[str], rows: Rows, *, marked: bool = False) -> None:
+        """Write a table; a csv file that is marked begins as spreadsheet programs know UTF-8."""
+        encoding = "utf-8-sig" if marked and self._kind == "csv" else "utf-8"
         if self.path is None:
             _write_table(sys.stdout, names, rows, self._kind, self._safe)
             return
         with (
             new_files(self.path.parent) as files,
-            files.path(self.path).open("w", encoding="utf-8", newline="") as file,
+            files.path(self.path).open("w", encoding=encoding, newline="") as file,
         ):
             _write_table(file, names, rows, self._kind, self._safe)
 

@@ -198,8 +198,8 @@ _VECTORIZER = """
 --max-features COUNT=5000: most terms; the most frequent ones are used
 --min-df COUNT=2: least number of documents of a term
 --max-df FRACTION=0.7: largest share of documents of a term
---stop-words LIST=english: words to leave out: english, none, a file with one on a line, or
-    english,FILE for both
+--stop-words LIST=english: words to leave out: english, another language as german or de, none, a
+    file with one on a line, or several of these, as english,FILE
 --ngram LOW,HIGH=1: words in a term: 1,2 for single words and pairs; one number, as 2, for pairs
     alone
 --token-pattern REGEX: regular expression of a word (default: two or more letters, digits or
@@ -395,6 +395,9 @@ class _Parser(ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
+        if message.startswith("ambiguous option"):
+            likely = min(re.findall(r"--[\w-]+", message.partition(" could match ")[2]), key=len)
+            message += f"; perhaps {likely}"
         line = f"{self.prog.split()[0]}: error: {message}; see {self.prog} --help"
         print(line, file=sys.stderr)
         raise SystemExit(2)

@@ -52,10 +52,13 @@ def run(options: Namespace) -> dict[str, Any]:
     if not hasattr(model, "topics"):  # as all have that represent samples by components
         raise UsageError(f"{path} holds a {type(model).__name__}; expected a model with topics")
     model.set_params(n_threads=options.threads)
+    about = _read_metrics(path.parent / METRICS_NAME)
     if data.is_table:
         vectorizer, table, X = read_for_model(data, stored, options.text)
         warn_of_empty(X, "they all get the same prediction, which does not depend on them")
-        ids = find_ids(table, options.id, options.text or vectorizer.column)
+        name = about.get("settings", {}).get("id")  # which the fit has taken
+        name = options.id or (name if name in table.frame else None)
+        ids = find_ids(table, name, options.text or vectorizer.column)
         fitted = Fitted(model=model, X=X, ids=ids, terms=vectorizer.terms)
     else:
         _refuse(options, ("id", "text"), f"names a column of a table; {data} is a matrix")
@@ -68,19 +71,26 @@ def run(options: Namespace) -> dict[str, Any]:
             warn(f"{len(empty)} of {len(X)} samples {what}: {same}")
     if not fitted.predicts:
         _refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
-    separator, metrics = SEPARATOR, path.parent / METRICS_NAME
-    with suppress(OSError, ValueError, KeyError, TypeError):  # a model of another origin
-        try:
-            separator = str(json.loads(metrics.read_text(encoding="utf-8"))["label_separator"])
-        except RecursionError as error:
-            wrong = "was not written by `ssnmf-fast fit`: lists or objects too deep"
-            raise UsageError(f"{metrics} {wrong}; fit again, or remove it") from error
+    separator = str(about.get("label_separator", SEPARATOR))
     out.write(*make_predictions(fitted, separator, new=True, explain=options.explain))
     count = int(fitted.X.shape[0])
     if out.path is not None:
         what = "predictions" if fitted.predicts else "samples with the weights of their topics"
         print(f"{count} {what} are in {out}")
     return {"model": type(model).__name__, "samples": count, "out": str(out)}
+
+
+def _read_metrics(path: Path) -> dict[str, Any]:
+    """Return what `fit` has written of its settings, or nothing for a model of another origin."""
+    with suppress(OSError, ValueError):
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except RecursionError as error:
+            wrong = "was not written by `ssnmf-fast fit`: lists or objects too deep"
+            raise UsageError(f"{path} {wrong}; fit again, or remove it") from error
+        if isinstance(content, dict) and isinstance(content.get("settings", {}), dict):
+            return content
+    return {}
 
 
 def _find_model(name: str) -> Path:

@@ -40,6 +40,23 @@ class UsageError(Exception):
 
 warn = partial(warnings.warn, stacklevel=1)  # the command shows no place in the code
 
+
+@contextmanager
+def keeping_warnings() -> Iterator[list[str]]:
+    """Give a list that gets what is warned of within; all of it is shown too."""
+    show, told = warnings.showwarning, list[str]()
+
+    def keep(message: Warning | str, *place: Any, **more: Any) -> None:
+        told.append(" ".join(str(message).split()).rstrip("."))
+        show(message, *place, **more)
+
+    warnings.showwarning = keep
+    try:
+        yield told
+    finally:
+        warnings.showwarning = show
+
+
 TABLES = (".csv", ".tsv", ".jsonl")
 MATRICES = (".npz", ".npy", ".mtx")
 STANDARD = "-"  # standard input or output, in place of a file
@@ -52,6 +69,7 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _HEAD = 8  # bytes of a file by which binary ones are known
 _LARGEST_FIELD = 2**31 - 1
 _CHUNK = 100_000  # rows
+_OF_SPREADSHEETS = "cp1252"
 _EXCERPT = 60  # characters of a value in a message
 _ARRAY_NAME = "X"
 _DAMAGED = (
@@ -123,7 +141,22 @@ def open_text(path: Path | None, encoding: str) -> TextIO:
             raise UsageError(f"{name} is text in UTF-16; give --encoding utf-16-le or utf-16-be")
         wanted = f"text: one value on a line, as of numpy.savetxt, or a table ({', '.join(TABLES)})"
         raise UsageError(f"{name} is a binary file; expected {wanted}")
-    return io.TextIOWrapper(binary, "utf-8-sig" if known == "utf-8" else encoding, newline="")
+    marked = head.startswith(codecs.BOM_UTF8)  # as spreadsheet programs do: it is nothing else
+    if known == "utf-8" or marked:
+        encoding = "utf-8-sig"
+    return io.TextIOWrapper(binary, encoding, newline="")
+
+
+def encoding_of(path: Path, encoding: str) -> str:
+    """Return the encoding, or that of spreadsheet programs where a file is not in it."""
+    try:
+        with open_text(path, encoding) as file:
+            for _ in file:
+                pass
+    except UnicodeDecodeError:
+        warn(f"{path} is not {encoding}, and is read as {_OF_SPREADSHEETS}, as Excel writes it")
+        return _OF_SPREADSHEETS
+    return encoding
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._common.optional import WORDS_HINT, require_package
 from .._common.text import nfc
 from .._persist.texts import read_vectorizer, strip_markup, word_pattern
 from ._read import (
@@ -38,6 +39,17 @@ _UNSPACED = {
     8: "[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\uaa60-\uaadf]+",
 }
 _KATAKANA = re.compile("[\u30a0-\u30ff]+")  # of which even a long run is one word
+# Languages by name; their codes, and those of all others that the package has, do as well.
+_LANGUAGES = dict(
+    re.findall(
+        r"(\w+):(\w+)",
+        "arabic:ar bulgarian:bg catalan:ca chinese:zh croatian:hr czech:cs danish:da dutch:nl "
+        "finnish:fi french:fr german:de greek:el hebrew:he hindi:hi hungarian:hu indonesian:id "
+        "italian:it japanese:ja korean:ko norwegian:no persian:fa polish:pl portuguese:pt "
+        "romanian:ro russian:ru slovak:sk spanish:es swedish:sv thai:th turkish:tr ukrainian:uk "
+        "vietnamese:vi",
+    )
+)
 _SOME = 0.05  # share of the texts
 
 
@@ -181,6 +193,25 @@ def _read_stop_words(option: str, encoding: str) -> list[str] | None:
     for part in parts:
         if part == "english":
             words |= ENGLISH_STOP_WORDS | _CONTRACTED
-        else:
+        elif Path(part).is_file():
             words |= {nfc(word).lower() for word in read_lines(Path(part), encoding) if word}
+        else:
+            words |= _words_of_language(part)
     return sorted(words)
+
+
+def _words_of_language(name: str) -> set[str]:
+    """Return stop words of a language, as texts have them: "c'est" is "est" in a text."""
+    known = f"a file, english, none, {', '.join(_LANGUAGES)}, or a code such as de"
+    if not re.fullmatch("[A-Za-z]+", name):
+        raise UsageError(f"--stop-words: {name}: no such file; expected {known}")
+    with require_package("stopwordsiso", WORDS_HINT):
+        import stopwordsiso
+    code = _LANGUAGES.get(name.lower(), name.lower())
+    if not stopwordsiso.has_lang(code):
+        raise UsageError(f"--stop-words: there is no list {name!r}; expected {known}")
+    # Of phrases, with blanks, the words say something by themselves.
+    words = [
+        nfc(word).lower() for word in stopwordsiso.stopwords(code) if not re.search(r"\s", word)
+    ]
+    return set(re.findall(word_pattern(), "\n".join(words)))

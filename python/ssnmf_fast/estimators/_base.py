@@ -91,7 +91,8 @@ class Estimator(TransformerMixin, BaseEstimator):
 def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
-        refuse_foreign(method.__qualname__, kwargs)
+        if kwargs:
+            refuse_foreign(method.__qualname__, kwargs.keys() - signature(method).parameters)
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)

@@ -74,7 +74,9 @@ class Report:
     title: str
     lead: str
     facts: Sequence[tuple[str, str]]
-    settings: Sequence[tuple[str, str]]
+    settings: Sequence[tuple[str, str]]  # those that the user gave, where there are others
+    other_settings: Sequence[tuple[str, str]] = ()
+    details: Sequence[tuple[str, str]] = ()  # facts that few readers need
     objective: Sequence[tuple[int, float]] = ()
     topics: Topics = _NO_TOPICS
     terms: str = "terms"  # what topics consist of
@@ -131,6 +133,7 @@ def render(report: Report) -> str:
     page: str = environment.get_template("report.html.j2").render(
         report=report,
         topics=report.topics,
+        order=sorted(range(len(report.topics)), key=lambda k: -(report.topics[k].size or 0.0)),
         classes=len(report.topics[0].shares) if report.topics else 0,
         shares=share_table(report),
         confusion=confusion,

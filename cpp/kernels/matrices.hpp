@@ -1,5 +1,4 @@
-// Products of small dense matrices by rows, compiled once for each type (gemm.cpp): Eigen's general
-// product is by far the costliest template of this library.
+// Small dense matrices by rows.
 #pragma once
 
 #include <Eigen/Core>
@@ -57,22 +56,6 @@ template <class T>
 Block<T> corner(Matrix<T>& matrix, Size rows, Size columns) {
   return {matrix.data(), rows, columns, matrix.cols()};
 }
-
-// out = a b
-template <class T>
-void product(const Block<const T>& a, const Block<const T>& b, const Block<T>& out);
-
-// out = a b^T
-template <class T>
-void product_with_transposed(const Block<const T>& a, const Block<const T>& b, const Block<T>& out);
-
-// out += a b
-template <class T>
-void add_product(const Block<const T>& a, const Block<const T>& b, const Block<T>& out);
-
-// out += a^T b
-template <class T>
-void add_transposed_product(const Block<const T>& a, const Block<const T>& b, const Block<T>& out);
 
 template <class T>
 Block<const T> as_const(const Block<T>& block) {

@@ -1,0 +1,245 @@
+// The sum of a pass over some entries of a row.
+//
+// It is compiled for operations, ranks, and whatever gives the rows that the entries name.  What
+// goes through the rows of a matrix knows it as a RowSum alone, and stands once; see row_pass.hpp.
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <type_traits>
+
+#include "entry_models.hpp"
+#include "entry_rows.hpp"
+#include "operations.hpp"
+#include "row_batch.hpp"
+#include "square.hpp"
+
+namespace ssnmf {
+
+template <class T>
+class RowSum {
+ public:
+  // Stores the sum over some entries of a row, at most those of a part, as a row of the target; f
+  // is the vector of the row, and `room` has room for a row.
+  void store(const T* f, Range entries, const Target<T>& to, Size row, T* room) const {
+    store_(*this, f, entries, to, row, room);
+  }
+
+  Size rank() const { return rank_; }
+  // Rows of more than kEntriesPerSum entries are summed in parts of so many.
+  Size entries_per_part() const { return entries_per_part_; }
+
+ protected:
+  using Store = void (*)(const RowSum& self, const T* f, Range entries, const Target<T>& to,
+                         Size row, T* room);
+
+  RowSum(Store way, Size rank, Size entries_per_part)
+      : store_(way), rank_(rank), entries_per_part_(entries_per_part) {}
+  ~RowSum() = default;
+
+ private:
+  Store store_;
+  Size rank_;
+  Size entries_per_part_;
+};
+
+template <class Op, int R, class T, class Gather>
+SSNMF_INLINE void add_entry(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
+                            Size entry, Eigen::Matrix<T, 1, R>& sum) {
+  gather.template prefetch<R>(entry);
+  const auto& g = gather.template row<R, R>(entry);
+  T model = T(0);
+  if constexpr (Op::needs_model) {
+    model = RowMap<T, R>(f).dot(g);
+  }
+  const T coefficient = op.coefficient(Z.value(entry), model);
+  if constexpr (Op::keeps) {
+    op.keep(entry, coefficient);
+  }
+  sum += coefficient * g;
+}
+
+// The sum over some entries of a row, for a rank that fits in registers.  (Inlined by force, and
+// the functions around it flattened: in a large file GCC stops inlining parts of Eigen's
+// expressions, at up to twice the time.)
+template <class Op, int R, class T, class Gather>
+SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
+                              Size first, Size last, Eigen::Matrix<T, 1, R>& sum) {
+  Size entry = first;
+  if constexpr (Op::by_registers && RowBatch<T, R>::fits) {
+    constexpr int size = RowBatch<T, R>::size;
+    for (; entry + size <= last; entry += size) {
+      for (int e = 0; e < size; ++e) {
+        gather.template prefetch<R>(entry + e);
+      }
+      T models[size];
+      T coefficients[size];
+      RowBatch<T, R> batch;
+      batch.dots(f, gather, entry, models);
+      coefficients_of<size>(op, Z, entry, size, models, coefficients);
+      batch.add_to(coefficients, sum.data());
+    }
+  }
+  constexpr int kSums = sums_side_by_side<T, R>();
+  if constexpr (kSums > 1 && Gather::in_place) {
+    Eigen::Matrix<T, 1, R> sums[kSums - 1];
+    for (auto& other : sums) {
+      other.setZero();
+    }
+    for (; entry + kSums <= last; entry += kSums) {
+      add_entry<Op, R>(op, Z, f, gather, entry, sum);
+      for (int e = 1; e < kSums; ++e) {
+        add_entry<Op, R>(op, Z, f, gather, entry + e, sums[e - 1]);
+      }
+    }
+    for (const auto& other : sums) {
+      sum += other;
+    }
+  }
+  for (; entry < last; ++entry) {
+    add_entry<Op, R>(op, Z, f, gather, entry, sum);
+  }
+}
+
+// sum[k..k+Width) += sum over a chunk of c_e g_e[k..k+Width), held in registers.
+template <int Width, class T, class Gather>
+void add_columns(const T* coefficients, const Gather& gather, Size first, Size count, Size k,
+                 T* sum) {
+  Eigen::Matrix<T, 1, Width> part = RowMap<T, Width>(sum + k);
+  for (Size e = 0; e < count; ++e) {
+    part += coefficients[e] * gather.template row<0, Width>(first + e, k);
+  }
+  Eigen::Map<Eigen::Matrix<T, 1, Width>>(sum + k) = part;
+}
+
+// sum += sum over a chunk of c_e g_e, by column blocks; the rank is any multiple of Block.
+template <int Block, class T, class Gather>
+SSNMF_INLINE void add_rows(const T* coefficients, const Gather& gather, Size first, Size count,
+                           T* sum) {
+  const Size rank = gather.rank();
+  Size k = 0;
+  for (; k + 2 * Block <= rank; k += 2 * Block) {
+    add_columns<2 * Block>(coefficients, gather, first, count, k, sum);
+  }
+  for (; k < rank; k += Block) {
+    add_columns<Block>(coefficients, gather, first, count, k, sum);
+  }
+}
+
+template <class T>
+Size entries_per_chunk(Size rank) {
+  const Size bytes = rank * static_cast<Size>(sizeof(T));
+  return std::clamp<Size>(kBytesPerChunk / bytes, 1, kMostEntriesPerChunk);
+}
+
+// The sums of an operation over rows that come one way.
+template <class Op, class T, class Gather>
+class GatheredSum final : public RowSum<T> {
+  using Base = RowSum<T>;
+  using typename Base::Store;
+
+ public:
+  GatheredSum(const Op& op, const Csr<T>& Z, const Gather& gather)
+      : GatheredSum(op, Z, gather, choose(gather.rank())) {}
+
+  // For a rank that is known to the compiler, and for any multiple of Block.
+  template <int R>
+  static GatheredSum fixed(const Op& op, const Csr<T>& Z, const Gather& gather) {
+    return {op, Z, gather, of_fixed<R>()};
+  }
+  template <int Block>
+  static GatheredSum blocked(const Op& op, const Csr<T>& Z, const Gather& gather) {
+    return {op, Z, gather, of_blocks<Block>(gather.rank())};
+  }
+
+ private:
+  struct Way {
+    Store store;
+    Size entries_per_part;
+  };
+
+  GatheredSum(const Op& op, const Csr<T>& Z, const Gather& gather, const Way& way)
+      : Base(way.store, gather.rank(), way.entries_per_part), op_(op), Z_(Z), gather_(gather) {}
+
+  template <int R>
+  static Way of_fixed() {
+    return {&store_fixed<R>, kEntriesPerSum};
+  }
+  // Parts are whole chunks.
+  template <int Block>
+  static Way of_blocks(Size rank) {
+    const Size chunk = entries_per_chunk<T>(rank);
+    return {&store_blocked<Block>, (kEntriesPerSum + chunk - 1) / chunk * chunk};
+  }
+
+  static Way choose(Size rank) {
+    if constexpr (!Gather::known_ranks || !Op::known_ranks) {
+      return of_blocks<kNarrowestRank>(rank);
+    } else {
+      Way chosen{};
+      visit_rank<T>(rank, [&chosen, rank](auto fixed) {
+        constexpr int R = decltype(fixed)::value;
+        if constexpr (R > 0) {
+          chosen = of_fixed<R>();
+        } else {
+          chosen = of_blocks<kColumnBlock>(rank);
+        }
+      });
+      return chosen;
+    }
+  }
+
+  // For a rank that fits in registers.
+  template <int R>
+  SSNMF_FLATTEN static void store_fixed(const Base& base, const T* f, Range entries,
+                                        const Target<T>& to, Size row, T*) {
+    const auto& self = static_cast<const GatheredSum&>(base);
+    // A copy of what is cheap to copy: the compiler knows that nothing changes it.
+    const std::conditional_t<Gather::in_place, Gather, const Gather&> gather = self.gather_;
+    const Op op = self.op_;
+    const Csr<T> Z = self.Z_;
+    Eigen::Matrix<T, 1, R> sum;
+    sum.setZero();
+    add_entries<Op, R>(op, Z, f, gather, entries.begin, entries.end, sum);
+    Eigen::Map<Eigen::Matrix<T, 1, R>> out(to.out.row(row));
+    if (to.accumulate) {
+      out += to.scale * sum;
+    } else {
+      out = to.scale * sum;
+    }
+  }
+
+  // For a large rank: a whole accumulator would spill, so that a chunk's coefficients come first,
+  // and the sum follows by column blocks.
+  template <int Block>
+  SSNMF_FLATTEN static void store_blocked(const Base& base, const T* f, Range entries,
+                                          const Target<T>& to, Size row, T* sum) {
+    const auto& self = static_cast<const GatheredSum&>(base);
+    const Gather& gather = self.gather_;
+    const Size rank = gather.rank();
+    std::fill_n(sum, rank, T(0));
+    T models[kMostEntriesPerChunk];
+    T coefficients[kMostEntriesPerChunk];
+    const Size chunk = entries_per_chunk<T>(rank);
+    for (Size begin = entries.begin; begin < entries.end; begin += chunk) {
+      const Size count = std::min(chunk, entries.end - begin);
+      if constexpr (Op::needs_model) {
+        entry_models<0, Block>(gather, f, begin, count, models);
+      } else {
+        for (Size e = 0; e < count; ++e) {
+          gather.template prefetch<0>(begin + e);
+          models[e] = T(0);
+        }
+      }
+      coefficients_of<kRegisterLanes<T>>(self.op_, self.Z_, begin, count, models, coefficients);
+      add_rows<Block>(coefficients, gather, begin, count, sum);
+    }
+    to.store_row(row, sum);
+  }
+
+  Op op_;
+  Csr<T> Z_;
+  const Gather& gather_;
+};
+
+}  // namespace ssnmf
