@@ -136,5 +136,5 @@ def test_tables_with_missing_numbers():
         fit = sf.complete(form, n_components=2, random_state=0)
         np.testing.assert_array_equal(fit.to_dense(), expected)
     table = pandas.DataFrame({"user": ["ann"], "item": ["x"], "rating": [4.0]})
-    with pytest.raises(TypeError, match="'user', 'item'.*'ann'.*user, item and rating"):
+    with pytest.raises(TypeError, match=r"'user', 'item'.*'ann'.*user, item and rating"):
         sf.complete(table)
