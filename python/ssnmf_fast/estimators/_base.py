@@ -92,7 +92,9 @@ def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            refuse_foreign(method.__qualname__, kwargs.keys() - signature(method).parameters)
+            known = signature(method).parameters
+            if not any(each.kind is each.VAR_KEYWORD for each in known.values()):
+                refuse_foreign(method.__qualname__, kwargs.keys() - known)
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)
