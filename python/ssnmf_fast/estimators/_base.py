@@ -92,9 +92,14 @@ def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            known = signature(method).parameters
-            if not any(each.kind is each.VAR_KEYWORD for each in known.values()):
-                refuse_foreign(method.__qualname__, kwargs.keys() - known)
+            kind = getattr(
+                self, "_kind", None
+            )  # of an estimator on a cluster, whose own fit it has
+            known = {
+                *signature(method).parameters,
+                *(signature(kind.fit).parameters if kind else ()),
+            }
+            refuse_foreign(method.__qualname__, kwargs.keys() - known)
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)
