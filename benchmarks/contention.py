@@ -1,9 +1,9 @@
 """What does a fit lose next to other load, with one thread and with several?
 
 One table: median and least milliseconds of a Kullback-Leibler fit (rank 10, 50 iterations, 20
-Newsgroups) beside 0, 1, 2... processes that keep a core busy, and of two such fits at once, through
-joblib, beside nothing; with the threads of the library's own pool and with those of OpenMP, which
-wait for all of a team.  The fits of all columns are taken in turn.
+Newsgroups) while 0, 1, 2... other processes keep a core busy, and of two such fits at once, through
+joblib, without other load; with the threads of the library's own pool and with those of OpenMP,
+which wait for all of a team.  The fits of all columns are taken in turn.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def rows(X: Any, options: Options) -> list[list[str]]:
                     took = seconds(lambda calls=calls, run=parallel: run(calls))
                     taken += [1e3 * took] * (number > 0)  # the first starts threads and processes
         cells = {way: f"{median(taken):.0f} ({min(taken):.0f})" for way, taken in times.items()}
-        say(f"beside {name}: {cells}")
+        say(f"{name}: {cells}")
         for threads in options.threads:
             table.append([name, str(threads), *(cells[threads, one] for one in options.backends)])
     return table
@@ -75,5 +75,5 @@ QUICK = {"loads": [0, 1], "repeats": 1, "iterations": 2}
 
 def main(options: Options) -> Any:
     X = zipf_text(500, 300, 20) if options.quick else newsgroups()[0]
-    header = ["beside", "threads", *(f"{one}, ms (least)" for one in options.backends)]
+    header = ["other load", "threads", *(f"{one}, ms (least)" for one in options.backends)]
     print(markdown(header, rows(X, options)))

@@ -109,7 +109,7 @@ def begins(team: int, wake: float) -> list[float]:
 
 
 def simulated(loop: Loop, threads: int, wake: float, price: float) -> float:
-    """Return the seconds of a loop on so many threads."""
+    """Return the seconds of a loop on a number of threads."""
     team = min(threads, loop.threads)
     if team < 2:
         return float(loop.seconds.sum())
@@ -137,7 +137,7 @@ def simulated(loop: Loop, threads: int, wake: float, price: float) -> float:
 
 
 def total(calls: list[Call], threads: int, wake: float, price: float) -> float:
-    """Return the seconds of kernel calls on so many threads."""
+    """Return the seconds of kernel calls on a number of threads."""
     seconds = 0.0
     for call in calls:
         serial = call.seconds - sum(float(loop.seconds.sum()) for loop in call.loops)
@@ -224,7 +224,7 @@ def picture(path: str, curves: dict[str, list[float]], limits: dict[str, float])
     ticks = [str(number) for number in THREADS]
     axes.set_xticks(THREADS, ticks)
     axes.set_yticks(THREADS, ticks)
-    axes.set(xlabel="threads", ylabel="an iteration is at most so many times faster")
+    axes.set(xlabel="threads", ylabel="largest possible speedup of an iteration")
     axes.set_title(f"commit {commit()}; dashed: memory", fontsize="small")
     axes.legend()
     figure.savefig(path, dpi=150)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ __all__ = [
     "kernels_in_use",
     "kernels_of",
     "reference",
+    "run_python",
 ]
 
 AVAILABLE = dispatch.available_levels()
@@ -37,6 +40,18 @@ def environment(**more: str) -> dict[str, str]:
     """Return the environment of a process that imports this module."""
     paths = (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **more}
+
+
+def run_python(code: str, *arguments: str, timeout: float = 120, **variables: str) -> Any:
+    """Run code in a process of its own, with further variables in its environment."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env=environment(**variables),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
 
 
 def kernels_of(level: str) -> Any:

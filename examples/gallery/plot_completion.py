@@ -3,7 +3,7 @@ A table with gaps
 =================
 
 A fifth of the measurements of 178 wines is missing.  A low-rank model of the
-table fills the gaps; scikit-learn's imputers stand beside it.
+table fills the gaps; it is compared with scikit-learn's imputers.
 """
 
 # %%

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
-from levels import AVAILABLE, WITH_OPENMP, environment
+from levels import AVAILABLE, WITH_OPENMP, run_python
 
 pytestmark = [
     pytest.mark.compiled("plain NumPy has no kernels"),
@@ -31,14 +30,7 @@ def kl_rows(rows, n_threads, sweeps=50):
 
 def check(code, **variables):
     """Run code in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", START + code],
-        env=environment(**variables),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_python(START + code, timeout=60, **variables)
     assert done.returncode == 0, done.stderr
 
 

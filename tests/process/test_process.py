@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 import threadpoolctl
-from levels import AVAILABLE, environment
+from levels import AVAILABLE, run_python
 from sklearn.cluster import KMeans
 
 import ssnmf_fast as sf
@@ -35,24 +35,13 @@ np.save(sys.argv[1], np.concatenate(parts))
 """
 
 
-def run(code, *arguments, **variables):
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env=environment(**variables),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.compiled("every level, the reference too, is forced here in any case")
 def test_forced_levels_agree(tmp_path):
     results = []
     for level in [*AVAILABLE, "reference"]:
         path = str(tmp_path / f"{level}.npy")
-        done = run(FIT, path, SSNMF_FAST_ISA=level)
+        done = run_python(FIT, path, SSNMF_FAST_ISA=level)
         assert done.returncode == 0, done.stderr
         results.append(np.load(path))
     for other in results[1:]:
@@ -61,7 +50,7 @@ def test_forced_levels_agree(tmp_path):
 
 @pytest.mark.slow
 def test_unknown_level_is_refused():
-    done = run("import ssnmf_fast", SSNMF_FAST_ISA="v9")
+    done = run_python("import ssnmf_fast", SSNMF_FAST_ISA="v9")
     assert done.returncode != 0
     assert "SSNMF_FAST_ISA='v9' cannot be used" in done.stderr
     assert "Available here: " in done.stderr
@@ -129,7 +118,7 @@ def interrupted(kernel, *arguments, after=0.3):
 @pytest.mark.compiled("NumPy is not interrupted")
 def test_interrupt_stops_a_kernel():
     """By many threads and by one, between blocks, within one, and while the caller waits."""
-    done = run(
+    done = run_python(
         ENDLESS
         + """
 def fit():
@@ -152,7 +141,7 @@ interrupted(kl_rows, 16, 3000, 2, 16, 4000, after=1.5)
 @pytest.mark.compiled("NumPy is not interrupted")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
 def test_handlers_of_signals_run_during_a_kernel():
-    done = run(
+    done = run_python(
         ENDLESS
         + """
 calls = []
@@ -193,7 +182,7 @@ if child == 0:
     os._exit(0 if (there == here).all() else 1)
 assert os.waitpid(child, 0)[1] == 0
 """
-    done = run(code)
+    done = run_python(code)
     assert done.returncode == 0, done.stderr
 
 
@@ -210,7 +199,7 @@ assert "built for another processor" in str(caught[0].message), caught
 sf.factorize([[1.0, 2.0], [3.0, 4.0]], n_components=1)
 sf.show_config()
 """
-    done = run(code, SSNMF_FAST_ISA="")
+    done = run_python(code, SSNMF_FAST_ISA="")
     assert done.returncode == 0, done.stderr
     assert "SSNMF_FAST_LEVELS=all" in done.stdout
 
@@ -223,7 +212,7 @@ def threads_in(printed):
 @pytest.mark.compiled("plain NumPy has no threads")
 def test_threads_follow_the_environment_and_threadpoolctl(capsys):
     code = "import ssnmf_fast; ssnmf_fast.show_config()"
-    assert threads_in(run(code, OMP_NUM_THREADS="3").stdout) == ["3"]
+    assert threads_in(run_python(code, OMP_NUM_THREADS="3").stdout) == ["3"]
     with threadpoolctl.threadpool_limits(1, user_api="openmp"):
         elsewhere = threading.Thread(target=sf.show_config)
         elsewhere.start()

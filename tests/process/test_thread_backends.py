@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
-import subprocess
 import sys
 
 import numpy as np
 import pytest
-from levels import environment
+from levels import run_python
 
 import ssnmf_fast as sf
 
@@ -24,7 +23,7 @@ import os, signal, threading, warnings
 import numpy as np, scipy.sparse as sp
 import ssnmf_fast as sf
 from levels import kernels_in_use as kernels
-warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+warnings.simplefilter("ignore", DeprecationWarning)  # of forks while threads run
 X = sp.random(2000, 800, density=0.02, format="csr", random_state=0)
 
 def fit(n_threads, **given):
@@ -36,19 +35,8 @@ def has_libgomp():
 """
 
 
-def run(code, **variables):
-    return subprocess.run(
-        [sys.executable, "-c", START + code],
-        env=environment(**variables),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
 def succeeds(code, **variables):
-    done = run(code, **variables)
+    done = run_python(START + code, **variables)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -81,7 +69,7 @@ assert (fit(3) == here).all()
 def test_the_environment_chooses():
     shown = succeeds("sf.show_config()", SSNMF_FAST_THREADS=" OpenMP ")
     assert "thread back end   openmp\n" in shown
-    done = run("", SSNMF_FAST_THREADS="4")
+    done = run_python(START, SSNMF_FAST_THREADS="4")
     assert done.returncode != 0
     assert "SSNMF_FAST_THREADS='4' cannot be used" in done.stderr
     for word in ("'pool' or 'openmp'", "n_threads", "OMP_NUM_THREADS"):

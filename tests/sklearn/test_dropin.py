@@ -215,9 +215,9 @@ def test_names_are_replaced_and_set_back():
 
 @pytest.mark.slow
 def test_a_script_runs_with_the_names_replaced(tmp_path):
-    (tmp_path / "beside.py").write_text("from sklearn.decomposition import NMF")
+    (tmp_path / "neighbor.py").write_text("from sklearn.decomposition import NMF")
     (tmp_path / "script.py").write_text(
-        "import sys\nfrom beside import NMF\nprint(NMF.__module__[:19], sys.argv[1:], __name__)"
+        "import sys\nfrom neighbor import NMF\nprint(NMF.__module__[:19], sys.argv[1:], __name__)"
     )
     command = [
         sys.executable,

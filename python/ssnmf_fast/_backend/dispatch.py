@@ -130,10 +130,10 @@ def set_thread_backend(backend: str) -> None:
 
     Notes
     -----
-    OpenMP is slower beside other programs: :doc:`Large data </guide/large>` has figures. It has
-    three limits more: a handler of a signal must not fork while a kernel runs (the child hangs),
-    threads do not block the signals of the program, and the process ends where the system has no
-    further threads to give.
+    OpenMP is slower while other programs use the cores: :doc:`Large data </guide/large>` has
+    figures. It has three more limits: a handler of a signal must not fork while a kernel runs (the
+    child hangs), threads do not block the signals of the program, and the process ends where the
+    system has no further threads to give.
 
     Examples
     --------

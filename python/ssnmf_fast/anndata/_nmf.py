@@ -17,6 +17,7 @@ from .._common.text import nfc
 from .._data.arrays import scale_rows
 from .._data.border import check_integer
 from .._data.csr_file import CsrFile, bytes_of
+from .._topics import divide_by_sums
 from .._version import __version__
 from ..estimators import NMF, SeededTopics
 from ..selection import Consensus, RankChoice
@@ -216,8 +217,7 @@ def usages_to_obs(
         raise ValueError(f"adata has no programs of key={key!r}; those that it has are {known}.")
     usages = np.asarray(adata.obsm[f"X_{key}"])
     if shares:
-        sums = usages.sum(axis=1, keepdims=True)
-        usages = np.divide(usages, sums, out=np.zeros_like(usages), where=sums > 0)
+        usages = divide_by_sums(usages).astype(usages.dtype)
     names = [f"{prefix or ''}{name}" for name in adata.uns[key]["names"]]
     # Floats are earlier usages, and are replaced; others may be annotations.
     if taken := [one for one in names if one in adata.obs and adata.obs[one].dtype.kind != "f"]:

@@ -96,7 +96,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
         completion, summary = task.evaluate()
         best = _highest(completion, matrix, top, resolve_threads(options.threads))
-        counts = np.diff(matrix.indptr)  # of users, of whom those are shown with all of theirs
+        counts = np.diff(matrix.indptr)  # shown are users with about as many ratings as are listed
         shown: dict[int, list[str]] = {
             int(u): [] for u in np.argsort(np.abs(counts - _LISTED), kind="stable")[:_SHOWN]
         }

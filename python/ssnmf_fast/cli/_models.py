@@ -40,7 +40,7 @@ class Data:
     times: Times | None = None
     image_shape: tuple[int, int] | None = None
 
-    @property
+    @cached_property
     def odd_texts(self) -> dict[str, int]:
         """How many texts have no known word, and how many others stand there before."""
         if self.texts is None:

@@ -92,13 +92,9 @@ def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            kind = getattr(
-                self, "_kind", None
-            )  # of an estimator on a cluster, whose own fit it has
-            known = {
-                *signature(method).parameters,
-                *(signature(kind.fit).parameters if kind else ()),
-            }
+            # `fit` hands on what it takes; on a cluster the fit of the estimator's kind does.
+            fit = getattr(self, "_kind", type(self)).fit
+            known = {*signature(method).parameters, *signature(fit).parameters}
             refuse_foreign(method.__qualname__, kwargs.keys() - known)
         before = dict(vars(self))
         try:

@@ -7,28 +7,27 @@ and "G" the other one.
 from __future__ import annotations
 
 import time
-import weakref
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.decomposition._nmf import _beta_divergence
+from sklearn.utils import check_random_state
 
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array, Matrix
-from .._data.arrays import column_ranges, transpose
+from .._data.arrays import column_ranges
 from .._data.border import check_matrix
 from .._data.entries import DenseEntries, Entries, SparseEntries, Target
 from .._data.tensors import full_columns
-from .._data.threads import resolve_threads
 from .._data.weight_forms import Separable
 
 EPSILON = float(np.finfo(np.float32).eps)  # of scikit-learn: the least model, the least denominator
 _ZERO = float(np.finfo(np.float64).eps)  # entries below become 0 where beta is at most 1
 
 Penalty = tuple[float, float]  # of the sum of the entries, of half the sum of their squares
+Penalties = tuple[Penalty, Penalty]  # of W, of H
 
 
 class Sides:
@@ -69,6 +68,13 @@ class Sides:
         (self._columns if at else self._rows).power(power, F, G, Target(P))
         return P
 
+    def times(self, G: Array, at: int) -> Array:
+        """Return the product of X at 0, or of the transposed X at 1, and any dense matrix."""
+        wide = padded(G, self.X.dtype)
+        P = np.empty((self.X.shape[at], wide.shape[1]), self.X.dtype)
+        (self._columns if at else self._rows).power(0, None, wide, Target(P))
+        return P[:, : G.shape[1]]
+
     def denominator(self, F: Array, G: Array, at: int) -> Array:
         """Return (F G^T)^(beta - 1) G, one row for all where beta is 1."""
         if self.beta == 1:
@@ -106,26 +112,23 @@ class Sides:
 
 
 class FastCsr(sp.csr_matrix):  # type: ignore[misc]
-    """A matrix whose products with dense ones are those of the kernels, for scikit-learn's SVD."""
+    """Clean data whose products the kernels compute, for scikit-learn's SVD; empty if turned."""
+
+    sides: Sides | None = None
+    at = 0
 
     def __matmul__(self, other: Any) -> Any:
-        if not isinstance(other, np.ndarray) or other.ndim != 2:
+        if self.sides is None or not isinstance(other, np.ndarray) or other.ndim != 2:
             return super().__matmul__(other)
-        G = padded(other, self.dtype)
-        P = np.empty((self.shape[0], G.shape[1]), self.dtype)
-        SparseEntries(self, resolve_threads()).power(0, None, G, Target(P))
-        return P[:, : other.shape[1]]
+        return self.sides.times(other, self.at)
 
     def __rmatmul__(self, other: Any) -> Any:
         return (self.T @ other.T).T
 
     def transpose(self, axes: Any = None, copy: bool = False) -> FastCsr:
-        turned: Any = getattr(self, "_turned", None)
-        turned = turned() if isinstance(turned, weakref.ref) else turned
-        if turned is None:
-            self._turned: Any = (turned := FastCsr(transpose(self, resolve_threads())))
-            turned._turned = weakref.ref(self)  # no circle, which would keep both
-        return turned  # type: ignore[no-any-return]
+        turned = FastCsr(self.shape[::-1], dtype=self.dtype)
+        turned.sides, turned.at = self.sides, 1 - self.at
+        return turned
 
 
 def clean(X: Any, threads: int) -> Matrix:
@@ -136,25 +139,17 @@ def clean(X: Any, threads: int) -> Matrix:
 
 
 def descend(
-    sides: Sides,
-    W: Array,
-    H: Array,
-    tol: float,
-    max_iter: int,
-    penalties: tuple[Penalty, Penalty],
-    update_H: bool,
-    verbose: int,
-    order: Callable[[], Array] | None,
+    sides: Sides, W: Array, H: Array, model: Any, penalties: Penalties, update_H: bool
 ) -> tuple[Array, Array, int]:
-    """Descend by coordinates until the violation is `tol` times that of the first iteration.
+    """Descend by coordinates until the violation is `model.tol` times that of the first iteration.
 
     The violation is the sum of the projected gradient before every step of the first sweep, as in
-    scikit-learn.  `order` draws the order of the components of a sweep.
+    scikit-learn; `model` is its estimator.
     """
     factors, rank, first = [padded(W, W.dtype), padded(H.T, W.dtype)], W.shape[1], 0.0
     known: tuple[Array, Array] | None = None
-    n_iter = 0
-    while n_iter < max_iter:
+    rng, n_iter = check_random_state(model.random_state), 0
+    while n_iter < model.max_iter:
         n_iter, violation = n_iter + 1, 0.0
         for at in (0, 1) if update_H else (0,):
             F, G = factors[at], factors[1 - at]
@@ -168,33 +163,26 @@ def descend(
                 known = None if update_H else (P, gram)
             else:
                 P, gram = known
-            if order is not None:
-                chosen = np.append(order(), np.arange(rank, F.shape[1]))
+            if model.shuffle:
+                chosen = np.append(rng.permutation(rank), np.arange(rank, F.shape[1]))
                 F, P = padded(F[:, chosen], F.dtype), padded(P[:, chosen], F.dtype)
                 gram = np.ascontiguousarray(gram[chosen][:, chosen])
             rest = None, None, None, None, G[:0], P, F, None
             violation += kernels.coordinate_descent(gram[None], *rest, 1, 0, sides.threads)
-            if order is not None:
+            if model.shuffle:
                 factors[at][:, chosen] = F
         first = violation if n_iter == 1 else first
-        if verbose and first:
+        if model.verbose and first:
             print("violation:", violation / first)
-        if violation <= tol * first:
-            if verbose and first:
+        if violation <= model.tol * first:
+            if model.verbose and first:
                 print("Converged at iteration", n_iter + 1)
             break
     return (*_unpadded(factors, rank), n_iter)
 
 
 def multiply(
-    sides: Sides,
-    W: Array,
-    H: Array,
-    tol: float,
-    max_iter: int,
-    penalties: tuple[Penalty, Penalty],
-    update_H: bool,
-    verbose: int,
+    sides: Sides, W: Array, H: Array, model: Any, penalties: Penalties, update_H: bool
 ) -> tuple[Array, Array, int]:
     """Multiply until ten steps lower the root of the divergence by less than `tol` of the first.
 
@@ -202,11 +190,11 @@ def multiply(
     """
     start, F, G = time.perf_counter(), padded(W, W.dtype), padded(H.T, W.dtype)
     n_iter, P, beta = 0, F, sides.beta
-    if tol > 0 and beta < 2 and not (full_columns(F) & full_columns(G)).any():
+    if model.tol > 0 and beta < 2 and not (full_columns(F) & full_columns(G)).any():
         # Where the model vanishes, scikit-learn takes it for its least number.
         sides.unreached = _beta_divergence(sides.X, W, H, beta) - sides.divergence(F, G)
-    first = before = sides.error(F, G) if tol > 0 else 0.0
-    while n_iter < max_iter:
+    first = before = sides.error(F, G) if model.tol > 0 else 0.0
+    while n_iter < model.max_iter:
         n_iter += 1
         if update_H or beta != 2 or n_iter == 1:
             P = sides.product(F, G, 0)
@@ -218,15 +206,15 @@ def multiply(
         if update_H:
             P, last = sides.product(G, F, 1), G
             step(sides, G, F, 1, P, penalties[1])
-        if tol > 0 and n_iter % 10 == 0:
+        if model.tol > 0 and n_iter % 10 == 0:
             error = sides.error(F, G, kernels.inner(last, P, sides.threads) if beta == 2 else None)
-            if verbose:
+            if model.verbose:
                 passed = time.perf_counter() - start
                 print(f"Epoch {n_iter:02d} reached after {passed:.3f} seconds, error: {error:f}")
-            if (before - error) / first < tol:
+            if (before - error) / first < model.tol:
                 break
             before = error
-    if verbose and (tol == 0 or n_iter % 10):
+    if model.verbose and (model.tol == 0 or n_iter % 10):
         passed = time.perf_counter() - start
         print(f"Epoch {n_iter:02d} reached after {passed:.3f} seconds.")
     return (*_unpadded([F, G], W.shape[1]), n_iter)

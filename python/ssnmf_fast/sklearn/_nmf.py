@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ import sklearn
 import sklearn.decomposition as original
 from sklearn.decomposition._nmf import _beta_loss_to_float
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import StrOptions, validate_params
 
 from .._backend import dispatch
@@ -73,26 +73,18 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
         self._check_params(X)
         threads = resolve_threads()
         data = iterations.clean(X, threads)
-        fast = iterations.FastCsr(data) if sp.issparse(data) else X
+        sides, fast = iterations.Sides(data, beta, threads, once=not update_H), X
+        if sp.issparse(data):
+            fast = iterations.FastCsr(data)
+            fast.sides = sides
         W, H = self._check_w_h(fast, W, H, update_H)
-        del fast
         penalties = penalties_of(self, X)
-        limits = self.tol, self.max_iter
-        two_sided = bool(self.alpha_W) == bool(
-            self.alpha_W if self.alpha_H == "same" else self.alpha_H
-        )
+        two_sided = any(penalties[0]) == any(penalties[1])
         if self.solver == "auto" and beta <= 2 and (two_sided or not update_H):
-            W, H, n_iter = self._fit_best(data, W, H, beta, update_H, threads)
+            W, H, n_iter = self._fit_best(sides, W, H, penalties, update_H)
         else:
-            sides = iterations.Sides(data, beta, threads, once=not update_H)
-            common = sides, W, H, *limits, penalties, update_H, self.verbose
-            if solver == "cd":
-                rng, order = check_random_state(self.random_state), None
-                if self.shuffle:
-                    order = partial(rng.permutation, W.shape[1])
-                W, H, n_iter = iterations.descend(*common, order)
-            else:
-                W, H, n_iter = iterations.multiply(*common)
+            run = iterations.descend if solver == "cd" else iterations.multiply
+            W, H, n_iter = run(sides, W, H, self, penalties, update_H)
         if n_iter == self.max_iter and self.tol > 0:
             warnings.warn(
                 f"Maximum number of iterations {self.max_iter} reached. Increase it to improve "
@@ -103,22 +95,23 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
         return W, H, n_iter
 
     def _fit_best(
-        self, X: Any, W: Array, H: Array, beta: float, update_H: bool, threads: int
+        self, sides: iterations.Sides, W: Array, H: Array, weights: Any, update_H: bool
     ) -> tuple[Array, Array, int]:
         """Fit by the engine's own choice of a rule, with its stopping rule."""
-        unit = 2 if beta == 2 else 1  # of the loss of the engine, in those of scikit-learn
-        of_H = self.alpha_W if self.alpha_H == "same" else self.alpha_H
-        penalties = {
-            name: [L1(unit * alpha * self.l1_ratio), L2(unit * alpha * (1 - self.l1_ratio) / 2)]
-            for name, alpha in (("S", self.alpha_W), ("A", of_H))
-            if alpha
+        unit = 2 if sides.beta == 2 else 1  # of the loss of the engine, in those of scikit-learn
+        penalties = {  # which the engine multiplies by the length of the other side
+            name: [L1(unit * linear / length), L2(unit * square / (2 * length))]
+            for name, (linear, square), length in zip(
+                "SA", weights, sides.X.shape[::-1], strict=True
+            )
+            if linear or square
         }
-        settings: Any = {"loss": beta, "n_threads": threads}
+        settings: Any = {"loss": sides.beta, "n_threads": sides.threads}
         if not update_H:
             settings["penalties"] = {"S": penalties["S"]} if "S" in penalties else None
-            return represent(X, H, **settings), H, 1
+            return represent(sides.X, H, **settings), H, 1
         fit = factorize(
-            X,
+            sides.X,
             n_components=W.shape[1],
             init=(W, H),
             max_iter=self.max_iter,
@@ -158,6 +151,7 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
             if threads and sp.issparse(X):
                 X = iterations.clean(X, threads)  # sorted, as SciPy would sort that of the caller
                 X = iterations.FastCsr(X if X.has_sorted_indices else X.sorted_indices())
+                X.sides = iterations.Sides(X, _beta_loss_to_float(self.beta_loss), threads)
             return super()._fit_transform(X, W=W, H=H, update_H=update_H)
 
     def _solve_W(self, X: Any, H: Array, max_iter: int) -> Array:
@@ -218,7 +212,7 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
             return float(cost / X.shape[0])
 
 
-def penalties_of(model: Any, X: Any) -> tuple[iterations.Penalty, iterations.Penalty]:
+def penalties_of(model: Any, X: Any) -> iterations.Penalties:
     """Return the weights of the sums and of half the squares of the entries, of W and of H."""
     linear_W, linear_H, square_W, square_H = model._compute_regularization(X)
     return (linear_W, square_W), (linear_H, square_H)
