@@ -1,4 +1,4 @@
-"""Function :func:`show_config`: what is installed and in use."""
+"""Function :func:`show_config`: versions, compiler, instruction-set levels and threads."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class TestSharesOfData:
         names = ["2", "9", "10"]  # in natural order
         members = np.array(labels)[:, None] == names
         self.check(tmp_path, shares_of(tmp_path / "out", X), names, members)
-        assert "all 30 samples with labels, hidden ones and others" in page
+        assert "all 30 samples with labels, hidden or not" in page
 
     @pytest.mark.slow
     def test_several_labels(self, tmp_path: Path) -> None:

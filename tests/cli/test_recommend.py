@@ -64,8 +64,8 @@ def test_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert recommend(data, tmp_path / "out", "--rank", "2", "--no-neighbors") == 0
     text = capsys.readouterr().out
     assert "columns   user 'userId', item 'movieId', value 'rating'" in text
-    assert "more of the same pairs, merged with these" in text
-    assert "ratings from 1 to 5, of which low ones mean that an item was not liked" in text
+    assert "repeated pairs, merged with these" in text
+    assert "ratings from 1 to 5; low ratings mean that an item was not liked" in text
     assert "rank 2, unseen weight 4, ridge 0.02" in text
     assert "popular items" in text
     assert "similar items" not in text

@@ -137,7 +137,7 @@ class TestRoundTrip:
             fill(copy, "kind", delimiter=how, encoding=encoding)
             more = ["--more-labels", str(copy), "--out", str(out)]
             assert main(["fit", *given[:-1], *more]) == 0
-            warned = "not utf-8, and is read as cp1252" in capsys.readouterr().err
+            warned = "not utf-8; it is read as cp1252" in capsys.readouterr().err
             assert warned == (encoding == "cp1252")
             assert metrics(out)["labeled"] == LABELED + 4
 
@@ -287,5 +287,5 @@ class TestLearning:
         given = ["suggest", data, "--text", "body", "--labels", "kind", "--min-df", "1"]
         assert main([*given, "--out", str(tmp_path / "todo.csv")]) == 0
         printed = capsys.readouterr().out
-        assert "the accuracy cannot be estimated from so few labels" in printed
+        assert "the accuracy cannot be estimated from too few labels" in printed
         assert "more labels" not in printed.replace("--more-labels", "")

@@ -216,7 +216,7 @@ class TestTerms:
             (["--ngram", "x"], "numbers of words"),
             (["--token-pattern", "["], "no regular expression"),
             (["--token-pattern", "(a)(b)"], "at most one group"),
-            (["--token-pattern", "a*"], "must not match the empty text"),
+            (["--token-pattern", "a*"], "must not match empty text"),
             (["--token-pattern", "zzz"], "--token-pattern zzz"),
             (["--delimiter", "::"], "one character, or tab"),
             (["--encoding", "rot13"], "must be an encoding such as utf-8"),

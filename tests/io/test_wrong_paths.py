@@ -43,5 +43,5 @@ def test_statistics_that_do_not_fit(name: str, axis: int, tmp_path: Path) -> Non
     key = f"array/stream_statistics_/{name}"
     arrays[key] = np.delete(arrays[key], 0, axis=axis)
     np.savez(path, **arrays)
-    with pytest.raises(ValueError, match="is damaged, or is no model"):
+    with pytest.raises(ValueError, match="is damaged, or was not written"):
         sf.load(path)
