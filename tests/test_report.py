@@ -220,7 +220,7 @@ class TestPage:
             measures=[Measure("accuracy", "accuracy", 0.3, "30 %", "Right ones.", (0.1, 0.6))],
         )
         order = [">30.0 %</b><span>accuracy", ">9<", 'id="topics"', "Right ones.", ">rank<"]
-        places = [text.index(part) for part in [*order, "All others", ">tol<", ">residual<"]]
+        places = [text.index(part) for part in [*order, "Other settings", ">tol<", ">residual<"]]
         assert places == sorted(places)
 
     def test_a_tree_of_topics(self) -> None:

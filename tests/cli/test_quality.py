@@ -250,8 +250,8 @@ class TestScores:
         found = {one.key: one for one in judged.measures()}
         assert found["accuracy"].value == pytest.approx(0.9)
         assert found["majority_accuracy"].value == pytest.approx(0.2)
-        assert "by its share of all samples" in found["accuracy"].meaning
-        assert "by its share" not in replace(judged, weights=None).measures()[0].meaning
+        assert "by its estimated share of all" in found["accuracy"].meaning
+        assert "by its estimated share" not in replace(judged, weights=None).measures()[0].meaning
 
     def test_the_note_tells_of_labels_that_were_never_hidden(self) -> None:
         truth = np.array(["a", "b"])

@@ -84,7 +84,7 @@ def test_report(tmp_path: Path) -> None:
     more = ["--nonnegative", "--rank", "3", "--quiet", "--users", "7,8"]
     assert recommend(written(tmp_path / "a.csv"), tmp_path / "out", *more) == 0
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    for part in ("Validation", "popular items", "Examples", "The items of the largest weight"):
+    for part in ("Validation", "popular items", "Examples", "The items with the largest weights"):
         assert part in page
     first = next(row for row in rows_of(tmp_path / "out" / "recommendations.csv"))
     assert "<td>7</td><td>" in page

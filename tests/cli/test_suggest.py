@@ -240,7 +240,7 @@ class TestErrors:
         data = write(tmp_path / "a.csv", [header, *rows])
         given = ["suggest", data, "--text", "body", "--labels", "prediction", "--min-df", "1"]
         assert main([*given, "--out", str(tmp_path / "todo.csv")]) == 2
-        assert "a column 'prediction' of its own" in error_line(capsys)
+        assert "already has a column 'prediction'" in error_line(capsys)
 
     def test_nothing_to_label(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         data = write(tmp_path / "a.csv", texts("kind")[: LABELED + 1])

@@ -156,7 +156,7 @@ def sum_by_day(starts, counts, prevalence):
         (["200402"], "years or YYYYMMDD; pandas.to_datetime"),
         (["10102020"], "years or YYYYMMDD"),
         ([1612137600], r"unit='s'"),
-        (["44197"], "in Excel, days"),
+        (["44197"], "from Excel, of days"),
         (np.ma.array(["2020-01-01", "2020-01-02"], mask=[0, 1]), "masked"),
     ],
 )

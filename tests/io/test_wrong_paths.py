@@ -14,7 +14,7 @@ import ssnmf_fast as sf
 def test_files_of_another_kind(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.html"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="is no model that") as caught:
+    with pytest.raises(ValueError, match="was not written by") as caught:
         sf.load(path)
     assert "pickle" not in str(caught.value)
 

@@ -121,7 +121,7 @@ _READ: dict[str, tuple[str, Read]] = {  # by metavar: the expected text, and its
     "HxW": ("height and width as in 28x28", _read_image_shape),
     "INTEGER": ("a whole number of at least 0", _number(int, 0)),
     "LOSS": ("the name of a loss, or a number from 0 to 2", _read_loss),
-    "LOW,HIGH": ("a range of numbers of words such as 1,2, or one number", _read_ngram_range),
+    "LOW,HIGH": ("numbers of words such as 1,2, the larger last, or one number", _read_ngram_range),
     "NUMBER": ("a number of at least 0", _number(float, 0, _MOST)),
     "POSITIVE": ("a number above 0", _number(float, _LEAST, _MOST)),
     "RANKS": ("numbers of topics such as 5,10,20 or 2:30:2 (2, 4, ..., 30)", _read_ranks),
