@@ -26,10 +26,6 @@ def base(w0: float, extra: MatrixLike) -> Base:
     extra : scipy.sparse matrix or array, or array_like, shape (n, m)
         Nonnegative weights to add; zeros take no memory.
 
-    Returns
-    -------
-    Base
-
     Raises
     ------
     TypeError, ValueError
@@ -57,10 +53,6 @@ def observed(pattern: MatrixLike) -> Observed:
         The stored entries of a sparse matrix are observed, and their nonnegative values are the
         weights.  Observed entries that are not stored in the data are zeros.
 
-    Returns
-    -------
-    Observed
-
     Examples
     --------
     >>> import scipy.sparse as sp
@@ -79,10 +71,6 @@ def missing(pattern: MatrixLike) -> Missing:
     ----------
     pattern : scipy.sparse matrix or array, or array_like of bool, shape (n, m)
         The nonzero entries are missing.
-
-    Returns
-    -------
-    Missing
 
     Examples
     --------
@@ -107,10 +95,6 @@ def outer(rows: Matrix = None, columns: npt.ArrayLike | None = None) -> Outer:
         Nonnegative weights of the samples; None stands for ones.
     columns : array_like, shape (m,), optional
         Nonnegative weights of the features; None stands for ones.
-
-    Returns
-    -------
-    Outer
 
     Examples
     --------

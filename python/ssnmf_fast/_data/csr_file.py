@@ -141,8 +141,6 @@ class RowCollector:
 _LOCAL_HEADER = 30  # bytes of a zip member before its name; see the ZIP file format, 4.3.7
 _PARTS = ("indptr", "indices", "data", "shape")
 _MODULUS = 2**64
-
-
 Parts: TypeAlias = tuple[Array, StoredArray, StoredArray]  # pointers, column indices, values
 
 
@@ -263,10 +261,6 @@ def open_csr(
         Limit of the bytes of rows in memory at a time, at least 1.
     dtype : {"float32", "float64"}, optional
         Dtype of the numbers; None takes that of the file, and float64 for integers.
-
-    Returns
-    -------
-    CsrFile
 
     Raises
     ------

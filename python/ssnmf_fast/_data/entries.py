@@ -121,7 +121,7 @@ class Entries(ABC):
             yield rows, self.csr_rows(rows), G
 
     def dense(self, rows: slice, n_columns: int) -> Array:
-        """Return some rows as an array, with 0 for what is not listed."""
+        """Return some rows as an array, with 0 for other entries."""
         indptr, indices, values = self.csr_rows(rows)
         shape = rows.stop - rows.start, n_columns
         return np.asarray(sp.csr_array((values, indices, indptr), shape=shape).toarray())
@@ -240,10 +240,9 @@ def positive(block: Array, weights: Array) -> tuple[Csr, Array]:
 
 @dataclass(frozen=True)
 class DenseEntries(Entries):
-    """A dense array, without its NaN entries, times weights of rows and columns.
+    """A dense array, without its NaN entries, times weights of rows and columns (None: ones).
 
-    With `mask`, its other entries are ones.  None stands for weights of ones; products are never
-    stored as a whole.
+    With `mask`, its other entries are ones.  Products are never stored as a whole.
     """
 
     array: Array

@@ -34,7 +34,6 @@ _WHOLE = {"h": 24, "D": 1, "M": 12}  # units in a day or a year, at which diviso
 _IN_A_YEAR = {"h": 8766, "D": 365.25, "M": 12, "Y": 1}
 _DRIFT = 0.05  # largest difference of a number of slices from a year, as a share
 _MULTIPLE = re.compile(rf"(?:([1-9]\d{{0,5}}) )?({'|'.join(FREQUENCIES)})s?")
-
 _MOST_SLICES = 100_000
 Start: TypeAlias = np.datetime64 | None
 _DIGITS = re.compile(r"([1-9]\d{3})(?:(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)?)?)?(?:\.0)?")
@@ -76,15 +75,12 @@ class Times(NamedTuple):
 
 
 class Length(NamedTuple):
-    """Slices of `size` units, counted from `shift` units before 1970.
-
-    Slices may begin at multiples of `whole` units; 0 means that the calendar determines it.
-    """
+    """Slices of `size` units, counted from `shift` units before 1970."""
 
     unit: str
     size: int
     shift: int
-    whole: int
+    whole: int  # slices may begin at multiples of it; 0: as in the calendar
 
     @classmethod
     def of(cls, freq: object) -> Length | None:
@@ -282,17 +278,10 @@ def _form(text: str, order: str) -> str | None:
     words = [p["word"].lower() for p in parts if p["word"]]
     months = [word for word in words if word[:3] not in (*_WEEKDAYS, "of", "t")]
     # By the numbers (those with four digits are years) and the number of named months.
-    letters = {
-        ("nnn", 0): order,
-        ("nnY", 0): order.replace("y", "Y") if order[2] == "y" else None,
-        ("Ynn", 0): "Ymd",
-        ("Yn", 0): "Ym",
-        ("nY", 0): "mY",
-        ("Y", 1): "Y",
-        ("nY", 1): "dY",
-        ("Yn", 1): "Yd",
-        ("nn", 1): "dy",
-    }.get((numbers, len(months)))
+    known = {"nnn 0": order, "nnY 0": order.replace("y", "Y") if order[2] == "y" else None}
+    known |= {"Ynn 0": "Ymd", "Yn 0": "Ym", "nY 0": "mY"}
+    known |= {"Y 1": "Y", "nY 1": "dY", "Yn 1": "Yd", "nn 1": "dy"}
+    letters = known.get(f"{numbers} {len(months)}")
     if letters is None or "%" in text:
         return None
     left = iter(letters)

@@ -137,7 +137,6 @@ def _unpacked(value: object) -> Any:
 
 
 Names = str | os.PathLike[str]
-
 FORMAT = "ssnmf_fast model"
 FORMAT_VERSION = 1
 _ARRAY = "array/"

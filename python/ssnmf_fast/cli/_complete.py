@@ -95,14 +95,13 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         roles = ", ".join(f"{role} {name!r}" for role, name in names.items())
         print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
         completion, summary = task.evaluate()
-        best = _highest(completion, matrix, top, resolve_threads(options.threads))
         by_user, by_item = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=m)
         # Shown are users with about the number of ratings that is listed.
         usual = np.argsort(np.abs(by_user - _LISTED), kind="stable")[:_SHOWN]
         shown: dict[int, list[str]] = {int(u): [] for u in usual}
 
         def rows_of_lists() -> Iterator[tuple[str, int, str, float]]:
-            for u, rank, i, value in best:
+            for u, rank, i, value in _highest(completion, matrix, top, options.threads):
                 if u in shown and rank <= _LISTED:
                     shown[u].append(f"{items[i]} ({value:.3g})")
                 yield users[u], rank, items[i], value
@@ -206,13 +205,12 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
 
 
 def _highest(
-    completion: Completion, rated: sp.csr_array, top: int, threads: int
+    completion: Completion, rated: sp.csr_array, top: int, threads: int | None
 ) -> Iterator[tuple[int, int, int, float]]:
     """Yield user, rank (from 1), item and predicted rating, user by user and best first."""
-    (n, m), left, right = rated.shape, completion.left, completion.right
-    items, values = best_items(
-        lambda rows: left[rows] @ right, (n, m), min(top, m), rated, None, threads
-    )
+    shape, left, right = rated.shape, completion.left, completion.right
+    most = min(top, shape[1]), rated, None, resolve_threads(threads)
+    items, values = best_items(lambda rows: left[rows] @ right, shape, *most)
     values = np.clip(values + completion.offset, completion.lower, completion.upper)
     for user, rank in np.argwhere(items >= 0).tolist():
         yield user, rank + 1, items[user, rank].item(), values[user, rank].item()

@@ -162,10 +162,7 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
 
 
 def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int]]:
-    """Return topics with sizes and, with labels, shares of the classes; a note on these; counts.
-
-    The shares are computed from held-out samples if there are enough of every class.
-    """
+    """Return topics with sizes and, with labels, shares of the classes; a note on these; counts."""
     topics: Topics = fitted.model.topics(fitted.terms, n_terms)
     topics = topics.with_sizes(fitted.amounts.sum(axis=0))
     labels, held_out = fitted.labels, fitted.held_out
@@ -174,7 +171,7 @@ def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int
     used = labels.known
     if not fitted.guided:
         what = f"the {used.sum()} samples that have labels"
-    elif (labels.indicators()[held_out].sum(axis=0) >= _ENOUGH).all():
+    elif (labels.indicators()[held_out].sum(axis=0) >= _ENOUGH).all():  # of every class
         used, what = held_out, f"the {held_out.sum()} samples whose labels were hidden from the fit"
     else:
         more = ", hidden or not" if held_out.any() else ""

@@ -145,8 +145,7 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         texts = data.vectorizer is not None
         options.dtype = _OF_TEXTS if texts else float_dtype(data.X.dtype, "X").name
     begin = time.perf_counter()
-    # The bar moves in the last fit only.
-    label = "validation, then fit" if model.validates else "fit"
+    label = "validation, then fit" if model.validates else "fit"  # the bar moves only in the fit
     with closing(ProgressBar(options.max_iter, label)) as bar, warnings.catch_warnings():
         for known in ("The cross-validated accuracy", "The number of unique classes is greater"):
             warnings.filterwarnings("ignore", message=known)  # reported differently
@@ -267,13 +266,10 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
         print(*lines, sep="\n")
         print(f"{len(chosen)} samples to label are in {out}: fill in its column {column!r}, then")
         print(f"run `ssnmf-fast fit` or suggest with the same options and {more}")
-    summary = {
-        "out": str(out),
-        "suggested": len(chosen),
-        "labeled": int(labels.known.sum()),
-        "measures": {one.key: one.value for one in scores},
-        "intervals": {one.key: list(one.interval) for one in scores if one.interval},
-    }
+    intervals = {one.key: list(one.interval) for one in scores if one.interval}
+    summary: dict[str, Any] = {"out": str(out), "suggested": len(chosen)}
+    summary |= {"labeled": int(labels.known.sum()), "intervals": intervals}
+    summary["measures"] = {one.key: one.value for one in scores}
     if gain is not None:
         summary |= {"score_half": gain.half, "score": gain.full, "more_labels_help": gain.helps}
     return summary
@@ -351,12 +347,7 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
 
 
 def _write_choice(
-    choice: RankChoice,
-    size: str,
-    seconds: float,
-    out: Results,
-    told: list[str],
-    options: Namespace,
+    choice: RankChoice, size: str, seconds: float, out: Results, told: list[str], options: Namespace
 ) -> dict[str, Any]:
     rows = [
         {name: None if value != value else value for name, value in row.items()}  # NaN

@@ -323,10 +323,7 @@ def users_of(option: str) -> str:
 
 
 def choose_model(options: Namespace) -> Model:
-    """Return the model that the options name, or the default one.
-
-    Its options are checked, and set to the defaults of the estimator if they are not given.
-    """
+    """Return the model of the options, or the default; check its options, and set defaults."""
     seeded = options.model is None and options.seeds is not None
     default = "seeded" if seeded else "few-labels" if options.labels else "nmf"
     model = MODELS[options.model or default]

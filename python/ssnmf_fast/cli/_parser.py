@@ -106,12 +106,12 @@ def _read_token_pattern(text: str) -> str:
     return text
 
 
-_MARKS = {"tab": "\t", "\\t": "\t"}
+def _read_character(text: str) -> str:
+    return str(re.findall(r'\A[^"\r\n]\Z', "\t" if text in ("tab", "\\t") else text)[0])
+
+
 _READ: dict[str, tuple[str, Read]] = {  # by metavar: the expected text, and its reader
-    "CHARACTER": (
-        "one character, or tab",
-        lambda text: re.findall(r'\A[^"\r\n]\Z', _MARKS.get(text, text))[0],
-    ),
+    "CHARACTER": ("one character, or tab", _read_character),
     "COUNT": ("a whole number of at least 1", _number(int, 1)),
     "ENCODING": (
         "an encoding such as utf-8, utf-16, latin-1 or cp1252",

@@ -159,8 +159,5 @@ def run_verify(options: Namespace) -> dict[str, Any]:
             y = model.targets(labels.without(labels.hold_out(share, seed)))
     verification = verify(load(path), X, y, n_threads=options.threads)
     print(verification)
-    return {
-        "ok": verification.ok,
-        "differences": verification.differences,
-        "values": [list(row) for row in verification.table],
-    }
+    values = [list(row) for row in verification.table]
+    return {"ok": verification.ok, "differences": verification.differences, "values": values}

@@ -219,18 +219,13 @@ def confusion_table(table: Confusion | None) -> Heat | None:
     """Return the table of true and predicted classes; None if there are none, or too many."""
     if table is None or len(table.classes) > _MOST_CLASSES:
         return None
-    cells = [
-        [
-            Cell(
-                int(count) / max(int(counts.sum()), 1),
-                str(count) if count else "",
-                f"{count} of {counts.sum()} of {true} predicted as {guess}",
-            )
-            for guess, count in zip(table.classes, counts, strict=True)
-        ]
-        for true, counts in zip(table.classes, table.counts, strict=True)
-    ]
-    return Heat("true class", "predicted class", table.classes, table.classes, cells)
+    names, cells = table.classes, []
+    for true, counts in zip(names, table.counts.tolist(), strict=True):
+        n = sum(counts)
+        about = [f"{k} of {n} of {true} predicted as " for k in counts]
+        rows = zip(counts, about, names, strict=True)
+        cells.append([Cell(k / max(n, 1), str(k or ""), text + guess) for k, text, guess in rows])
+    return Heat("true class", "predicted class", names, names, cells)
 
 
 def most_confused(table: Confusion | None) -> list[tuple[str, str, int, str]]:

@@ -23,11 +23,8 @@ _NAMES = {
     LARGEST: "always the largest class",
 }
 _MOST_ENTRIES = 10_000_000  # of the training samples; LinearSVC takes minutes for more
-_LEVEL = 0.95
-_QUANTILE = 1.96  # of the normal distribution, for that level
-_RESAMPLES = 500
-_CHANCE = 0.05
-_LEAST_GAIN = 0.01
+_LEVEL, _QUANTILE = 0.95, 1.96  # of the intervals; quantile of the normal distribution for it
+_RESAMPLES, _CHANCE, _LEAST_GAIN = 500, 0.05, 0.01
 _AVERAGES = "micro", "macro"
 _OF_NEW = (
     "The interval of the model is wider than the others because it is for new samples: the fits "
@@ -181,13 +178,11 @@ class Evaluation:
 
     def class_content(self) -> dict[str, dict[str, float | None]]:
         """Return the scores of every class for JSON; None where a score is not defined."""
-        return {
-            name: {
-                key: None if math.isnan(value) else value
-                for key, value in zip(ClassScore._fields[1:], scores, strict=True)
-            }
-            for name, *scores in self.class_scores
-        }
+        content = {}
+        for name, *scores in self.class_scores:
+            defined = [None if math.isnan(score) else score for score in scores]
+            content[name] = dict(zip(ClassScore._fields[1:], defined, strict=True))
+        return content
 
     def _format(self, value: float) -> str:
         return f"{value:.3f}" if self.several else f"{value:.1%}"
@@ -276,10 +271,8 @@ def evaluate(
             codes = np.searchsorted(model.classes_.astype(str), truth[hidden])
             weights = model.class_prior_[codes] / np.bincount(codes)[codes]
     predictions = {MODEL: mine, **predict_simply(X, truth, known, folds)}
-    labeled = int((known & ~held_out).sum())
-    return Evaluation(
-        truth[hidden], predictions, classes, by_validation, labeled, expected, weights
-    )
+    more = by_validation, int((known & ~held_out).sum()), expected, weights
+    return Evaluation(truth[hidden], predictions, classes, *more)
 
 
 def predict_simply(X: Any, labels: Array, known: Array, folds: Array) -> dict[str, Array]:
