@@ -1,1 +1,1 @@
-"""Data as the kernels take them: checks, sparse matrices, files, weights of entries, threads."""
+"""Data in the form that kernels take: checks, sparse matrices, files, weights of entries, threads."""

@@ -222,7 +222,7 @@ def check_entries(
     ordinary: bool = False,
     remedy: str = SHIFT,
 ) -> None:
-    """Refuse bad entries, with huge entries if `limited`; data to fit are `ordinary`."""
+    """Refuse bad entries, and huge entries if `limited`; data to fit must be `ordinary`."""
     values: Array = matrix.data if sp.issparse(matrix) else matrix
     if not values.size:
         return

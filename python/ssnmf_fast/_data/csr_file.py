@@ -192,7 +192,7 @@ class CsrFile(OnDisk):
         return block
 
     def as_type(self, dtype: npt.DTypeLike) -> CsrFile:
-        """Return the file with numbers of another dtype, which reads it again."""
+        """Return the file with numbers of another dtype; this reads it again."""
         return CsrFile(self._parts, self.shape[1], self.memory, dtype)
 
     def blocks(self) -> Iterator[tuple[slice, sp.csr_array]]:

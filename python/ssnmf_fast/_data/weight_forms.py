@@ -368,7 +368,7 @@ class MissingEntries(WeightForm):
 
 @dataclass(frozen=True)
 class MoreEntries(WeightForm):
-    """The weights `whole` of a matrix, and more at the entries of a sparse one."""
+    """The weights `whole` of a matrix, plus those at the entries of a sparse matrix."""
 
     more: Entries
     whole: Separable | MissingEntries

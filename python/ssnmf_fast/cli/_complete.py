@@ -1,4 +1,4 @@
-"""``ssnmf-fast complete``: ratings or a matrix with holes in, a model and predictions out."""
+"""``ssnmf-fast complete``, which predicts missing ratings or entries of a matrix."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def _split_labels(value: Any, separator: str | None, absent: Collection[str] = (
 
 
 def warn_of_labels(labels: SampleLabels, option: str, separator: str | None) -> None:
-    """Warn of a wrong column, a missing separator, and texts that mean no label.
+    """Warn about a wrong column, a missing separator, and texts that mean "no label".
 
     A column that is surely wrong raises UsageError, as a fit with that many classes takes minutes.
     `option` is the value of --labels.

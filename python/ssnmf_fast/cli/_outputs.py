@@ -154,7 +154,7 @@ class Output:
             kind = self.path.suffix.lower()[1:]
             if kind not in KINDS:
                 wrong = f"unknown ending {self.path.suffix!r}; known are .csv, .jsonl"
-                raise UsageError(f"--out {name}: {wrong}; or name the form with --out-format")
+                raise UsageError(f"--out {name}: {wrong}; or name the format with --out-format")
         if self._safe and kind != "csv":
             raise UsageError(f"--safe-csv is only for csv; --out {name} is {kind}")
         self._kind = kind

@@ -1,4 +1,4 @@
-"""``ssnmf-fast recommend``: pairs of users and items in, a model and lists of items out."""
+"""``ssnmf-fast recommend``, which lists items for users, from pairs of users and items."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def recommend_to_new(
     popular = int(lists.popular.sum())
     if unknown:
         ignored = f"{unknown} of {len(items)} items of {data} are not in {path}, and are ignored"
-        warn(f"{ignored}; {popular} of {len(users)} users have no other, and get popular items")
+        warn(f"{ignored}; {popular} of {len(users)} users have no others, and get popular items")
     out.write(COLUMNS, rows_of(lists))
     if out.path is not None:
         print(f"Lists of items for {len(users)} users are in {out}")

@@ -25,7 +25,7 @@ __all__ = ["Example", "Picture", "Report", "confusion", "png", "render"]
 
 _NO_TOPICS = Topics()
 Names = Sequence[str]
-_MOST_CLASSES = 100  # cells of more are too small to read, and pages grow with their square
+_MOST_CLASSES = 100  # with more, cells are too small to read, and pages too large
 _MOST_CONFUSED = (8, 30)  # pairs listed below a table of all, and instead of it
 # Pixels: width of a table, of names of rows, and of a cell; of a letter in a name and in a cell.
 _WIDTH, _NAMES, _CELL = 996, (40, 230), (11, 64)
