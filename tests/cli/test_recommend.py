@@ -175,7 +175,7 @@ def test_new_users(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     captured = capsys.readouterr()
     assert "Lists of items for 3 users" in captured.out
     assert "2 of 5 items of " in captured.err
-    assert "1 of 3 users have no other, and get popular items" in captured.err
+    assert "1 of 3 users have no others, and get popular items" in captured.err
     histories = {"zoe": {"3": 5, "6": 4}, "bo": {"1": 5}, "mo": {}}
     expected = sf.load(folder / "model.npz").recommend(histories, 3).to_rows()
     found = rows_of(tmp_path / "l.csv")

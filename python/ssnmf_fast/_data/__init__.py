@@ -1,1 +1,1 @@
-"""Data in the form that kernels take: checks, sparse matrices, files, weights of entries, threads."""
+"""Data for the kernels: checks, sparse matrices, files, weights of entries, threads."""

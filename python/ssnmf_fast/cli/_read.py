@@ -139,7 +139,7 @@ def open_text(path: Path | None, encoding: str) -> TextIO:
         name = "standard input" if path is None else path
         if not (any(head[::2]) and any(head[1::2])):
             raise UsageError(f"{name} is text in UTF-16; give --encoding utf-16-le or utf-16-be")
-        wanted = f"text: one value per line, as written by numpy.savetxt, or a table ({', '.join(TABLES)})"
+        wanted = f"text: one value per line (numpy.savetxt), or a table ({', '.join(TABLES)})"
         raise UsageError(f"{name} is a binary file; expected {wanted}")
     marked = head.startswith(codecs.BOM_UTF8)  # by a spreadsheet program
     if known == "utf-8" or marked:
