@@ -80,6 +80,9 @@ INSTEAD = {
     r"\b(?:to|can) be had\b": "available",
     r"\bfrom \d\S* (?:\w+ )?on\b": "for ... and above, after",
     r"\bin brackets\b": "in parentheses",
+    r"\bnext to nothing\b": "almost nothing, negligible",
+    r"\bthe same of\b": "the same for",
+    r"\bin truth\b|\blearnt\b": "actually, learned",
     r"\bfor want of\b|\bin want of\b": "for lack of, without",
 }
 
