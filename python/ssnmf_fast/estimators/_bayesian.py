@@ -25,8 +25,8 @@ from ._predicting import ReadoutPredictions
 from ._training_data import labels_for_training
 
 _TRANSFORM_ITERATIONS = 100
-# Counts of some feature that an active component explains.  In ten fits to texts, components without
-# evidence explained at most 0.05, all others more than 6.
+# Counts of some feature that an active component explains.  In ten fits to texts, components
+# without evidence explained at most 0.05, all others more than 6.
 _LEAST_EVIDENCE = 1.0
 _ALIKE = 0.999  # cosine above which two rows of A are copies
 

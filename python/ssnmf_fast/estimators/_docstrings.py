@@ -83,6 +83,8 @@ feature_names : array_like of str, shape (m,), optional
     As from ``vectorizer.get_feature_names_out()``.  None: those seen in fit, else "x0", "x1", ...
 n_terms : int
     Number of terms per topic, at least 1.
+n : int
+    Number of samples, at least 1.
 mode : int
     The mode of the rows; negative values count from the last.
 times : array_like, shape (n,)
@@ -191,7 +193,8 @@ def complete_methods(cls: type) -> None:
             continue
         above = [vars(base)[name] for base in _bases(cls) if name in vars(base)]
         docs = [one.__doc__ for one in above if not one.__module__.startswith("sklearn")]
-        docs += [_OF_METHODS.get(name), *(getattr(cls, f"_of_{n}", None) for n in ("methods", name))]
+        docs += [_OF_METHODS.get(name)]
+        docs += [getattr(cls, f"_of_{each}", None) for each in ("methods", name)]
         text = complete(function.__doc__, [*docs, _SHARED], signature(function).parameters)
         function.__doc__ = method.__doc__ = text
 
