@@ -122,6 +122,13 @@ class IterativeEstimator(Estimator):
     verbose: int = 0
     dtype: npt.DTypeLike | None = None
 
+    _of_fit: ClassVar = """
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+    """
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = tags.input_tags.sparse = True
@@ -287,13 +294,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def fit(
         self: Self, X: DataLike, y: VectorLike = None, *, X_weights: WeightsLike = None
     ) -> Self:
-        """Learn components from samples.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
-        """
+        """Learn components from samples."""
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights)
         return self
 
@@ -385,7 +386,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Parameters
         ----------
         X : array_like, shape (n, r)
-            Representation, as from :meth:`transform`.
+            Representation, as returned by :meth:`transform`.
 
         Returns
         -------

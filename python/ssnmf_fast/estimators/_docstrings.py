@@ -23,7 +23,7 @@ solver : {"auto", "mm", "mu", "hals"}
     As in :func:`ssnmf_fast.factorize`.
 init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
     Start, as in :func:`ssnmf_fast.factorize`; a tuple holds S (n, r) and A (r, m).  "auto" is
-    "random" for the Frobenius loss, else "least-squares".
+    "random" for the Frobenius loss and "least-squares" for others.
 n_starts : int
     Number of starts of :meth:`fit`, at least 1; the fit with the smallest objective is kept.
 max_iter : int
@@ -80,7 +80,7 @@ label_weight : array_like, shape (n,), optional
 given
     As in :meth:`fit`.
 feature_names : array_like of str, shape (m,), optional
-    As from ``vectorizer.get_feature_names_out()``.  None: those seen in fit, else "x0", "x1", ...
+    Such as ``vectorizer.get_feature_names_out()``.  None: those seen in fit, or "x0", "x1", ...
 n_terms : int
     Number of terms per topic, at least 1.
 n : int
@@ -142,7 +142,7 @@ self
 Raises
 ------
 ValueError, TypeError
-    If data, labels or parameters are invalid; the message says how to fix them.
+    If data, labels or parameters are invalid; the message explains how to fix them.
 """
 
 _OF_METHODS = {

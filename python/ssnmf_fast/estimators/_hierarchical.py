@@ -147,8 +147,8 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
     Parameters
     ----------
     estimator : classifier, optional
-        Needs ``predict_proba``; None is ``FewLabelsClassifier()``.  It is cloned for each level.  If
-        it has no parameter `unlabeled`, it is fitted to the samples with a label of the level.
+        Needs ``predict_proba``; None is ``FewLabelsClassifier()``.  Each level has a clone, fitted
+        only to the samples with a label of the level unless it has a parameter `unlabeled`.
     parents : mapping, optional
         Parents of labels, such as ``{"wheat": "grain", "corn": "grain"}``.  None splits text labels
         at the `separator`.
