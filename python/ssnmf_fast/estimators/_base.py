@@ -20,16 +20,8 @@ from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Tran
 from .._common.foreign import refuse_foreign
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
+from .._data import border
 from .._data.arrays import DataLike, check_dtype, refuse_on_disk
-from .._data.border import (
-    CleanMatrix,
-    check_data,
-    check_integer,
-    check_random_state,
-    check_vector,
-    readable,
-    require_finite,
-)
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_jobs, resolve_threads
 from .._models.factorize import Factorization, factorize
@@ -100,7 +92,7 @@ def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
         try:
             result = method(self, *args, **kwargs)
             numbers = [name for name, saved in self._saved.items() if saved.of_numbers]
-            require_finite({name: arrays_of(vars(self).get(name)) for name in numbers})
+            border.require_finite({name: arrays_of(vars(self).get(name)) for name in numbers})
             return result
         except BaseException:
             self.__dict__ = before  # in one step, so that a second Ctrl-C cannot interrupt it
@@ -165,7 +157,7 @@ def score_labeled(
     if len(predicted) != len(labeled):
         raise ValueError(f"X has {len(predicted)} samples and y has {len(labeled)}.")
     if sample_weight is not None:
-        weights = check_vector(sample_weight, "sample_weight", len(labeled), np.float64)
+        weights = border.check_vector(sample_weight, "sample_weight", len(labeled), np.float64)
         sample_weight = weights[labeled]
     return float(metric(truth, predicted[labeled], sample_weight=sample_weight))
 
@@ -184,7 +176,7 @@ def product(S: Array, factor: Array, name: str) -> Array:
         values = np.asarray(S @ factor.astype(S.dtype, copy=False))
         if values.dtype != factor.dtype and not np.isfinite(values).all():
             values = np.asarray(S.astype(factor.dtype) @ factor).astype(S.dtype)
-    require_finite({name: values})
+    border.require_finite({name: values})
     return values
 
 
@@ -225,7 +217,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         X, parameters = self._checked(X), self.get_params(deep=False)
         inputs = {name: parameters[name] for name in _INPUTS if name in parameters}
         inputs |= self._fit_inputs(X, y, **given)
-        check = factorization_check(self.factorization_, CleanMatrix(X), inputs, threads)
+        check = factorization_check(self.factorization_, border.CleanMatrix(X), inputs, threads)
         # The support is not reproduced: entries that start at zero stay zero.
         support = {k: v for k, v in check.receipt.inputs.items() if k == "S_support"}
         return replace(check, inputs=support | check.inputs)
@@ -244,14 +236,12 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         given = self.get_params(deep=False)
         rank = given["n_components"]
         if not (isinstance(rank, str) and rank == "auto"):
-            return check_integer(rank, "n_components", 1)
+            return border.check_integer(rank, "n_components", 1)
         for name in _SIZED:
             if not isinstance(given.get(name), (str, type(None))):
-                raise ValueError(
-                    f"{name} is an array with one row per component, which requires a number of "
-                    "components; n_components is 'auto'."
-                )
-        rng, jobs = check_random_state(self.random_state), resolve_jobs(None, self.n_threads, 2)
+                raise ValueError(f"{name} has a row per component; n_components cannot be 'auto'.")
+        rng = border.check_random_state(self.random_state)
+        jobs = resolve_jobs(None, self.n_threads, 2)
         self.rank_choice_ = choose_by_words(X, rng, n_jobs=jobs, verbose=self.verbose)
         if self.rank_choice_.high == 1:
             warn_user(f"{str(self.rank_choice_).capitalize()}. One is fitted.", UserWarning)
@@ -264,19 +254,19 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         if not self._takes_files:
             refuse_on_disk(X, type(self).__name__)
         if isinstance(X, CsrFile):
-            X = check_data(X, 1, self.dtype)
+            X = border.check_data(X, 1, self.dtype)
             return validate_data(self, X, reset=reset, skip_check_array=True)
         sparse, allow_nan = sp.issparse(X), self._allow_nan
         if sparse:  # inspected before anything else reads its arrays
             self._refuse_nan(getattr(X, "data", None))
-            X = check_data(X, resolve_threads(self.n_threads), self.dtype)
+            X = border.check_data(X, resolve_threads(self.n_threads), self.dtype)
         else:
-            X = readable(X, "X", allow_nan, allow_sparse=True)
+            X = border.readable(X, "X", allow_nan, allow_sparse=True)
         rules = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
         with np.errstate(over="ignore"):  # infinity is refused
             X = validate_data(self, X, reset=reset, dtype=check_dtype(self.dtype, DTYPES), **rules)
         self._refuse_nan(X)
-        return X if sparse else check_data(X, 1)
+        return X if sparse else border.check_data(X, 1)
 
     def _refuse_nan(self, values: Any) -> None:
         numbers = isinstance(values, np.ndarray) and values.dtype.kind == "f"
@@ -332,12 +322,12 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
 
     def _factorize(self, X: Any, y: Any = None, **arguments: Any) -> Factorization:
         """Factorize checked data; estimators on a cluster do it there."""
-        return factorize(CleanMatrix(X), y, **arguments)
+        return factorize(border.CleanMatrix(X), y, **arguments)
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         known |= {"loss": self.loss, "X_weights": X_weights, "n_threads": self.n_threads}
         penalties = penalties_named(getattr(self, "sample_penalties_", None) or {})
-        return represent(CleanMatrix(X), self.components_, penalties=penalties, **known)
+        return represent(border.CleanMatrix(X), self.components_, penalties=penalties, **known)
 
     def _features(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         return self._represent(X, X_weights, **known)
@@ -396,7 +386,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
 
     def _checked_features(self, X: npt.ArrayLike) -> Array:
         check_is_fitted(self)
-        S: Array = check_array(readable(X, "X"), dtype=check_dtype(self.dtype, DTYPES))
+        S: Array = check_array(border.readable(X, "X"), dtype=check_dtype(self.dtype, DTYPES))
         if S.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has shape {S.shape}; expected one column for each of the "

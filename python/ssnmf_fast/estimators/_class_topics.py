@@ -268,7 +268,7 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
 
 
 def in_memory(samples: LabeledSamples) -> LabeledSamples:
-    """Return samples with positive weight; from disk as many as fit, the labeled samples first."""
+    """Return samples with positive weight, in memory; from disk, labeled samples come first."""
     X, known, weight = samples.X, samples.labels.known, samples.sample_weight
     if weight is not None and not weight.all():
         return replace(samples.part(weight > 0), whole=(samples, weight > 0))

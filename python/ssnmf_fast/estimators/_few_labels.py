@@ -13,17 +13,9 @@ from .._data.arrays import DataLike
 from .._data.border import require_memory
 from .._labels import labels_of
 from .._solver.weights import WeightsLike
+from . import _classifier_training as training
 from ._base import Self, require
 from ._class_topics import SUPPORTS, LabeledSamples, in_memory, inputs_of_labels, with_view
-from ._classifier_training import (
-    calibrated,
-    check_threshold,
-    plan_of,
-    prior_of,
-    self_trained,
-    train,
-    validate,
-)
 from ._docstrings import complete_docstring
 from ._members import ClassWeight
 from ._predicting import ReadoutPredictions
@@ -175,8 +167,8 @@ class FewLabelsClassifier(ReadoutPredictions):
         X: Matrix,
         y: LabelsLike,
         *,
-        X_weights: WeightsLike = None,
-        side: TablesLike = None,
+        X_weights: Any = None,
+        side: Any = None,
         **weights: Any,
     ) -> None:
         require(self, X, y)
@@ -184,21 +176,21 @@ class FewLabelsClassifier(ReadoutPredictions):
         targets.check_fit()
         labels = labels_for_training(targets, **weights)
         labels.require_two_classes()
-        check_threshold(self.threshold)
+        training.check_threshold(self.threshold)
         view = View(check_tables(side, X.shape[0]))
         inputs = {"X": X, "X_weights": X_weights, "labels": labels, "view": view}
         inputs["sample_weight"] = labels.sample_weight
         samples = with_view(in_memory(LabeledSamples.of(self, **inputs)))
-        plan = plan_of(self, samples, labels, targets.classes)
+        plan = training.plan_of(self, samples, labels, targets.classes)
         require_memory(plan.n_components, X.shape, X.dtype)
-        validation = validate(samples, plan, prior_of(samples))
+        validation = training.validate(samples, plan, training.prior_of(samples))
         names = {name for name, weight in validation.weights.items() if weight > 0}
         texts = samples.view.rows is not None and samples.view.like_counts
-        taught, spread = self_trained(samples, plan, names)
+        taught, spread = training.self_trained(samples, plan, names)
         fit = taught.joined().fit_topics(plan.n_components, SUPPORTS)
         most = _MOST_VOTERS if texts else None
-        trained = train(samples, taught, fit, plan, names, spread, most)
-        readout, validation = calibrated(samples, plan, trained, validation)
+        trained = training.train(samples, taught, fit, plan, names, spread, most)
+        readout, validation = training.calibrated(samples, plan, trained, validation)
         self._drop_readout()
         self.__dict__.pop("validation_predicted_", None)
         self._keep(
@@ -219,5 +211,5 @@ class FewLabelsClassifier(ReadoutPredictions):
     _fit_inputs = inputs_of_labels
 
     def _limits(self) -> Array | None:
-        given = check_threshold(self.threshold) if self.multilabel_ else None
+        given = training.check_threshold(self.threshold) if self.multilabel_ else None
         return super()._limits() if given is None else np.full(len(self.classes_), given)

@@ -42,7 +42,7 @@ class BatchLearner(FactorizationBase):
         X: Any,
         X_weights: WeightsLike,
         targets: Targets | None,
-        weights: Mapping[str, Any],
+        weights: Any,
         **replaced: Any,
     ) -> None:
         """Learn from a checked batch and set the attributes; `replaced` overrides parameters."""

@@ -106,7 +106,7 @@ class TopicsOverTime:
         one: Any = [slice]
         begins = self.slices.astype("datetime64[s]") == read_times(one, "slice").values
         if not begins.any():
-            raise ValueError(f"slice is {short(slice)}, which does not begin a slice; see `slices`.")
+            raise ValueError(f"slice is {short(slice)}, but none begins then; see `slices`.")
         return int(begins.argmax())
 
     def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:

@@ -59,7 +59,7 @@ class ConstrainedNMF(ReadoutPredictions):
     Notes
     -----
     `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN for an unlabeled one.
-    Samples that share a row are replaced by their weighted mean, so many labels make a fit fast.
+    Samples that share a row are replaced by their weighted mean; many labels make a fit fast.
 
     References
     ----------
@@ -425,7 +425,7 @@ def dual_coefficients(
         classes = [known[targets.codes == k] for k in range(len(targets.classes))]
         tasks = [(second, first) for first, second in combinations(classes, 2)]
     if not tasks:
-        raise ValueError("In y, each label marks all or none of the labeled samples; change one.")
+        raise ValueError("No label in y separates labeled samples: each marks all of them or none.")
     rows, columns, values = [], [], []
     for machine, (positive, negative) in enumerate(tasks):
         labeled = np.concatenate([positive, negative])
