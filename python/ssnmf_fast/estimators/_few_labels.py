@@ -163,13 +163,7 @@ class FewLabelsClassifier(ReadoutPredictions):
         return self
 
     def _learn(
-        self,
-        X: Matrix,
-        y: LabelsLike,
-        *,
-        X_weights: Any = None,
-        side: Any = None,
-        **weights: Any,
+        self, X: Matrix, y: LabelsLike, *, X_weights: Any = None, side: Any = None, **weights: Any
     ) -> None:
         require(self, X, y)
         targets = labels_of(y, self.unlabeled)

@@ -38,12 +38,7 @@ class BatchLearner(FactorizationBase):
     """Base of factorizations that can learn from batches of samples."""
 
     def _learn_batch(
-        self,
-        X: Any,
-        X_weights: WeightsLike,
-        targets: Targets | None,
-        weights: Any,
-        **replaced: Any,
+        self, X: Any, X_weights: WeightsLike, targets: Targets | None, weights: Any, **replaced: Any
     ) -> None:
         """Learn from a checked batch and set the attributes; `replaced` overrides parameters."""
         sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
