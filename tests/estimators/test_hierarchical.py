@@ -213,7 +213,7 @@ def test_bad_calls(fitted: sf.HierarchicalClassifier) -> None:
         sf.HierarchicalClassifier().fit(X, ["a", "a/b"] * 60)
     with pytest.raises(ValueError, match="level is 2; there are 2"):
         fitted.predict(X, level=2)
-    with pytest.raises(ValueError, match="'d/dog', which is none"):
+    with pytest.raises(ValueError, match="'d/dog', which is not a label"):
         fitted.score(X, np.where(truth == "a/ant", "d/dog", truth))
     with pytest.raises(ValueError, match="no labeled sample to score"):
         fitted.score(X[30:60], y[30:60])

@@ -236,7 +236,7 @@ def refuses(model, error, message, small):
         (np.ones((120, 10)), r"{} has shape \(120, 10\)"),
         (-np.ones(120), r"the first is {}\[0\] = -1"),
         (np.full(120, np.nan), "{} contains NaN"),
-        (np.zeros(120), "All labels have weight 0"),
+        (np.zeros(120), "weights of all labels are zero"),
         (np.where(np.arange(120) < 3, 1.0, 0.0), "one class"),
     ],
 )

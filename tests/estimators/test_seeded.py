@@ -305,7 +305,7 @@ def test_the_parameters_are_not_changed(data):
         ({"seeds": SEEDS | {"space": {"space0": 0}}}, ValueError, "strengths must be above 0"),
         ({"seeds": SEEDS | {"space": []}}, ValueError, "No sample has a seed"),
         ({"forbidden": {"golf": ["any0"]}}, ValueError, "forbidden has the topic 'golf'"),
-        ({"forbidden": {"space": ["space0"]}}, ValueError, "is a seed of the topic 'space'"),
+        ({"forbidden": {"space": ["space0"]}}, ValueError, "is both a seed of the topic 'space'"),
         ({"feature_names": None}, ValueError, "X has no feature names"),
         ({"feature_names": WORDS[:5]}, ValueError, "feature_names holds 5 names"),
         ({"n_free_topics": -1}, ValueError, "n_free_topics"),

@@ -141,7 +141,7 @@ def labels_for_training(
     members = Y.toarray() if sp.issparse(Y) else np.array(Y, dtype=np.float64)
     weights = np.where(np.isnan(members), 0.0, rows[:, None])
     if not weights.any():
-        raise ValueError("All labels have weight 0; at least one weight must be positive.")
+        raise ValueError("The weights of all labels are zero; at least one must be positive.")
     members[weights == 0] = 0
     return TrainingLabels(members, weights, not isinstance(targets, ClassLabels), weight)
 

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array, LossName, MatrixLike, Seed
+from .._common.optional import TABLES_HINT, require_package
 from .._common.text import short
 from .._data.border import check_integer
 from .._data.threads import one_blas_thread
 from .._solver.weights import WeightsLike
-from .._topics import Records, Topics, amounts, divide_by_sums, make_topics, names_of, real_terms
+from .._topics import Topics, amounts, divide_by_sums, make_topics, names_of, real_terms
 from ._docstrings import complete_methods
 from ._nmf import NMF, SEPARATOR, check_topics, divided, grouped, names_of_topics, representation_of
 
@@ -153,19 +154,21 @@ class TopicTree:
         with one_blas_thread():
             return np.asarray(self.model.topic_proportions(X) @ np.eye(len(names))[group])
 
-    def to_rows(self, n_terms: int = 5) -> Records[dict[str, Any]]:
+    def to_rows(self, n_terms: int = 5) -> list[dict[str, Any]]:
         """Return a list with a dictionary (name, parent, level, share, terms) for each topic."""
         rows = np.array([node.components for node in self.nodes])
         topics = make_topics(rows, self.feature_names, n_terms)
-        return Records(
+        return [
             {"name": n.name, "parent": n.parent, "level": n.level, "share": n.share}
             | {"terms": ", ".join(term for term, _ in real_terms(topic))}
             for n, topic in zip(self.nodes, topics, strict=True)
-        )
+        ]
 
     def to_frame(self, n_terms: int = 5) -> Any:
         """Return :meth:`to_rows` as a pandas DataFrame (needs pandas)."""
-        return self.to_rows(n_terms).to_frame()
+        with require_package("pandas", f"{TABLES_HINT}, or use to_rows"):
+            import pandas
+        return pandas.DataFrame(self.to_rows(n_terms))
 
     def __str__(self) -> str:
         return "\n".join(
