@@ -71,13 +71,13 @@ def test_batches() -> None:
         (
             sf.NMF("auto", fixed_components=np.ones((1, 120))),
             X,
-            "fixed_components has a row per component",
+            "fixed_components has a row",
         ),
         (sf.NMF("auto", A_support=np.ones((2, 120))), X, "A_support has a row.*cannot be .auto."),
         (
             sf.NMF("auto", init=(np.ones((200, 2)), np.ones((2, 120)))),
             X,
-            "init has a row per component",
+            "init has a row",
         ),
     ],
 )
