@@ -149,6 +149,9 @@ _OF_METHODS = {
     "fit": _LEARNS,
     "partial_fit": _LEARNS,
     "fit_transform": "\nReturns\n-------\nndarray, shape (n, r)",
+    "transform": "\nReturns\n-------\nndarray, shape (n, r)",
+    "predict_log_proba": "\nReturns\n-------\nndarray, shape (n, k)",
+    "to_rows": "\nReturns\n-------\nlist of dict",
     "topics": "\nReturns\n-------\nTopics",
     "explain": "\nReturns\n-------\nExplanation",
     "to_frame": "\nReturns\n-------\npandas.DataFrame",
@@ -193,8 +196,8 @@ def complete_methods(cls: type) -> None:
             continue
         above = [vars(base)[name] for base in _bases(cls) if name in vars(base)]
         docs = [one.__doc__ for one in above if not one.__module__.startswith("sklearn")]
-        docs += [_OF_METHODS.get(name)]
         docs += [getattr(cls, f"_of_{each}", None) for each in ("methods", name)]
+        docs += [_OF_METHODS.get(name)]
         text = complete(function.__doc__, [*docs, _SHARED], signature(function).parameters)
         function.__doc__ = method.__doc__ = text
 

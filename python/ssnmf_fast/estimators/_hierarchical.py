@@ -395,7 +395,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         return np.asarray(self._at(level).suggest(X, n, **parameters))
 
     def transform(self, X: DataLike, **parameters: object) -> Array:
-        """Represent samples by the topics of the last level, (n, r)."""
+        """Represent samples by the topics of the last level."""
         return np.asarray(self._at(-1).transform(X, **parameters))
 
     @_if_wrapped_has("topics")

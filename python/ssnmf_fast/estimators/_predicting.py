@@ -202,7 +202,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     def predict_log_proba(
         self, X: DataLike, *, X_weights: WeightsLike = None, side: TablesLike = None
     ) -> Array:
-        """Return the logarithms of :meth:`predict_proba`, shape (n, k)."""
+        """Return the logarithms of :meth:`predict_proba`."""
         return np.asarray(np.log(self.predict_proba(X, X_weights=X_weights, side=side)))
 
     @with_readout

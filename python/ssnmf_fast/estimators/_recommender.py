@@ -263,7 +263,7 @@ class Recommender(Estimator):
         return np.asarray(self.fit(X).representation_)
 
     def transform(self, X: Any) -> Array:
-        """Return the factor of users, by :meth:`fold_in`, shape (n, r)."""
+        """Return the factor of users, by :meth:`fold_in`."""
         return self.fold_in(X)
 
     def _folded(self, Z: sp.csr_array) -> Array:
