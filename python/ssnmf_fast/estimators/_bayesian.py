@@ -200,8 +200,7 @@ class BayesianNMF(BayesianBase):
 
     Counts ``x_ij`` are Poisson with mean ``(S A)_ij``; S and A have gamma priors [1]_.  The
     posterior is approximated by independent gamma distributions.  Each step increases a lower bound
-    of the log-evidence, by which numbers of components can be compared
-    (:func:`ssnmf_fast.choose_rank`).
+    of the log-evidence, by which :func:`ssnmf_fast.choose_rank` compares numbers of components.
 
     Parameters
     ----------

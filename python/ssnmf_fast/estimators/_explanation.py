@@ -122,7 +122,7 @@ class Explanation:
     intercepts : ndarray, shape (n, k)
         The same for all samples, except empty samples: the log-odds of the class frequencies.
     neighbors : ndarray, shape (n, k)
-        Contributions of nearest neighbors, if the model uses them.
+        Contributions of nearest neighbors; 0 if the model does not use them.
     tables : dict of str to ndarray, shape (n, k)
         Contributions of the side tables.
     feature_names : list of str
@@ -130,8 +130,8 @@ class Explanation:
 
     Notes
     -----
-    An explanation holds a float64 copy of the samples, sparse if X is sparse or on disk, and arrays
-    of n x (r + 2 k) and 2 k x m numbers.
+    Holds a float64 copy of the samples, sparse if X is sparse or on disk, and arrays of
+    n x (r + 2 k) and 2 k x m numbers.
     """
 
     classes: Array

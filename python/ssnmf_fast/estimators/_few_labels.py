@@ -43,11 +43,10 @@ class FewLabelsClassifier(ReadoutPredictions):
         With multiple labels, a label is predicted if its probability exceeds this.  "auto" is the
         best value in validation, or 0.5 without validation.
     self_training : int or "auto"
-        Number of rounds.  In each, the most certain half of the predictions for unlabeled samples
-        (four fifths if there are 4 labels per class) become labels of weight 0.1; the first round
-        also uses nearest neighbors.  "auto" is 2, or 0 if half of the samples are labeled or the
-        labels are much more balanced than the classes (estimated by neighbors).  0 for multiple
-        labels.
+        Number of rounds, 0 for multiple labels.  In each, the most certain half of the predictions
+        for unlabeled samples (four fifths with 4 labels per class) become labels of weight 0.1; the
+        first also uses nearest neighbors.  "auto" is 2, or 0 if half of the samples are labeled or
+        the labels are much more balanced than the classes (estimated by neighbors).
     class_weight : None, "balanced" or dict
         Weights of the classes, as in scikit-learn's LogisticRegression; for multiple labels the
         weights of 0 and 1, where None means "balanced".
@@ -57,7 +56,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     self_training_ : int
         Number of rounds of self-training.
     committee_ : dict of str to dict
-        For each member its "weight", the factor of its logits, and its "score" in validation.
+        For each member its "weight", the factor of its logits, and its validation "score" or NaN.
     validation_scores_ : dict of str to float
         Score of each member and of the "committee" on labels hidden from the fit: accuracy or, for
         multiple labels, the mean of micro and macro F.  Empty without validation, with fewer than 3

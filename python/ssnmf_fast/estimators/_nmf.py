@@ -191,8 +191,7 @@ class NMF(BatchLearner):
         covariates, wanted = _table(known.get("covariates")), getattr(self, "n_fixed_", 0)
         k = 0 if covariates is None else covariates.shape[1]
         if k != wanted:
-            hint = "use the same number"
-            raise ValueError(f"covariates has {k} columns, and the fit had {wanted}; {hint}.")
+            raise ValueError(f"covariates has {k} columns, and the fit had {wanted}; use {wanted}.")
         return super()._represent(X, X_weights, covariates=covariates)
 
     def partial_fit(

@@ -231,14 +231,11 @@ class Recommender(Estimator):
     def _tried(self, setting: Setting) -> list[Setting]:
         """Return the settings to validate; numbers other than the defaults are kept."""
         fixed = self.unseen_weight not in ("auto", _UNSEEN), self.ridge not in ("auto", _RIDGE)
-        several = (
-            setting._replace(
-                unseen_weight=setting.unseen_weight if fixed[0] else unseen,
-                ridge=setting.ridge if fixed[1] else ridge,
-            )
+        tried = dict.fromkeys(
+            (setting.unseen_weight if fixed[0] else unseen, setting.ridge if fixed[1] else ridge)
             for unseen, ridge in _TRIED
         )
-        return list(dict.fromkeys(several))
+        return [setting._replace(unseen_weight=unseen, ridge=ridge) for unseen, ridge in tried]
 
     def fold_in(self, histories: Any) -> Array:
         """Return the factor of new users from their histories.

@@ -278,10 +278,8 @@ class View:
 def directions_of(
     X: Matrix, seed: int, n_threads: int | None, sample_weight: Array | None = None
 ) -> Array | None:
-    """Return leading right singular vectors of rows scaled to length 1 or the root of the weight.
-
-    Without them, on a cluster or on disk, classifiers see only topics.
-    """
+    """Return leading right singular vectors of rows scaled to length 1 or the root of a weight."""
+    # On a cluster or on disk, classifiers see only topics.
     if not (isinstance(X, np.ndarray) or sp.issparse(X)):
         return None
     rows = unit_rows(filled(X))
