@@ -1,7 +1,7 @@
 """The documentation holds: Python blocks run, commands parse, examples of docstrings are right.
 
-The blocks of the README and docs/start run; with ``SSNMF_FAST_PAGES=all``, where the documentation
-is built, those of the other pages do too.
+The blocks of the README, the front page and docs/start run; with ``SSNMF_FAST_PAGES=all``, where
+the documentation is built, those of the other pages do too.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def stories() -> dict[str, list[Block]]:
 
 STORIES = stories()
 EVERY_PAGE = os.environ.get("SSNMF_FAST_PAGES") == "all"
-RUN = [name for name in STORIES if EVERY_PAGE or name.startswith(("README", "start/"))]
+RUN = [name for name in STORIES if EVERY_PAGE or name.startswith(("README", "index", "start/"))]
 
 
 def assert_shown(printed: str, shown: str) -> None:
