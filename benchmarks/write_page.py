@@ -117,9 +117,9 @@ def convergence(found: dict[str, Any]) -> tuple[str, list[Loss]]:
         tables.append(markdown([header[0], *header[1 + c : 5 + c]], part))
     text = (
         "Time of whole fits with their set-up until the loss is within 1 % and 0.1 % of the best "
-        "loss of all packages, from the same start (* draws its own), at most "
-        f"{cap:g} s each; iterations in parentheses. F is the squared error, D the Kullback-Leibler "
-        f'divergence. "> {cap:g} s" means not within that time, "never" that the loss settled '
+        f"loss of all packages, from the same start (* draws its own), at most {cap:g} s each; "
+        "iterations in parentheses. F is the squared error, D the Kullback-Leibler divergence. "
+        f'"> {cap:g} s" means not within that time, "never" that the loss settled '
         "above; behind it is how far above the best loss the fit stayed."
     )
     return "\n\n".join([text, *tables]), lost
