@@ -169,6 +169,19 @@ def test_code_has_79_columns() -> None:
     assert [f"{page.name}: {line}" for page, line in lines if len(line) > 79] == []
 
 
+def test_readme_and_front_page_agree() -> None:
+    """The first sentence, and the numbers."""
+
+    def promised(page: Path) -> list[str]:
+        text = re.sub(r"\]\(.*?\)", "]", page.read_text(encoding="utf-8"))
+        first = re.search(r"Fast \*\*.*?missing\.", text, re.DOTALL)
+        numbers = re.findall(r"^- \*\*\[\d.*?(?=^- |\n\n)", text, re.MULTILINE | re.DOTALL)
+        return [" ".join(part.split()) for part in [first[0] if first else "", *numbers]]
+
+    assert promised(README) == promised(DOCS / "index.md")
+    assert len(promised(README)) == 5
+
+
 def command_lines() -> list[str]:
     """Return every `ssnmf-fast` command in the fenced blocks of shell commands."""
     shell = [b for p in [README, *PAGES] for b in blocks(p) if b.language in ("bash", "console")]
