@@ -33,7 +33,7 @@ def main() -> None:
     for name in sorted(set(y)):
         labels[rng.choice(np.flatnonzero(y == name), 2, replace=False)] = name
     model = sf.FewLabelsClassifier(random_state=0).fit(X, labels)
-    hidden = np.equal(labels, None)
+    hidden = np.array([label is None for label in labels])
     right = np.mean(model.predict(X[hidden]) == y[hidden])
 
     figure = Figure(figsize=(5.2, 4.4), layout="constrained")
