@@ -22,6 +22,7 @@ set(SSNMF_KERNEL_SOURCES
     ${PROJECT_SOURCE_DIR}/cpp/kernels/coordinate_descent.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/completion_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/ridge_rows.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/weighted_gram.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/tall_qr.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/tensor_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/gamma_posterior.cpp
