@@ -1,4 +1,4 @@
-"""An estimator by sub-classing."""
+"""A subclass of an estimator."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import ssnmf_fast as sf
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CarefulClassifier(sf.FewLabelsClassifier):
-    """A FewLabelsClassifier that leaves doubtful samples to people.
+    """A FewLabelsClassifier that marks uncertain samples for manual review.
 
-    Estimators of ssnmf_fast are dataclasses, whose fields are their parameters: a decorated
-    sub-class has the fields below as parameters too.
+    Estimators of ssnmf_fast are dataclasses, and their fields are their parameters. The fields of
+    this subclass are additional parameters.
 
     Parameters
     ----------
     min_probability : float, default 0.6
-        Samples whose most probable class is less probable than this are doubtful.
+        Samples are doubtful if the probability of their best class is smaller.
     doubtful : str, default "?"
-        What is predicted for them.
+        Prediction for doubtful samples.
     """
 
     min_probability: float = 0.6
