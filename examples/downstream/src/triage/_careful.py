@@ -15,8 +15,8 @@ import ssnmf_fast as sf
 class CarefulClassifier(sf.FewLabelsClassifier):
     """A FewLabelsClassifier that marks uncertain samples for manual review.
 
-    Estimators of ssnmf_fast are dataclasses, and their fields are their parameters. The fields of
-    this subclass are additional parameters.
+    Estimators of ssnmf_fast are dataclasses, and their fields are their
+    parameters. The fields of this subclass are additional parameters.
 
     Parameters
     ----------
@@ -29,8 +29,14 @@ class CarefulClassifier(sf.FewLabelsClassifier):
     min_probability: float = 0.6
     doubtful: str = "?"
 
-    def predict(self, X: Any, *, X_weights: Any = None, side: Any = None) -> npt.NDArray[Any]:
+    def predict(
+        self, X: Any, *, X_weights: Any = None, side: Any = None
+    ) -> npt.NDArray[Any]:
         """Predict classes, or `doubtful`."""
         probability = self.predict_proba(X, X_weights=X_weights, side=side)
-        best = np.asarray(self.classes_, dtype=object)[probability.argmax(axis=1)]
-        return np.where(probability.max(axis=1) < self.min_probability, self.doubtful, best)
+        best = np.asarray(self.classes_, dtype=object)[
+            probability.argmax(axis=1)
+        ]
+        return np.where(
+            probability.max(axis=1) < self.min_probability, self.doubtful, best
+        )

@@ -35,18 +35,26 @@ class Triage:
         All cores by default; results do not depend on it.
     """
 
-    def __init__(self, *, random_state: int = 0, n_threads: int | None = None) -> None:
+    def __init__(
+        self, *, random_state: int = 0, n_threads: int | None = None
+    ) -> None:
         self.vectorizer = TfidfVectorizer(stop_words="english")
-        self.model = sf.FewLabelsClassifier(random_state=random_state, n_threads=n_threads)
+        self.model = sf.FewLabelsClassifier(
+            random_state=random_state, n_threads=n_threads
+        )
 
-    def fit(self, texts: Sequence[str], queues: Sequence[str | None]) -> Triage:
+    def fit(
+        self, texts: Sequence[str], queues: Sequence[str | None]
+    ) -> Triage:
         """Learn from tickets; most queues may be None."""
         self.model.fit(self.vectorizer.fit_transform(texts), list(queues))
         return self
 
     def routed(self, texts: Sequence[str]) -> list[Ticket]:
         """Return every ticket with its most probable queue."""
-        probability = self.model.predict_proba(self.vectorizer.transform(texts))
+        probability = self.model.predict_proba(
+            self.vectorizer.transform(texts)
+        )
         best = probability.argmax(axis=1)
         queues = self.model.classes_[best]
         values = probability.max(axis=1)
@@ -58,14 +66,18 @@ class Triage:
     def ranked(self, texts: Sequence[str], queue: str) -> list[Ticket]:
         """Return all tickets, the most probable ones for a queue first."""
         column = list(self.model.classes_).index(queue)
-        probability = self.model.predict_proba(self.vectorizer.transform(texts))[:, column]
+        probability = self.model.predict_proba(
+            self.vectorizer.transform(texts)
+        )[:, column]
         order = np.argsort(-probability, kind="stable")
         return [Ticket(texts[i], queue, float(probability[i])) for i in order]
 
     def topics(self, n_terms: int = 5) -> list[tuple[str, ...]]:
         """Return the largest terms of every topic."""
         names = self.vectorizer.get_feature_names_out()
-        return [topic.terms for topic in self.model.topics(names, n_terms=n_terms)]
+        return [
+            topic.terms for topic in self.model.topics(names, n_terms=n_terms)
+        ]
 
     def save(self, folder: str | Path) -> None:
         """Write the model and the terms to a folder."""
@@ -83,6 +95,8 @@ class Triage:
         triage = cls()
         triage.model = sf.load(folder / _MODEL)
         terms = json.loads((folder / _TERMS).read_text(encoding="utf-8"))
-        triage.vectorizer = TfidfVectorizer(stop_words="english", vocabulary=list(terms))
+        triage.vectorizer = TfidfVectorizer(
+            stop_words="english", vocabulary=list(terms)
+        )
         triage.vectorizer.idf_ = np.array(list(terms.values()))
         return triage
