@@ -46,4 +46,4 @@ for line, (name, images) in zip(axes, rows.items(), strict=True):
 
 # %%
 # Missing pixels are orange.  In sparse data, zeros count as observed unless
-# weights mark them as missing; :doc:`/guide/weights` lists all forms of weights.
+# weights mark them as missing: see :doc:`/guide/weights`.
