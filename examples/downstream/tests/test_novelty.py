@@ -10,8 +10,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from triage import Novelty
 
+every_check = parametrize_with_checks([Novelty(random_state=0)])
 
-@parametrize_with_checks([Novelty(random_state=0)])  # type: ignore[untyped-decorator]
+
+@every_check  # type: ignore[untyped-decorator]
 def test_sklearn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
