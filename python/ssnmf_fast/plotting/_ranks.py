@@ -1,4 +1,4 @@
-"""Scores of models of several ranks, and what many starts agree on."""
+"""Pictures of rank choices and of consensus results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_SPAN = 10  # a factor between scores, from which on the scale is logarithmic
+_SPAN = 10  # factor between scores above which the scale is logarithmic
 _WANTED = ("rank", "ranks", "scores", "means", "standard_errors", "label")
 
 
@@ -26,14 +26,14 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
     Parameters
     ----------
     choice : RankChoice
-        What to draw.
+        Result of :func:`~ssnmf_fast.choose_rank`.
 
     Notes
     -----
-    The line joins the means, with one standard error above and below where there is one; gray
-    points are single splits, or starts.  The dashed line is at the chosen rank; for "words" the
-    ranks that would do, `low` to `high`, are shaded.  The scale is logarithmic if scores are above
-    0 and span a factor of more than 10.
+    The line joins the means, with bars of one standard error if it is known; gray points are single
+    splits, or starts.  The dashed line is at the chosen rank; for "words", the range `low` to
+    `high` is shaded.  The scale is logarithmic if scores are positive and span a factor of more
+    than 10.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
 
 
 class ConsensusLike(Protocol):
-    """What is drawn of a :class:`ssnmf_fast.results.Consensus`."""
+    """The parts of a :class:`ssnmf_fast.results.Consensus` that are drawn."""
 
     @property
     def components(self) -> Array: ...
@@ -94,16 +94,16 @@ _MOST = 2000  # spectra whose distances are drawn
 
 @style.complete_docstring
 def clustergram(consensus: ConsensusLike, *, title: str | None = None) -> Figure:
-    """Draw the distances between the components that were kept, by cluster, and their densities.
+    """Draw the distances between the components that were kept, by cluster.
 
     The picture of cNMF: dark squares along the diagonal are components that the starts agree on.
-    Bars on the left show the clusters, those on the right the stability of the components, above a
+    Bars on the left show the clusters, bars on the right the stability of the components, above a
     histogram of the distances by which spectra were dropped.
 
     Notes
     -----
-    Within a cluster, spectra stand in the order of a tree of their distances (average linkage).  Of
-    more than 2,000 spectra as many are drawn, evenly chosen.
+    Within a cluster, spectra are sorted by a tree of their distances (average linkage).  At most
+    2,000 spectra are drawn, evenly chosen.
 
     Examples
     --------
@@ -164,14 +164,10 @@ def clustergram(consensus: ConsensusLike, *, title: str | None = None) -> Figure
 def consensus_matrix(
     consensus: ConsensusLike, *, title: str | None = None, ax: Axes | None = None
 ) -> Figure:
-    """Draw in which share of the starts two samples have the same main component.
+    """Draw the share of starts in which two samples have the same main component.
 
-    The picture of [1]_: with components that the starts agree on, it is made of dark blocks, and
-    white elsewhere.
-
-    Notes
-    -----
-    The samples are those of `consensus.samples`, in the order of a tree (average linkage).
+    The picture of [1]_: if the starts agree, it has dark blocks and is white elsewhere.  The
+    samples, `consensus.samples`, are sorted by a tree (average linkage).
 
     References
     ----------
@@ -208,15 +204,15 @@ def consensus_matrix(
 def stability_by_rank(
     consensuses: Iterable[ConsensusLike], *, title: str | None = None, ax: Axes | None = None
 ) -> Figure:
-    """Draw stability and error against the number of components, of a consensus for each.
+    """Draw stability and error against the number of components, from a consensus for each.
 
-    The picture by which users of cNMF choose a rank: large ones that are still stable.  Stability
-    is `silhouette`, of all spectra.
+    Users of cNMF choose a rank by this picture: a large one that is still stable.  Stability is the
+    `silhouette` of all spectra.
 
     Parameters
     ----------
     consensuses : sequence of Consensus
-        One for each rank, of the same data.
+        One for each rank, for the same data.
 
     Examples
     --------
@@ -252,7 +248,7 @@ def stability_by_rank(
 
 
 def _in_order(consensus: ConsensusLike) -> tuple[Array, Array]:
-    """Return spectra that were kept, by cluster and then by likeness, and their clusters."""
+    """Return the kept spectra, sorted by cluster and similarity, and their clusters."""
     chosen = np.flatnonzero(consensus.clusters >= 0)
     if len(chosen) > _MOST:
         chosen = chosen[np.linspace(0, len(chosen) - 1, _MOST).astype(int)]
@@ -269,7 +265,7 @@ def _distances(spectra: Array) -> Array:
 
 
 def _leaves(distances: Array) -> Array:
-    """Return an order in which rows that are near are neighbors."""
+    """Return an order of rows with similar ones next to each other."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
