@@ -203,7 +203,7 @@ class TestClassMap:
         assert texts(drawn.axes[0].get_xticklabels()) == ["p", "q", "r"]
         with pytest.raises(ValueError, match="NMF has no matrix of topics over classes"):
             plotting.class_map(model)
-        with pytest.raises(ValueError, match="X is given without y"):
+        with pytest.raises(ValueError, match="X needs y"):
             plotting.class_map(model, X=X)
         with pytest.raises(ValueError, match="y has 2 rows and S has 9"):
             plotting.class_map(model, X=X, y=["a", "b"])
@@ -354,7 +354,7 @@ class TestTermBars:
             (Topics([]), {}, ValueError, "topics is empty"),
             (topics(), {"n_terms": 0}, ValueError, "n_terms must be at least 1"),
             (topics(), {"columns": 0}, ValueError, "columns must be at least 1"),
-            (make_topics(np.array([[np.nan]])), {}, ValueError, "topic 0 need weights"),
+            (make_topics(np.array([[np.nan]])), {}, ValueError, "weights of topic 0 must be finite"),
         ],
     )
     def test_errors(self, given: Any, more: dict, error: type, message: str) -> None:
