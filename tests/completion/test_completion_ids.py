@@ -211,7 +211,7 @@ LONG_TABLES = {
     "two columns": (
         lambda table: table.rename(columns={"when": "item"}),
         NAMES,
-        "M must have 'item' once; it has 'item', 'user'",
+        "M must have one column 'item'; it has 'item', 'user'",
     ),
     "two names": (
         lambda table: table,

@@ -52,7 +52,7 @@ def test_planted_topics_are_in_the_range(n_topics):
 def test_words_without_topics(seed):
     choice = choose(shuffled(texts(5), seed), random_state=seed)
     assert (choice.rank, choice.low, choice.high) == (1, 1, 1)
-    assert str(choice) == ("no topics found: the words of a text say nothing about its other words")
+    assert str(choice) == ("no topics found: the words of a text do not predict its other words")
 
 
 def test_counts_presence_and_weights_are_the_same_texts():
