@@ -53,7 +53,7 @@ class TestImageGrid:
     @pytest.mark.parametrize(
         ("shape", "more", "error", "message"),
         [
-            ((2, 2), {}, ValueError, r"shape is \(2, 2\), of 4 pixels; components have 2"),
+            ((2, 2), {}, ValueError, r"shape is \(2, 2\), that is 4 pixels; components have 2"),
             (2, {}, TypeError, "shape must be a pair"),
             ((1, 2), {"weights": [1.0]}, ValueError, r"weights has shape \(1,\); expected \(4,\)"),
             ((1, 2), {"weights": [1, 2, np.nan, 4]}, ValueError, r"weights contains NaN at \[2\]"),

@@ -297,7 +297,7 @@ class TestRepresentationMap:
         np.testing.assert_allclose(cells(drawn), np.eye(3))
 
     def test_several_labels_are_refused(self) -> None:
-        with pytest.raises(ValueError, match="see label_map"):
+        with pytest.raises(ValueError, match="use label_map"):
             plotting.representation_map(S, np.ones((4, 2)))
 
 

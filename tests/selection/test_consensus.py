@@ -143,7 +143,7 @@ def test_one_component_and_one_start_have_no_stability():
     for consensus in (found(X, 1, n_starts=3), found(X, 3, n_starts=1)):
         assert np.isnan(consensus.stability).all()
         assert np.isnan(consensus.silhouette)
-        assert "no stability" in repr(consensus)
+        assert "stability not defined" in repr(consensus)
         assert consensus.components.shape == (len(consensus.stability), X.shape[1])
 
 
