@@ -129,7 +129,7 @@ def test_bad_input_is_refused(digits):
         _model().fit(X[:2], [["a"], [1]])
     with pytest.raises(ValueError, match=r"y\[0, 1\] is NaN, but other entries of its row are not"):
         _model().fit(X[:2], np.array([[1, np.nan], [1, 0]]))
-    with pytest.raises(ValueError, match="weights of samples cannot be combined with"):
+    with pytest.raises(ValueError, match="cannot be combined with weights of samples"):
         _model().fit(
             X[:4], [["a"], [], [], []], X_weights=sf.weights.missing(sp.csr_array((4, 64)))
         )

@@ -195,7 +195,7 @@ def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
         ({"X": np.ones((0, 3))}, ValueError, "expected at least one sample"),
         ({"X": -np.ones((5, 4))}, ValueError, "Negative values"),
         ({"X_weights": np.ones((3, 3))}, ValueError, "X_weights has shape"),
-        ({"X_weights": sp.csr_array((30, 20))}, TypeError, "can be read in two ways"),
+        ({"X_weights": sp.csr_array((30, 20))}, TypeError, "is ambiguous"),
     ],
 )
 def test_bad_arguments(changes: dict[str, Any], error: type[Exception], message: str) -> None:
