@@ -206,7 +206,9 @@ def test_errors_name_the_block_or_the_argument(client, tmp_path):
         model().fit(X)
     bad = X.copy()
     bad[200, 3] = np.nan
-    with pytest.raises(ValueError, match="block 2: X must not contain NaN: BayesianNMF does not support"):
+    with pytest.raises(
+        ValueError, match="block 2: X must not contain NaN: BayesianNMF does not support"
+    ):
         model().fit(array(bad))
     bad[200, 3] = -1
     with pytest.raises(ValueError, match=r"block 2 \(rows 180 to 259\): Negative values in data"):

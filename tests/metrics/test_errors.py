@@ -149,7 +149,11 @@ def test_errors_of_representations(call, S, labels, error, message) -> None:
             ValueError,
             "term 0 of topic 0 occurs in no document",
         ),
-        (lambda m: m.topic_coherence(terms=[["a", "b"]]), TypeError, r"expected one of X \(a matrix"),
+        (
+            lambda m: m.topic_coherence(terms=[["a", "b"]]),
+            TypeError,
+            r"expected one of X \(a matrix",
+        ),
         (
             lambda m: m.topic_coherence(GOOD, texts=[["a"]], terms=[["a", "b"]]),
             TypeError,
