@@ -194,7 +194,7 @@ def test_scale_of_counts_is_that_in_memory(client, name):
 
 def test_measured_values_need_a_scale(client):
     X = np.random.default_rng(2).exponential(size=(N, M))
-    with pytest.raises(ValueError, match="count_scale=.auto. needs data that are multiples"):
+    with pytest.raises(ValueError, match=r"count_scale=.auto. needs data that are multiples"):
         model().fit(pieces(X))
     scale = 2 / np.median(X)
     check_equal(model(count_scale=scale).fit(pieces(X)), model(sf.BayesianNMF).fit(X))

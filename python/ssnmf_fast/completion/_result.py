@@ -163,7 +163,7 @@ class Completion:
         IndexError
             If a position is outside of the matrix, or negative.
         TypeError
-            If positions are not integers, or ids are of another kind than those of the completion.
+            If positions are not integers, or the ids of the completion have another type.
         """
         left, right = self._vectors(rows, 0), self._vectors(columns, 1)
         shapes = left.shape[:-1], right.shape[:-1]

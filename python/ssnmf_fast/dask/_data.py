@@ -165,7 +165,7 @@ class Data:
     def start(
         self, task: Callable[..., Any], *shared: object, parts: Parts | None = None
     ) -> list[Future]:
-        """Start a task for each block, with its part; None leaves a block out."""
+        """Submit a task for each block, with its part; None leaves a block out."""
         pairs = zip(self.futures, parts or [()] * len(self.futures), strict=True)
         submit = partial(self.client.submit, task, pure=False)
         return [submit(block, *part, *shared) for block, part in pairs if part is not None]

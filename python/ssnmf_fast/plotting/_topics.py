@@ -60,7 +60,8 @@ def class_map(
         Names of the classes, such as `classes_`; by default those of the estimator or, in sorted
         order, those in `y`; otherwise their numbers.
     X : array_like or sparse, shape (n, m), optional
-        Samples, preferably new ones.  An estimator without a matrix over classes needs `X` and `y`.
+        Samples, preferably new to the model.  An estimator without a matrix over classes needs
+        them, and `y`.
     y : array_like, shape (n,) or (n, k), optional
         Their classes, or an indicator matrix of several labels, as in :func:`label_map`.
     sort : bool
