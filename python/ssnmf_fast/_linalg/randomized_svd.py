@@ -97,8 +97,7 @@ def randomized_svd(
 
     References
     ----------
-    .. [1] N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", SIAM
-       Review 53, 2011.
+    .. [1] N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", 2011.
 
     Examples
     --------

@@ -149,12 +149,10 @@ def factorize(
 
     References
     ----------
-    .. [1] J. Haddock, L. Kassab, S. Li, A. Kryshchenko, R. Grotheer, E. Sizikova, C. Wang,
-       T. Merkh, R. W. M. A. Madushani, M. Ahn, D. Needell, K. Leonard, "Semi-supervised NMF models
-       for topic modeling in learning tasks", 2020, Algorithms 1-3.
+    .. [1] J. Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks",
+       2020, Algorithms 1-3.
     .. [2] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
-    .. [3] J. Vendrow, J. Haddock, E. Rebrova, D. Needell, "On a guided nonnegative matrix
-       factorization", 2021.
+    .. [3] J. Vendrow et al., "On a guided nonnegative matrix factorization", 2021.
 
     Examples
     --------
@@ -190,9 +188,7 @@ def factorize(
         penalties=penalties,
         threads=threads,
     )
-    return (
-        best_start(fits, count, rng, loop, jobs) if count > 1 else fits.fit(rng, loop, random_state)
-    )
+    return best_start(fits, count, rng, loop, jobs, random_state)
 
 
 def factorize_tensor(
@@ -312,6 +308,4 @@ def factorize_tensor(
         penalties=penalties,
         threads=threads,
     )
-    return (
-        best_start(fits, count, rng, loop, jobs) if count > 1 else fits.fit(rng, loop, random_state)
-    )
+    return best_start(fits, count, rng, loop, jobs, random_state)

@@ -100,12 +100,10 @@ class RankChoice:
     def _in_words(self) -> str:
         if self.high == 1:
             return "no topics found: the words of a text do not predict its other words"
-        lines = [f"{self.rank} topics; {self.low} to {self.high} would do"]
+        text = f"{self.rank} topics; {self.low} to {self.high} would do"
         if self.recurring is not None:
-            lines += [
-                f"{self.recurring} of {self.rank} topics recur in the other half of the texts"
-            ]
-        return "\n".join(lines)
+            text += f"\n{self.recurring} of {self.rank} topics recur in the other half of the texts"
+        return text
 
     @property
     def label(self) -> str:

@@ -92,9 +92,8 @@ def nmf(
     >>> import anndata
     >>> import numpy as np
     >>> import ssnmf_fast.anndata as sfa
-    >>> rng = np.random.default_rng(0)
-    >>> counts = rng.poisson(1.0, (100, 30)).astype(np.float32)
-    >>> adata = anndata.AnnData(counts)
+    >>> counts = np.random.default_rng(0).poisson(1.0, (100, 30))
+    >>> adata = anndata.AnnData(counts.astype(np.float32))
     >>> sfa.nmf(adata, 4, use_highly_variable=False)
     >>> adata.obsm["X_nmf"].shape, adata.varm["nmf"].shape
     ((100, 4), (30, 4))
@@ -204,9 +203,8 @@ def usages_to_obs(
     >>> import anndata
     >>> import numpy as np
     >>> import ssnmf_fast.anndata as sfa
-    >>> rng = np.random.default_rng(0)
-    >>> counts = rng.poisson(1.0, (100, 30)).astype(np.float32)
-    >>> adata = anndata.AnnData(counts)
+    >>> counts = np.random.default_rng(0).poisson(1.0, (100, 30))
+    >>> adata = anndata.AnnData(counts.astype(np.float32))
     >>> sfa.nmf(adata, 3, use_highly_variable=False)
     >>> sfa.usages_to_obs(adata)
     ['nmf0', 'nmf1', 'nmf2']

@@ -80,9 +80,8 @@ def prepare(
     >>> import anndata
     >>> import numpy as np
     >>> import ssnmf_fast.anndata as sfa
-    >>> rng = np.random.default_rng(0)
-    >>> counts = rng.poisson(1.0, (100, 30)).astype(np.float32)
-    >>> adata = anndata.AnnData(counts)
+    >>> counts = np.random.default_rng(0).poisson(1.0, (100, 30))
+    >>> adata = anndata.AnnData(counts.astype(np.float32))
     >>> sfa.prepare(adata, n_genes=10)
     >>> int(adata.var["highly_variable"].sum())
     10

@@ -210,19 +210,10 @@ def complete(
         raise ValueError(f"n_components must be at most min{entries.shape} for M; got {rank}.")
     if nonnegative is None:
         nonnegative = chosen.nonnegative and not noisy and bool(entries.data.min() >= 0)
-    problem = Problem(
-        entries,
-        rank,
-        gamma_min,
-        BIAS_WEIGHTS if biases else None,
-        max_iter,
-        tol,
-        rng,
-        threads,
-        fill_value,
-        lower=0.0 if nonnegative else -np.inf,
-        init=None if init is None else _start(init, entries.shape, fill_value, entries.dtype),
-    )
+    start = None if init is None else _start(init, entries.shape, fill_value, entries.dtype)
+    weights = BIAS_WEIGHTS if biases else None
+    parameters = entries, rank, gamma_min, weights, max_iter, tol, rng, threads, fill_value
+    problem = Problem(*parameters, lower=0.0 if nonnegative else -np.inf, init=start)
     if clip is None:
         clip = not kind.startswith("Structured") and _are_grades(entries.data)
     lower = max(problem.lower, float(entries.data.min())) if clip else problem.lower

@@ -218,11 +218,7 @@ def _search(
 
 
 def _best_level(
-    fit: _NoisyFit,
-    gamma_min: float | None,
-    truth: Array,
-    places: Pair,
-    before: _Best | None,
+    fit: _NoisyFit, gamma_min: float | None, truth: Array, places: Pair, before: _Best | None
 ) -> Generator[Fit, None, _Best]:
     """Lower gamma, from near the best level of the previous rank, until the error stops falling."""
     best, worse = _Best(np.inf, FIRST_GAMMA), 0

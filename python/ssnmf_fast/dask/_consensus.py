@@ -56,11 +56,6 @@ def consensus(
     -------
     Consensus
 
-    Raises
-    ------
-    ValueError, TypeError, RuntimeError
-        As in :func:`ssnmf_fast.consensus` and :func:`ssnmf_fast.dask.factorize`.
-
     Examples
     --------
     >>> import numpy as np

@@ -217,8 +217,7 @@ def clustering_score(
 
     References
     ----------
-    .. [1] J. Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks",
-       2020.
+    .. [1] Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks", 2020.
 
     Examples
     --------

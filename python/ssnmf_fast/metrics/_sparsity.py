@@ -173,8 +173,7 @@ def hoyer_sparsity(x: MatrixLike) -> float:
     ----------
     .. [1] I. Ivek, "Interpretable low-rank document representations with label-dependent sparsity
        patterns", 2014.
-    .. [2] P. O. Hoyer, "Non-negative matrix factorization with sparseness constraints", JMLR 5,
-       2004.
+    .. [2] P. O. Hoyer, "Non-negative matrix factorization with sparseness constraints", JMLR, 2004.
 
     Examples
     --------
@@ -187,10 +186,7 @@ def hoyer_sparsity(x: MatrixLike) -> float:
     x = unmask(x, "x", allow_nan=False)
     values: Any = x if sp.issparse(x) else np.atleast_2d(as_array(x))
     if values.ndim == 1:  # sparse
-        values = values if values.format in ("csr", "coo") else values.tocoo()
-        columns = values.indices if values.format == "csr" else values.coords[0]
-        places = np.zeros(len(columns), dtype=np.int64), columns
-        values = sp.coo_array((values.data, places), shape=(1, *values.shape))
+        values = values.tocoo().reshape(1, -1)
     n_entries = math.prod(values.shape)
     if values.ndim != 2 or n_entries < 2:
         raise ValueError(

@@ -81,8 +81,7 @@ def factor_match_score(A: object, B: object, *, consider_weights: bool = True) -
 
     References
     ----------
-    .. [1] E. Acar, D. M. Dunlavy, T. G. Kolda, M. Mørup, "Scalable tensor factorizations for
-       incomplete data", 2011.
+    .. [1] E. Acar et al., "Scalable tensor factorizations for incomplete data", 2011.
 
     Examples
     --------

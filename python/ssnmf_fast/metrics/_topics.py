@@ -169,10 +169,8 @@ def topic_coherence(
     .. [1] G. Bouma, "Normalized (pointwise) mutual information in collocation extraction", 2009.
     .. [2] J. H. Lau, D. Newman and T. Baldwin, "Machine reading tea leaves: automatically
        evaluating topic coherence and topic model quality", EACL 2014.
-    .. [3] D. Mimno, H. Wallach, E. Talley, M. Leenders and A. McCallum, "Optimizing semantic
-       coherence in topic models", EMNLP 2011.
-    .. [4] M. Roeder, A. Both and A. Hinneburg, "Exploring the space of topic coherence measures",
-       WSDM 2015.
+    .. [3] D. Mimno et al., "Optimizing semantic coherence in topic models", EMNLP 2011.
+    .. [4] M. Roeder et al., "Exploring the space of topic coherence measures", WSDM 2015.
 
     Examples
     --------
@@ -391,8 +389,7 @@ def topic_exclusivity(
     ----------
     .. [1] J. M. Bischof, E. M. Airoldi, "Summarizing topical content with word frequency and
        exclusivity", 2012.
-    .. [2] M. E. Roberts, B. M. Stewart, D. Tingley, "stm: an R package for structural topic
-       models", 2019.
+    .. [2] M. E. Roberts et al., "stm: an R package for structural topic models", 2019.
 
     Examples
     --------

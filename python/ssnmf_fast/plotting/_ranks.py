@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -66,34 +66,11 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
     return drawn
 
 
-class ConsensusLike(Protocol):
-    """The parts of a :class:`ssnmf_fast.results.Consensus` that are drawn."""
-
-    @property
-    def components(self) -> Array: ...
-    @property
-    def stability(self) -> Array: ...
-    @property
-    def spectra(self) -> Array: ...
-    @property
-    def clusters(self) -> Array: ...
-    @property
-    def neighbor_distances(self) -> Array: ...
-    @property
-    def distance_threshold(self) -> float: ...
-    @property
-    def cophenetic(self) -> float: ...
-    @property
-    def kept(self) -> float: ...
-
-    def consensus_matrix(self) -> Array: ...
-
-
 _MOST = 2000  # spectra whose distances are drawn
 
 
 @style.complete_docstring
-def clustergram(consensus: ConsensusLike, *, title: str | None = None) -> Figure:
+def clustergram(consensus: Any, *, title: str | None = None) -> Figure:
     """Draw the distances between the components that were kept, by cluster.
 
     The picture of cNMF: dark squares along the diagonal are components that the starts agree on.
@@ -161,9 +138,7 @@ def clustergram(consensus: ConsensusLike, *, title: str | None = None) -> Figure
 
 
 @style.complete_docstring
-def consensus_matrix(
-    consensus: ConsensusLike, *, title: str | None = None, ax: Axes | None = None
-) -> Figure:
+def consensus_matrix(consensus: Any, *, title: str | None = None, ax: Axes | None = None) -> Figure:
     """Draw the share of starts in which two samples have the same main component.
 
     The picture of [1]_: if the starts agree, it has dark blocks and is white elsewhere.  The
@@ -171,8 +146,8 @@ def consensus_matrix(
 
     References
     ----------
-    .. [1] J.-P. Brunet, P. Tamayo, T. R. Golub, J. P. Mesirov, "Metagenes and molecular pattern
-       discovery using matrix factorization", PNAS, 2004.
+    .. [1] Brunet et al., "Metagenes and molecular pattern discovery using matrix factorization",
+       PNAS, 2004.
 
     Examples
     --------
@@ -202,7 +177,7 @@ def consensus_matrix(
 
 @style.complete_docstring
 def stability_by_rank(
-    consensuses: Iterable[ConsensusLike], *, title: str | None = None, ax: Axes | None = None
+    consensuses: Iterable[Any], *, title: str | None = None, ax: Axes | None = None
 ) -> Figure:
     """Draw stability and error against the number of components, from a consensus for each.
 
@@ -247,7 +222,7 @@ def stability_by_rank(
     return drawn
 
 
-def _in_order(consensus: ConsensusLike) -> tuple[Array, Array]:
+def _in_order(consensus: Any) -> tuple[Array, Array]:
     """Return the kept spectra, sorted by cluster and similarity, and their clusters."""
     chosen = np.flatnonzero(consensus.clusters >= 0)
     if len(chosen) > _MOST:

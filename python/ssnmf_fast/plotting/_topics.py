@@ -80,8 +80,7 @@ def class_map(
 
     References
     ----------
-    .. [1] J. Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks",
-       2020.
+    .. [1] Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks", 2020.
 
     Examples
     --------

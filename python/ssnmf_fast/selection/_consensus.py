@@ -137,13 +137,7 @@ def consensus(
     ((4, 30), (60, 4), (4,))
     """
     settings = n_components, n_starts, distance_threshold, neighborhood_fraction, init, random_state
-    fitting: dict[str, Any] = {
-        "loss": loss,
-        "X_weights": X_weights,
-        "max_iter": max_iter,
-        "tol": tol,
-    }
-    recipe = Recipe(*settings, dtype, **fitting)
+    recipe = Recipe(*settings, dtype, loss=loss, X_weights=X_weights, max_iter=max_iter, tol=tol)
 
     def fits(
         X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array
@@ -303,11 +297,8 @@ class Recipe:
         **fitting: Any,
     ) -> None:
         rank = border.check_integer(n_components, "n_components", 1)
-        self.fitting = {
-            "n_components": rank,
-            "init": border.check_option(init, "init", STARTS),
-            **fitting,
-        }
+        init = border.check_option(init, "init", STARTS)
+        self.fitting = {"n_components": rank, "init": init, **fitting}
         self.distance_threshold = border.check_real(distance_threshold, "distance_threshold")
         share = border.check_real(neighborhood_fraction, "neighborhood_fraction")
         if not 0 < share <= 1:

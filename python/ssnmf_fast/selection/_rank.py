@@ -104,11 +104,6 @@ def choose_rank(
     -------
     RankChoice
 
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input.
-
     Notes
     -----
     *held-out*: a random share of the entries is held out of the fits [1]_ and predicted.  All
@@ -194,16 +189,9 @@ def choose_rank(
                 f"criterion 'words' does not take {unused[0]}; leave it out, or use "
                 "criterion='held-out'."
             )
-        return choose_by_words(
-            X,
-            rng,
-            ranks=tried,
-            n_splits=n_splits,
-            share=share,
-            stability=stability,
-            n_jobs=resolve_jobs(n_jobs, n_threads, n_splits),
-            verbose=verbose,
-        )
+        jobs = resolve_jobs(n_jobs, n_threads, n_splits)
+        options: dict[str, Any] = {"n_splits": n_splits, "share": share, "stability": stability}
+        return choose_by_words(X, rng, ranks=tried, n_jobs=jobs, verbose=verbose, **options)
     assert tried is not None
     search = Search(tried, n_splits, n_starts, n_jobs, n_threads, verbose)
     tensor = _is_tensor(X, estimator)
