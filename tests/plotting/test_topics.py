@@ -350,7 +350,7 @@ class TestTermBars:
     @each(
         ("given", "more", "error", "message"),
         [
-            (["a"], {}, TypeError, "topics must be what topics"),
+            (["a"], {}, TypeError, "topics must be the result of topics"),
             (Topics([]), {}, ValueError, "topics is empty"),
             (topics(), {"n_terms": 0}, ValueError, "n_terms must be at least 1"),
             (topics(), {"columns": 0}, ValueError, "columns must be at least 1"),

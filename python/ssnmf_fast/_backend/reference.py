@@ -279,16 +279,16 @@ def scatter_pass(
 ) -> None:
     """Add scale * (Z .* (G F^T)^exponent)^T G over the stored entries to `out`.
 
-    The pass for the factor of the columns by rows of Z, sorted: F and out are q x R, G is p x R.
-    `bounds` cuts the columns into one range for each thread, from 0 to q; it changes no result.
+    This is the pass for the column factor, by sorted rows of Z: F and out are q x R, G is p x R.
+    `bounds` cuts the columns 0 to q into a range per thread; it does not change results.
     """
     v = _values(values, indices, G.dtype)
     c = _coefficients(v, exponent, lambda: _sampled_product(indptr, indices, G, _given(F)))
     np.add.at(out, indices, out.dtype.type(scale) * c[:, None] * G[_rows(indptr)])
 
 
-# Z may have any strides.  NaN entries of Z are missing and contribute nothing.  With mask=True the
-# entries of Z are read as 1, and the NaN entries as 0.
+# Z may have any strides.  NaN entries of Z are missing.  With mask=True, entries of Z count as 1,
+# and NaN as 0.
 
 
 def _entries(Z: Array, mask: bool, dtype: Any) -> Array:
@@ -372,10 +372,10 @@ def inner(F: Array, P: Array, n_threads: int) -> float:
 
 
 def imbalance(F: Array, P: Array, N: Array, moves: Some, n_threads: int) -> tuple[float, float]:
-    """Return sum |N - P| .* w, and the larger one of the sums of F .* P and of F .* N.
+    """Return sum |N - P| .* w, and the larger of the sums of F .* P and of F .* N.
 
-    w is F where N >= P, elsewhere no less than the mean of the column of F.  N may be one row for
-    all; entries that are not in `moves` do not count.
+    w is F, but at least the mean of the column of F where N < P.  N may be one row for all; entries
+    outside of `moves` do not count.
     """
     gap = N.astype(np.float64) - P
     weight = np.where(gap < 0, np.maximum(F, F.mean(axis=0, dtype=np.float64)), F)
@@ -390,15 +390,15 @@ def update(
     """Multiply F by t, in place.
 
     (P2, N2) are the sums over the Frobenius terms and (P1, N1) over the Kullback-Leibler terms; a
-    pair may be None, and N may be one row that holds for all.  ``"mu"``: t = (2 P2 + P1) / (2 N2 +
-    N1), the papers' rule.  ``"mm"``: t is the positive root of 2 N2 t^2 + (N1 - 2 P2) t - P1 = 0,
-    the minimizer of the separable majorizer; with one kind of loss both are the same.
+    pair may be None, and N may be one row for all.  ``"mu"``: t = (2 P2 + P1) / (2 N2 + N1), the
+    rule of the papers.  ``"mm"``: t is the positive root of 2 N2 t^2 + (N1 - 2 P2) t - P1 = 0, the
+    minimizer of the separable majorizer; with one kind of loss both are the same.
 
     With a `relaxation` w in [0, 1], t is replaced by t + w (t - 1) min(t, 1): towards 2 t - 1 above
-    1 and t^2 below, where the majorizer is still at most what it was at 1.
+    1 and t^2 below 1, which does not increase the majorizer.
 
-    Where nothing pulls down, nothing pulls up either (see :func:`_safe_ratio`): the entry stays.
-    Entries that are 0 stay 0; positive entries with a positive t never fall below :func:`tiny`.
+    Entries without a downward pull have no upward pull (see :func:`_safe_ratio`) and stay.  Entries
+    that are 0 stay 0; positive entries with a positive t never fall below :func:`tiny`.
     """
     dtype = F.dtype
     zeros = np.zeros(F.shape)
@@ -412,7 +412,7 @@ def update(
     if rule == "mm" and mixed:
         b = 2 * p2 - n1
         square = b * b + 8 * n2 * p1
-        apart = np.hypot(b, np.sqrt(8) * np.sqrt(n2) * np.sqrt(p1))  # where squares lose digits
+        apart = np.hypot(b, np.sqrt(8) * np.sqrt(n2) * np.sqrt(p1))  # if squares lose digits
         q = np.where(square > 1e-280, np.sqrt(square), apart)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             t = np.where(b > 0, (b + q) / (4 * n2), 2 * p1 / (q - b))

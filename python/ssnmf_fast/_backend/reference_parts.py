@@ -47,8 +47,8 @@ def beta_terms(x: Array, z: Array, w: Some, beta: float, rest: bool) -> float:
 
     With L = log(x / z) the divergence is z^beta (expm1(beta L) / beta - expm1(L)) / (beta - 1), and
     (z^beta + x z^(beta - 1) (expm1((beta - 1) L) / (beta - 1) - 1)) / beta: the first has no
-    cancellation near beta = 0, the second none near 1.  Entries with x > 0 that no component
-    reaches, z = 0, are left out for beta < 1: their loss is infinite.
+    cancellation near beta = 0, the second has none near 1.  For beta < 1, entries with x > 0 and
+    z = 0 are left out, because their loss is infinite.
     """
     floor = tiny(z.dtype)
     reached = z > floor

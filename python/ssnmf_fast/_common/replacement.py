@@ -22,7 +22,7 @@ class Replacement:
 
     def __init__(self) -> None:
         self._hidden: dict[Path, Path] = {}  # folder -> temporary folder in it
-        self._new: dict[Path, Path | None] = {}  # file -> what replaces it; None if nothing does
+        self._new: dict[Path, Path | None] = {}  # file -> its replacement; None: remove it
 
     def __enter__(self) -> Replacement:
         return self

@@ -155,7 +155,7 @@ class Fit(NamedTuple):
     history: list[CompletionState]
     converged: bool
     biases: Pair | None = None  # of rows and of columns, in the units of the data
-    iterate: Array | None = None  # where a method stores it, n x m
+    iterate: Array | None = None  # n x m, if the method stores it
 
     def completion(self, problem: Problem) -> Completion:
         observations, rank = self.observations, len(self.singular)

@@ -169,7 +169,7 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
     Notes
     -----
     If a worker is lost, another worker loads its blocks and recomputes the posteriors of their
-    rows, given that of A.
+    rows, given the posterior of A.
     """
 
     def fit(  # type: ignore[override]

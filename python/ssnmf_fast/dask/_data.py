@@ -228,7 +228,7 @@ def load(
                     f"{positions[0]} and {each[name]} in block {position}."
                 )
     if first["n_columns"] == 0 or first["n_labels"] == 0:
-        raise ValueError("X, and y where it is given, must have at least one column.")
+        raise ValueError("X, and y if it is given, must have at least one column.")
     first["on_disk"] = any(each["on_disk"] for each in info)
     first["nonzeros"] = sum(each["nonzeros"] for each in info)
     return Data(**first, client=client, futures=futures, rows=rows, positions=positions)

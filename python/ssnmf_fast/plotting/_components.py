@@ -70,7 +70,7 @@ def term_bars(
     """
     if not isinstance(topics, Topics):
         raise TypeError(
-            "topics must be what topics() of a fitted model returns, or a slice of it; got "
+            "topics must be the result of topics() of a fitted model, or a slice of it; got "
             f"{type(topics).__name__}."
         )
     if not len(topics):

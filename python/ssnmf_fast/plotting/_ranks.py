@@ -240,7 +240,7 @@ def _distances(spectra: Array) -> Array:
 
 
 def _leaves(distances: Array) -> Array:
-    """Return an order of rows with similar ones next to each other."""
+    """Return an order that puts similar rows next to each other."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 

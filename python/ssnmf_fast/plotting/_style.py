@@ -28,7 +28,7 @@ _TERMS_IN_A_NAME = 5
 
 
 def check_finite(values: npt.ArrayLike, name: str, *, allow_negative: bool = True) -> Array:
-    """Return finite float64 numbers, nonnegative unless others are allowed."""
+    """Return finite float64 numbers."""
     array = as_array(values, name)
     require_real(array.dtype, name)
     with np.errstate(over="ignore"):  # infinity is refused
@@ -48,7 +48,7 @@ def check_table(values: npt.ArrayLike, name: str, wanted: str) -> Array:
 
 
 def check_names(names: object, name: str, count: int, of: str) -> list[str]:
-    """Return `count` names as strings; `of` is what they name."""
+    """Return `count` names as strings; `of` is for the error message."""
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
         raise TypeError(f"{name} must be a sequence of names; got {short(names)}.")
     listed = [str(each) for each in names]

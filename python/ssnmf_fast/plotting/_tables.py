@@ -205,7 +205,7 @@ def representation_map(
         counts = np.maximum(indicators.sum(axis=0), 1)
         columns = style.neighbors_by_class(np.asarray((indicators.T @ part).T) / counts)
     part = part[:, columns]
-    code = np.full(len(part), n_classes)  # those without a label come last
+    code = np.full(len(part), n_classes)  # samples without a label come last
     rows, labels = indicators.nonzero()
     code[rows] = labels
     order = np.lexsort((-part.max(axis=1), part.argmax(axis=1), code))
