@@ -72,7 +72,7 @@ def test_tables_and_consensus(pair):
     sfa.map_to(new, old, key="stable", key_added="first")
     sfa.map_to(new, found, genes=old.var_names[used], scale="none", key_added="second")
     assert new.obsm["X_second"].shape == new.obsm["X_first"].shape == (100, 3)
-    with pytest.raises(ValueError, match="give the names of its features by genes"):
+    with pytest.raises(ValueError, match="give the names of its features as genes"):
         sfa.map_to(new, found)
 
 

@@ -192,10 +192,10 @@ def test_names_of_programs_are_distinct(cells, tmp_path):
     cells.write_h5ad(tmp_path / "cells.h5ad")
     for names in ((1, "1"), ("é", "e\u0301")):
         sets = dict(zip(names, (["gene1"], ["gene2"]), strict=True))
-        with pytest.raises(ValueError, match=r"gene_sets names the program .* twice"):
+        with pytest.raises(ValueError, match=r"gene_sets has the program .* twice"):
             sfa.nmf(cells, 4, gene_sets=sets, **given)
     cells.obs["mixed"] = [1, "1"] * (cells.n_obs // 2)
-    with pytest.raises(ValueError, match="the same as text"):
+    with pytest.raises(ValueError, match="equal as text"):
         sfa.nmf(cells, 2, batch_key="mixed", **given)
 
 
@@ -222,13 +222,15 @@ def test_usages_are_columns_of_obs(cells):
 def test_columns_of_obs_have_the_names_of_gene_sets(cells):
     sets = {"T": ["gene0", "gene1"], "batch": ["gene2", "gene3"]}
     sfa.nmf(cells, 3, gene_sets=sets, key_added="named", random_state=0)
-    with pytest.raises(ValueError, match=r"the columns \['batch'\] of its own; give a prefix"):
+    with pytest.raises(ValueError, match=r"other columns \['batch'\]; give a prefix"):
         sfa.usages_to_obs(cells, "named")
     assert sfa.usages_to_obs(cells, "named", prefix="is_") == ["is_T", "is_batch", "is_free1"]
-    with pytest.raises(ValueError, match=r"no programs of key='nmf'; .* are \['named'\]"):
+    with pytest.raises(ValueError, match=r"no programs with key='nmf'; .* are \['named'\]"):
         sfa.usages_to_obs(cells)
 
 
 def test_several_ranks_are_several_calls(cells):
-    with pytest.raises(TypeError, match=r"got \[5, 6\].*once for each, with a key_added"):
+    with pytest.raises(
+        TypeError, match=r"got \[5, 6\].*for each of them, with a different key_added"
+    ):
         sfa.consensus(cells, [5, 6])

@@ -58,10 +58,10 @@ def test_fits_take_genes_and_scales(cells):
 
 
 def test_genes_of_the_user(cells):
-    with pytest.warns(UserWarning, match="genes names 1 genes .*'none'"):
+    with pytest.warns(UserWarning, match="genes has 1 names .*'none'"):
         sfa.prepare(cells, genes=["gene3", "none", "gene1"], empty_cells="keep")
     assert cells.var_names[cells.var["highly_variable"]].tolist() == ["gene1", "gene3"]
-    with pytest.raises(TypeError, match="genes must have the names of genes"):
+    with pytest.raises(TypeError, match="genes must be names of genes"):
         sfa.prepare(cells, genes="gene1")
     with pytest.raises(ValueError, match="genes has no gene"):
         sfa.prepare(cells, genes=["none"])

@@ -101,7 +101,7 @@ def test_nothing_is_left_after_an_error(cells, tmp_path):
 def test_a_part_of_a_file_is_refused(cells, tmp_path):
     adata, _ = stored("rows", cells, tmp_path)
     for call in (lambda a: sfa.nmf(a, 3), sfa.prepare, lambda a: sfa.map_to(a, cells)):
-        with pytest.raises(ValueError, match=r"part of an AnnData .*to_memory"):
+        with pytest.raises(ValueError, match=r"view of an AnnData .*to_memory"):
             call(adata[:100])
     with pytest.raises(ValueError, match=r"copy=True.*to_memory"):
         sfa.nmf(adata, 3, copy=True)

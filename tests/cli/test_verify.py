@@ -78,7 +78,7 @@ def test_a_matrix_and_what_cannot_be_verified(tmp_path, capsys):
     sf.save(sf.NMF(2, random_state=0).fit(X), tmp_path / "model.npz")
     assert verify(capsys, tmp_path / "model.npz", tmp_path / "X.npy")[0] == 0
     assert main(["verify", str(tmp_path), str(tmp_path / "X.npy")]) == 0
-    assert "The result is what its receipt says." in capsys.readouterr().out
+    assert "The result agrees with its receipt." in capsys.readouterr().out
 
     sf.save(sf.BayesianNMF(2, random_state=0, max_iter=5, tol=0).fit(X), tmp_path / "model.npz")
     assert main(["verify", str(tmp_path), str(tmp_path / "X.npy")]) == 2

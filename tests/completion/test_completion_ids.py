@@ -132,7 +132,7 @@ def test_what_are_no_ids(holes):
         fit.predict(["u1"], np.array(["film 1", None], object))
     with pytest.raises(TypeError, match="rows must be ids of the completion, which are integers"):
         replace(fit, row_ids=np.arange(30)).predict(["1"], ["film 0"])
-    with pytest.raises(ValueError, match="rows and columns must have one shape"):
+    with pytest.raises(ValueError, match="rows and columns must have the same shape"):
         fit.predict(["u0", "u1"], ITEMS[:3])
     with pytest.raises(ValueError, match="rows has rows of different lengths"):
         fit.predict([["u0"], ["u1", "u2"]], ["film 0"])
@@ -206,12 +206,12 @@ LONG_TABLES = {
     "no column": (
         lambda table: table,
         ("user", "film", "rating"),
-        "M must have 'film' once; it has 'when', 'user'",
+        "M must have one column 'film'; it has 'when', 'user'",
     ),
     "two columns": (
         lambda table: table.rename(columns={"when": "item"}),
         NAMES,
-        "M must have 'item' once; it has 'item', 'user'",
+        "M must have one column 'item'; it has 'item', 'user'",
     ),
     "two names": (
         lambda table: table,
@@ -231,7 +231,7 @@ LONG_TABLES = {
                 **{name: table[name].astype(object).where(table.index != 4)}
             ),
             NAMES,
-            f"column '{name}' of M has no value in 1 of \\d+ rows, the first is row 4; .*dropna",
+            f"column '{name}' of M has no value in 1 of \\d+ rows, first in row 4; .*dropna",
         )
         for name in NAMES
     },
@@ -258,7 +258,7 @@ def test_bad_tables_in_long_form(kind, ratings):
 def test_columns_are_those_of_a_table(ratings, holes):
     with pytest.raises(TypeError, match="a pandas DataFrame M; got ndarray"):
         sf.complete(holes, columns=NAMES)
-    with pytest.raises(ValueError, match="shape follows from the columns of M"):
+    with pytest.raises(ValueError, match="shape follows from columns"):
         sf.complete(ratings[0], columns=NAMES, shape=(30, 20))
 
 

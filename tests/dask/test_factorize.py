@@ -219,7 +219,7 @@ def test_a_worker_that_is_killed(client, kill_at, loss, supervision_loss):
 
 def test_data_that_cannot_be_made_again(client, kill_at):
     blocks = client.scatter([counts()[:150], counts()[150:]])
-    with pytest.raises(RuntimeError, match="were lost, and Dask cannot make them again"):
+    with pytest.raises(RuntimeError, match="were lost, and Dask cannot recompute them"):
         sfd.factorize(blocks, callback=kill_at(10), **arguments(max_iter=100))
 
 
@@ -247,7 +247,7 @@ def test_clear_errors_for_bad_arguments(client):
         sfd.factorize(counts(), **arguments())
     with pytest.raises(ValueError, match="empty list"):
         sfd.factorize([], **arguments())
-    with pytest.raises(ValueError, match="y must have the rows of X; got 299 rows, and X has 300"):
+    with pytest.raises(ValueError, match="y must have the rows of X; got 299 rows, but X has 300"):
         sfd.factorize(X, labels()[1:], **arguments())
     with pytest.raises(ValueError, match="y_weights are given without y"):
         sfd.factorize(X, y_weights=np.ones((N, K)), **arguments())

@@ -66,7 +66,7 @@ def test_an_estimator_of_a_cluster_takes_covariates(client):
 
 def test_differences_between_samples_are_refused(client):
     given = {"S": [SMALL, penalties.Temporal(1.0)], "A": SMALL}
-    with pytest.raises(ValueError, match="a penalty between samples"):
+    with pytest.raises(ValueError, match="penalties between samples are not"):
         sfd.factorize(da.from_array(X, chunks=(25, M)), n_components=R, penalties=given)
 
 

@@ -155,7 +155,7 @@ def test_rows_go_with_their_block():
 def test_task_that_nobody_knows(client, monkeypatch):
     monkeypatch.setattr(_cluster, "IDLE_TIMEOUT", 2.0)
     future = distributed.Future("no-such-task", client)
-    with pytest.raises(_cluster.WorkersLostError, match="nobody has worked on them"):
+    with pytest.raises(_cluster.WorkersLostError, match="no worker has worked on them"):
         _cluster.result_of(client, future)
 
 
@@ -169,9 +169,9 @@ def test_task_that_no_worker_takes(client, monkeypatch, caplog):
     monkeypatch.setattr(_cluster, "GIVE_UP_AFTER", 3.0)
     monkeypatch.setattr(_cluster, "WARN_AFTER", 0.5)
     future = client.submit(abs, -1, resources={"gpu": 1}, pure=False)
-    with pytest.raises(RuntimeError, match="No worker of the Dask cluster takes a task"):
+    with pytest.raises(RuntimeError, match="No worker of the Dask cluster accepts a task"):
         _cluster.result_of(client, future)
-    assert "No worker of the Dask cluster takes a task" in caplog.text
+    assert "No worker of the Dask cluster accepts a task" in caplog.text
 
 
 def slow():

@@ -159,5 +159,5 @@ def test_represent_refuses(arguments, error, message):
 
 
 def test_objective_needs_both_label_arguments():
-    with pytest.raises(ValueError, match="y and B belong together"):
+    with pytest.raises(ValueError, match="y and B must be given together"):
         sf.extend.objective(GOOD, np.ones((5, 2)), np.ones((2, 4)), y=np.ones((5, 1)))

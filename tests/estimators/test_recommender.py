@@ -186,7 +186,7 @@ def test_unknown_users_get_popular_items():
     best = np.argsort(-counts, kind="stable")[:4]
     assert lists.items[1].tolist() == best.tolist()
     assert lists.scores[1] == pytest.approx(counts[best] / 120)
-    assert "1 of them popular" in repr(lists)
+    assert "1 with popular items" in repr(lists)
     unknown = FITTED.recommend({"new": ["no such item"]}, n=4)
     assert unknown.items[0].tolist() == best.tolist()
 

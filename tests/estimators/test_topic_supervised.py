@@ -123,13 +123,13 @@ def test_bad_input_is_refused(digits):
         _model(topic_names=["a", "b"]).fit(X[:3], np.eye(3))
     with pytest.raises(ValueError, match="topic_names holds 'a' twice"):
         _model(topic_names=["a", "a"]).fit(X[:2], [["a"], []])
-    with pytest.raises(ValueError, match=r"y\[1\] is 'b', and other entries are lists of topics"):
+    with pytest.raises(ValueError, match=r"y\[1\] is 'b', but other entries are lists of topics"):
         _model().fit(X[:2], [["a"], "b"])
     with pytest.raises(ValueError, match="topics by text and by numbers"):
         _model().fit(X[:2], [["a"], [1]])
-    with pytest.raises(ValueError, match=r"y\[0, 1\] is NaN, and other entries of its row are not"):
+    with pytest.raises(ValueError, match=r"y\[0, 1\] is NaN, but other entries of its row are not"):
         _model().fit(X[:2], np.array([[1, np.nan], [1, 0]]))
-    with pytest.raises(ValueError, match="weights of samples cannot be combined with"):
+    with pytest.raises(ValueError, match="cannot be combined with weights of samples"):
         _model().fit(
             X[:4], [["a"], [], [], []], X_weights=sf.weights.missing(sp.csr_array((4, 64)))
         )

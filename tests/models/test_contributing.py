@@ -137,7 +137,7 @@ def test_a_new_loss_serves_new_samples_batches_and_estimators():
     for _ in range(20):
         online.partial_fit(sp.csr_array(S @ A))
     assert online.objective_[-1][1] < online.objective_[0][1]
-    with pytest.raises(ValueError, match="'elastic' has no weighted means"):
+    with pytest.raises(ValueError, match="'elastic' does not support samples with a common"):
         sf.papers.ConstrainedNMF(loss="elastic").fit(S @ A, np.arange(40) % 2)
     with pytest.raises(ValueError, match=r"must be one of .*'elastic'"):
         sf.factorize(S @ A, n_components=2, loss="plastic")

@@ -244,7 +244,7 @@ def test_an_estimator_knows_what_the_function_knows(tmp_path):
     sf.save(model, tmp_path / "model.npz")  # without arrays and objects among its parameters
     np.testing.assert_array_equal(sf.load(tmp_path / "model.npz").transform(X, covariates=ones), S)
     batches = sf.NMF(R, fixed_components=A, A_support=np.eye(R, M) + 1 > 1.5, random_state=0)
-    with pytest.raises(ValueError, match="batches take no penalties"):
+    with pytest.raises(ValueError, match="penalties are not supported for batches"):
         sf.NMF(R, penalties=given).partial_fit(X)
     batches.partial_fit(X).partial_fit(X)
     np.testing.assert_array_equal(batches.components_[:1], A)

@@ -117,10 +117,10 @@ def test_estimators(model, value):
     [
         (
             {"init": (DENSE[:, :3], DENSE[:3])},
-            "needs starts that differ, and init holds",
+            "needs different starts, but init holds",
         ),
-        ({"init": "nndsvda"}, "needs starts that differ, and init is 'nndsvda'"),
-        ({"callback": print}, "callback is for one fit"),
+        ({"init": "nndsvda"}, "needs different starts, but init is 'nndsvda'"),
+        ({"callback": print}, "callback is not supported with n_starts"),
         ({"n_starts": 0}, "n_starts must be at least 1"),
         ({"max_iter": -1}, "max_iter must be at least 0"),
         ({"n_components": 0}, "n_components must be at least 1"),

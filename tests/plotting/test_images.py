@@ -53,11 +53,11 @@ class TestImageGrid:
     @pytest.mark.parametrize(
         ("shape", "more", "error", "message"),
         [
-            ((2, 2), {}, ValueError, r"shape is \(2, 2\), of 4 pixels; components have 2"),
+            ((2, 2), {}, ValueError, r"shape is \(2, 2\), that is 4 pixels; components have 2"),
             (2, {}, TypeError, "shape must be a pair"),
             ((1, 2), {"weights": [1.0]}, ValueError, r"weights has shape \(1,\); expected \(4,\)"),
             ((1, 2), {"weights": [1, 2, np.nan, 4]}, ValueError, r"weights contains NaN at \[2\]"),
-            ((1, 2), {"sample": [1, 2]}, ValueError, "sample is given without weights"),
+            ((1, 2), {"sample": [1, 2]}, ValueError, "sample needs weights"),
             ((1, 2), {"names": ["p"]}, ValueError, "names holds 1 names"),
             ((1, 2), {"coverage": 1.5}, ValueError, "coverage must be from 0 to 1"),
         ],

@@ -203,7 +203,7 @@ class TestClassMap:
         assert texts(drawn.axes[0].get_xticklabels()) == ["p", "q", "r"]
         with pytest.raises(ValueError, match="NMF has no matrix of topics over classes"):
             plotting.class_map(model)
-        with pytest.raises(ValueError, match="X is given without y"):
+        with pytest.raises(ValueError, match="X needs y"):
             plotting.class_map(model, X=X)
         with pytest.raises(ValueError, match="y has 2 rows and S has 9"):
             plotting.class_map(model, X=X, y=["a", "b"])
@@ -297,7 +297,7 @@ class TestRepresentationMap:
         np.testing.assert_allclose(cells(drawn), np.eye(3))
 
     def test_several_labels_are_refused(self) -> None:
-        with pytest.raises(ValueError, match="see label_map"):
+        with pytest.raises(ValueError, match="use label_map"):
             plotting.representation_map(S, np.ones((4, 2)))
 
 
@@ -350,11 +350,16 @@ class TestTermBars:
     @each(
         ("given", "more", "error", "message"),
         [
-            (["a"], {}, TypeError, "topics must be what topics"),
+            (["a"], {}, TypeError, "topics must be the result of topics"),
             (Topics([]), {}, ValueError, "topics is empty"),
             (topics(), {"n_terms": 0}, ValueError, "n_terms must be at least 1"),
             (topics(), {"columns": 0}, ValueError, "columns must be at least 1"),
-            (make_topics(np.array([[np.nan]])), {}, ValueError, "topic 0 need weights"),
+            (
+                make_topics(np.array([[np.nan]])),
+                {},
+                ValueError,
+                "weights of topic 0 must be finite",
+            ),
         ],
     )
     def test_errors(self, given: Any, more: dict, error: type, message: str) -> None:

@@ -79,7 +79,7 @@ def test_the_environment_chooses():
 def test_other_back_ends_are_refused(monkeypatch):
     for backend in ("", "OpenMP", 2, None, np.arange(2)):
         with pytest.raises(
-            ValueError, match=r"backend=.* cannot be used: it is 'pool' or 'openmp'"
+            ValueError, match=r"backend=.* cannot be used; expected 'pool' or 'openmp'"
         ):
             sf.set_thread_backend(backend)
     monkeypatch.setitem(sys.modules, "ssnmf_fast._openmp", None)

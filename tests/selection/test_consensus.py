@@ -143,7 +143,7 @@ def test_one_component_and_one_start_have_no_stability():
     for consensus in (found(X, 1, n_starts=3), found(X, 3, n_starts=1)):
         assert np.isnan(consensus.stability).all()
         assert np.isnan(consensus.silhouette)
-        assert "no stability" in repr(consensus)
+        assert "stability not defined" in repr(consensus)
         assert consensus.components.shape == (len(consensus.stability), X.shape[1])
 
 
@@ -180,8 +180,8 @@ def test_a_repr_says_how_stable():
         ({"n_components": 0}, ValueError, "n_components must be at least 1"),
         ({"n_components": [3, 4]}, TypeError, "n_components must be an integer"),
         ({"n_starts": 0}, ValueError, "n_starts must be at least 1"),
-        ({"neighborhood_fraction": 0}, ValueError, "neighborhood_fraction is a share"),
-        ({"neighborhood_fraction": 30}, ValueError, "neighborhood_fraction is a share"),
+        ({"neighborhood_fraction": 0}, ValueError, "neighborhood_fraction must be above 0"),
+        ({"neighborhood_fraction": 30}, ValueError, "neighborhood_fraction must be above 0"),
         ({"distance_threshold": -1}, ValueError, "distance_threshold must be finite"),
         ({"init": "nndsvda"}, ValueError, "init must be one of 'random'"),
         ({"loss": "hinge"}, ValueError, "loss must be"),

@@ -178,7 +178,7 @@ def test_a_start_that_was_changed_is_refused(tmp_path):
 
 
 def test_a_folder_needs_a_seed(tmp_path):
-    with pytest.raises(ValueError, match="folder is given without random_state"):
+    with pytest.raises(ValueError, match="folder needs random_state"):
         found(planted(n=30)[0], folder=tmp_path, random_state=None)
 
 

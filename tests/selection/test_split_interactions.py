@@ -120,8 +120,8 @@ def test_entries_of_a_matrix_that_occur_twice_are_on_one_side() -> None:
     ("given", "error", "message"),
     [
         ({"by": "item"}, ValueError, "by must be one of 'user', 'time'; got 'item'"),
-        ({"by": "time"}, TypeError, 'times and by="time" need each other'),
-        ({"times": [1, 2, 3]}, TypeError, 'times and by="time" need each other'),
+        ({"by": "time"}, TypeError, 'times and by="time" must be given together'),
+        ({"times": [1, 2, 3]}, TypeError, 'times and by="time" must be given together'),
         ({"test_size": 0}, ValueError, "test_size must be above 0 and below 1; got 0"),
         ({"test_size": 1.0}, ValueError, "test_size must be above 0"),
         ({"test_size": "a"}, TypeError, "test_size must be a number"),

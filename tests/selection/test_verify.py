@@ -243,7 +243,7 @@ def test_other_inputs_are_told_by_name(name):
         found = sf.verify(result, X, **{name: wrong})
         assert any(name in sentence for sentence in found.differences)
     plain = sf.factorize(X, n_components=4, random_state=0)
-    assert f"The fit was given no {name}." in sf.verify(plain, X, **{name: given}).differences
+    assert f"The fit was not given {name}." in sf.verify(plain, X, **{name: given}).differences
 
 
 def test_a_result_without_a_receipt_says_so():

@@ -52,7 +52,7 @@ def test_planted_topics_are_in_the_range(n_topics):
 def test_words_without_topics(seed):
     choice = choose(shuffled(texts(5), seed), random_state=seed)
     assert (choice.rank, choice.low, choice.high) == (1, 1, 1)
-    assert str(choice) == ("no topics found: the words of a text say nothing about its other words")
+    assert str(choice) == ("no topics found: the words of a text do not predict its other words")
 
 
 def test_counts_presence_and_weights_are_the_same_texts():
@@ -102,10 +102,10 @@ def test_small_texts():
         (np.ones((4, 5)), {}, r"in a sparse matrix; got ndarray.*choose_rank\(X, ranks\)"),
         (sp.csr_array((3, 4)), {}, "no entry above 0"),
         (sp.csr_array(-np.eye(3)), {}, "negative"),
-        (sp.csr_array(np.eye(3)), {"y": [0, 1, 1]}, "takes no y"),
-        (sp.csr_array(np.eye(3)), {"X_weights": np.ones((3, 3))}, "takes no X_weights"),
-        (sp.csr_array(np.eye(3)), {"estimator": sf.NMF()}, "takes no estimator"),
-        (sp.csr_array(np.eye(3)), {"loss": "frobenius"}, "takes no loss"),
+        (sp.csr_array(np.eye(3)), {"y": [0, 1, 1]}, "does not take y"),
+        (sp.csr_array(np.eye(3)), {"X_weights": np.ones((3, 3))}, "does not take X_weights"),
+        (sp.csr_array(np.eye(3)), {"estimator": sf.NMF()}, "does not take estimator"),
+        (sp.csr_array(np.eye(3)), {"loss": "frobenius"}, "does not take loss"),
         (sp.csr_array(np.eye(3)), {"n_splits": 0}, "n_splits must be at least 1"),
         (sp.csr_array(np.eye(3)), {"validation_fraction": 1.0}, "validation_fraction"),
     ],

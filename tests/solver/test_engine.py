@@ -129,7 +129,7 @@ def test_missing_rows_join_a_missing_pattern(storage):
     joined = sf.weights.missing(pattern).with_rows(rows, "y_weights")
     expected = np.where((1 - pattern.toarray()) * rows[:, None] > 0, filled(Y), 0)
     np.testing.assert_array_equal(filled(joined.hide(Y)), expected)
-    with pytest.raises(ValueError, match="weights of samples cannot be combined with"):
+    with pytest.raises(ValueError, match="cannot be combined with weights of samples"):
         sf.weights.missing(pattern).with_rows(2 * rows, "y_weights")
 
 

@@ -342,7 +342,7 @@ def test_a_component_that_is_given_has_a_scale():
         ({"C": penalties.L1(1.0)}, "penalties has 'C'; expected 'S' or 'A'"),
         ({"S": 0.1}, "penalties must be a penalty such as"),
         (0.1, "penalties must be a penalty such as"),
-        ({"S": penalties.Graph(1.0, np.eye(3)), "A": penalties.L2(1.0)}, "a graph of 3 nodes"),
+        ({"S": penalties.Graph(1.0, np.eye(3)), "A": penalties.L2(1.0)}, "a graph with 3 nodes"),
     ],
 )
 def test_bad_penalties_are_refused(given, message):

@@ -151,7 +151,7 @@ def test_what_needs_one_start():
     for init, message in (("svd", "init is 'svd'"), (factors, "init holds arrays")):
         with pytest.raises(ValueError, match=f"{message}; expected one of 'auto', 'random'"):
             sf.factorize_tensor(X, init=init, **options)
-    with pytest.raises(ValueError, match="callback is for one fit"):
+    with pytest.raises(ValueError, match="callback is not supported with n_starts"):
         sf.factorize_tensor(X, callback=lambda _: None, **options)
     with pytest.raises(ValueError, match="init must be one of"):
         sf.factorize_tensor(X, init="nothing", **options)

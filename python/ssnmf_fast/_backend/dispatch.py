@@ -1,9 +1,9 @@
-"""Choice of the kernels, and the storage of factors that they want.
+"""Choice of the kernels, and the storage of factors for them.
 
-There is one compiled module for each instruction-set level, picked once at import.
-``SSNMF_FAST_ISA`` forces a level: base, v3 (AVX2 and FMA), v4 (AVX-512), or reference (NumPy).
-``SSNMF_FAST_THREADS`` says what runs the threads of the kernels: pool or openmp.
-Rows of factors are aligned to cache lines, the rank is padded with columns of zeros.
+There is a compiled module for each instruction-set level, chosen at import.
+``SSNMF_FAST_ISA`` sets the level: base, v3 (AVX2 and FMA), v4 (AVX-512), or reference (NumPy).
+``SSNMF_FAST_THREADS`` sets the thread backend of the kernels: pool or openmp.
+Rows of factors are aligned to cache lines, and the rank is padded with columns of zeros.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _lock = threading.Lock()
 
 
 class _Kernels:
-    """The kernels of a context; while no other ones are in use, those of the process are here."""
+    """The kernels of the current context; those of the process are cached as attributes."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(_in_use.get(), name)
@@ -97,11 +97,11 @@ else:
 
 
 def team_of(backend: object, name: str) -> Any:
-    """Return what the kernels take for a back end of their threads."""
+    """Return the argument of the kernels for a thread backend."""
     if not isinstance(backend, str) or backend not in ("pool", "openmp"):
         raise ValueError(
-            f"{name}={short(backend)} cannot be used: it is 'pool' or 'openmp', what runs the "
-            "threads. How many there are is set by n_threads, or by OMP_NUM_THREADS."
+            f"{name}={short(backend)} cannot be used; expected 'pool' or 'openmp'. The number of "
+            "threads is set by n_threads, or by OMP_NUM_THREADS."
         )
     try:
         return None if backend == "pool" else importlib.import_module("ssnmf_fast._openmp").team
@@ -112,28 +112,28 @@ def team_of(backend: object, name: str) -> Any:
 
 
 def set_thread_backend(backend: str) -> None:
-    """Choose what runs the threads of the kernels, in this process from now on.
+    """Set the thread backend of the kernels for this process.
 
-    No choice changes a result, or how many threads there are. ``SSNMF_FAST_THREADS=openmp`` in the
-    environment does the same in all processes that are started with it.
+    It changes neither results nor the number of threads.  The environment variable
+    ``SSNMF_FAST_THREADS`` sets it at the start of a process.
 
     Parameters
     ----------
     backend : {"pool", "openmp"}
-        The library's own pool, which is the default, or OpenMP, which every build for Linux has:
-        for programs that bind threads to cores by it, or watch them.
+        The thread pool of the library (default), or OpenMP, which every build for Linux has, for
+        programs that use OpenMP to bind threads to cores or to monitor them.
 
     Raises
     ------
     ValueError
-        If there is no such back end, or this installation has no OpenMP.
+        If the backend is unknown, or this installation has no OpenMP.
 
     Notes
     -----
     OpenMP is slower while other programs use the cores: :doc:`Large data </guide/large>` has
-    figures. It has three more limits: a handler of a signal must not fork while a kernel runs (the
-    child hangs), threads do not block the signals of the program, and the process ends where the
-    system has no further threads to give.
+    figures.  It has three more limits: a signal handler must not fork while a kernel runs (the
+    child hangs), threads do not block the signals of the program, and the process ends if the
+    system cannot start more threads.
 
     Examples
     --------
@@ -161,12 +161,12 @@ def level_in_use() -> str:
 
 @contextmanager
 def reference_kernels() -> Iterator[None]:
-    """Compute with the reference in plain NumPy within the context, to cross-check a result.
+    """Compute with plain NumPy within the context, to cross-check a result.
 
-    All calls of this thread, and of the threads that they start, use it; other threads keep the
-    compiled kernels. Receipts name the level "reference". Factors agree with those of the
-    compiled kernels but for rounding, which long fits can amplify. The reference is many times
-    slower: use small data and few iterations.
+    The context applies to calls of this thread and the threads that they start; other threads use
+    the compiled kernels.  Receipts have the level "reference".  Factors agree with those of the
+    compiled kernels up to rounding, which long fits can amplify.  NumPy is many times slower: use
+    small data and few iterations.
 
     Workers of a Dask cluster are other processes: set ``SSNMF_FAST_ISA=reference`` there.
 
@@ -206,10 +206,10 @@ def aligned_zeros(shape: tuple[int, int], dtype: npt.DTypeLike) -> Array:
 
 
 def padded_zeros(n_rows: int, rank: int, dtype: npt.DTypeLike, threads: int = 1) -> Array:
-    """Return a factor of zeros, (n_rows, padded rank), in memory near the threads of its rows."""
+    """Return zeros, (n_rows, padded rank), in memory near the threads that process the rows."""
     columns = kernels.padded_rank(rank, np.dtype(dtype).itemsize)
     result = aligned_zeros((n_rows, columns), dtype)
-    if threads > 1 and result.nbytes >= _PLACED:  # a page goes where it is written first
+    if threads > 1 and result.nbytes >= _PLACED:  # the first write determines the place of a page
         kernels.add_row(np.zeros(columns, dtype), None, result, 1.0, False, threads)
     return result
 

@@ -1,4 +1,4 @@
-"""Fingerprints of entries in NumPy: sums of mixed bits, as cpp/kernels/fingerprint.hpp has them."""
+"""Fingerprints of entries in NumPy: sums of mixed bits, as in cpp/kernels/fingerprint.hpp."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""The kernels in plain NumPy: what every compiled module must compute.
+"""The kernels in plain NumPy: the specification of the compiled modules.
 
-This module is the specification and the oracle.  It has the same functions, with the same
-signatures, as the compiled modules ``_kernels_base``, ``_kernels_v3`` and ``_kernels_v4``, and
-``SSNMF_FAST_ISA=reference`` runs the whole library on it.  It is written for reading, from the
-formulas of the papers, and is slow.
+This module has the same functions, with the same signatures, as ``_kernels_base``, ``_kernels_v3``
+and ``_kernels_v4``, and ``SSNMF_FAST_ISA=reference`` runs the whole library on it.  It follows the
+formulas of the papers, is written for reading, and is slow.
 
-Notation.  Every data term approximates a matrix Z (p x q) by ``F @ G.T``, with the two factors
-stored by rows: F is p x R and G is q x R.  For the data of a fit, Z = X, F = S and G = A.T; for the
-update of the dictionary, Z = X.T, F = A.T and G = S.  R is the rank, padded with columns of zeros
-by the compiled modules (:func:`padded_rank`); zero columns change no product.
+Notation.  Every data term approximates a matrix Z (p x q) by ``F @ G.T``, with both factors stored
+by rows: F is p x R and G is q x R.  For the data of a fit, Z = X, F = S and G = A.T; for the update
+of the dictionary, Z = X.T, F = A.T and G = S.  R is the rank, padded with columns of zeros by the
+compiled modules (:func:`padded_rank`), which do not change products.
 
 Common arguments
 ----------------
@@ -17,9 +16,9 @@ indptr, indices, values
 F, G, out
     C-contiguous arrays with R columns, of one dtype (float32 or float64).
 allowed, asked, moves
-    Some of the entries of a factor, as bits (`_common.bits`), or None for all.
+    Some of the entries of a factor, as bits (`_common.arrays.bits_of`), or None for all.
 exponent
-    Of the model; or a pair of it and of the number that smaller models count as.
+    Exponent of the model; or a pair of the exponent and a lower bound of the model.
 scale, accumulate
     ``out = scale * result``, or ``out += scale * result`` when `accumulate` is true.
 n_threads
@@ -116,7 +115,7 @@ def _unreached(x: Array, z: Array) -> float:
 
 
 def _coefficients(x: Array, exponent: Exponent, model: Callable[[], Array]) -> Array:
-    """x z^exponent, where the model z is asked for unless the exponent is 0."""
+    """x z^exponent; the model z is computed unless the exponent is 0."""
     if isinstance(exponent, tuple):
         exponent, least = exponent
         return _coefficients(x, exponent, lambda: np.maximum(model(), x.dtype.type(least)))
@@ -142,8 +141,8 @@ def sparse_pass(
 ) -> None:
     """(Z .* (F G^T)^exponent) G over the stored entries.
 
-    0 gives Z G and needs no F; -1 is the fused Kullback-Leibler pass.  Entries of the
-    result that are not in `asked` may be zeros; here none is.
+    0 gives Z G and needs no F; -1 is the fused Kullback-Leibler pass.  Entries of the result
+    outside of `asked` may be zeros, but not here.
     """
     del asked
     v = _values(values, indices, G.dtype)
@@ -163,7 +162,7 @@ def sparse_kl_loss(
 def sparse_kl_unreached(
     indptr: Array, indices: Array, values: Some, F: Array, G: Array, n_threads: int
 ) -> float:
-    """What of :func:`sparse_kl_loss` belongs to entries with z = 0: a constant of the updates."""
+    """The part of :func:`sparse_kl_loss` from entries with z = 0, which updates do not change."""
     return _unreached(_values(values, indices, G.dtype), _sampled_product(indptr, indices, F, G))
 
 
@@ -209,7 +208,7 @@ def panel_pass(
     """Run :func:`sparse_pass` over a matrix cut into panels of its columns.
 
     Row ``k * len(out) + j`` has the entries of row j in panel k.  `bounds` cuts the rows into
-    ranges for threads; it changes no result.
+    ranges for threads; it does not change results.
     """
     del asked
     panels, rows = (len(indptr) - 1) // len(out), len(out)
@@ -220,7 +219,7 @@ def panel_pass(
 
 
 def _rows_of_entries(indices: Array, factors: list[Array]) -> tuple[Array, Array]:
-    """A row of G for every entry of an unfolded tensor, and which it is."""
+    """Return for each entry of an unfolded tensor its number and its row of G."""
     G = np.prod([F[i] for F, i in zip(factors, indices, strict=True)], axis=0)
     return np.arange(indices.shape[1]), G
 
@@ -239,18 +238,18 @@ def tensor_pass(
 ) -> None:
     """Run :func:`sparse_pass` over a tensor unfolded by one mode; the exponent is 0, 1 or -1.
 
-    Row i has the entries with index i in that mode.  ``indices[k]`` are those of entries in the
-    k-th other mode, and the row of G that stands in place of g_j is the product, element by
-    element, of the rows of the other factors that an entry names.
+    Row i has the entries with index i in this mode.  ``indices[k]`` are the indices of entries in
+    the k-th other mode, and g_j of an entry is the elementwise product of the rows of the other
+    factors at its indices.
     """
     entries, G = _rows_of_entries(indices, factors)
     sparse_pass(exponent, indptr, entries, values, F, G, out, scale, accumulate, n_threads)
 
 
 def _of_unfolded(loss: Callable[..., float]) -> Callable[..., float]:
-    """Return a loss over a sparse matrix as one of an unfolded tensor.
+    """Return a loss over a sparse matrix as a loss over an unfolded tensor.
 
-    The arguments are the same, but for the indices and the other factors: see :func:`tensor_pass`.
+    Only indices and the other factors are different: see :func:`tensor_pass`.
     """
 
     def of_tensor(indptr: Array, indices: Array, *arguments: Any) -> float:
@@ -280,16 +279,16 @@ def scatter_pass(
 ) -> None:
     """Add scale * (Z .* (G F^T)^exponent)^T G over the stored entries to `out`.
 
-    The pass for the factor of the columns by rows of Z, sorted: F and out are q x R, G is p x R.
-    `bounds` cuts the columns into one range for each thread, from 0 to q; it changes no result.
+    This is the pass for the column factor, by sorted rows of Z: F and out are q x R, G is p x R.
+    `bounds` cuts the columns 0 to q into a range per thread; it does not change results.
     """
     v = _values(values, indices, G.dtype)
     c = _coefficients(v, exponent, lambda: _sampled_product(indptr, indices, G, _given(F)))
     np.add.at(out, indices, out.dtype.type(scale) * c[:, None] * G[_rows(indptr)])
 
 
-# Z may have any strides.  NaN entries of Z are missing and contribute nothing.  With mask=True the
-# entries of Z are read as 1, and the NaN entries as 0.
+# Z may have any strides.  NaN entries of Z are missing.  With mask=True, entries of Z count as 1,
+# and NaN as 0.
 
 
 def _entries(Z: Array, mask: bool, dtype: Any) -> Array:
@@ -326,7 +325,7 @@ def dense_kl_loss(Z: Array, F: Array, G: Array, n_threads: int) -> float:
 
 
 def dense_kl_unreached(Z: Array, F: Array, G: Array, n_threads: int) -> float:
-    """What of :func:`dense_kl_loss` belongs to entries with z = 0."""
+    """The part of :func:`dense_kl_loss` from entries with z = 0."""
     return _unreached(_entries(Z, False, G.dtype).ravel(), _matmul(F, G.T).ravel())
 
 
@@ -373,10 +372,10 @@ def inner(F: Array, P: Array, n_threads: int) -> float:
 
 
 def imbalance(F: Array, P: Array, N: Array, moves: Some, n_threads: int) -> tuple[float, float]:
-    """Return sum |N - P| .* w, and the larger one of the sums of F .* P and of F .* N.
+    """Return sum |N - P| .* w, and the larger of the sums of F .* P and of F .* N.
 
-    w is F where N >= P, elsewhere no less than the mean of the column of F.  N may be one row for
-    all; entries that are not in `moves` do not count.
+    w is F, but at least the mean of the column of F where N < P.  N may be one row for all; entries
+    outside of `moves` do not count.
     """
     gap = N.astype(np.float64) - P
     weight = np.where(gap < 0, np.maximum(F, F.mean(axis=0, dtype=np.float64)), F)
@@ -391,15 +390,15 @@ def update(
     """Multiply F by t, in place.
 
     (P2, N2) are the sums over the Frobenius terms and (P1, N1) over the Kullback-Leibler terms; a
-    pair may be None, and N may be one row that holds for all.  ``"mu"``: t = (2 P2 + P1) / (2 N2 +
-    N1), the papers' rule.  ``"mm"``: t is the positive root of 2 N2 t^2 + (N1 - 2 P2) t - P1 = 0,
-    the minimizer of the separable majorizer; with one kind of loss both are the same.
+    pair may be None, and N may be one row for all.  ``"mu"``: t = (2 P2 + P1) / (2 N2 + N1), the
+    rule of the papers.  ``"mm"``: t is the positive root of 2 N2 t^2 + (N1 - 2 P2) t - P1 = 0, the
+    minimizer of the separable majorizer; with one kind of loss both are the same.
 
     With a `relaxation` w in [0, 1], t is replaced by t + w (t - 1) min(t, 1): towards 2 t - 1 above
-    1 and t^2 below, where the majorizer is still at most what it was at 1.
+    1 and t^2 below 1, which does not increase the majorizer.
 
-    Where nothing pulls down, nothing pulls up either (see :func:`_safe_ratio`): the entry stays.
-    Entries that are 0 stay 0; positive entries with a positive t never fall below :func:`tiny`.
+    Entries without a downward pull have no upward pull (see :func:`_safe_ratio`) and stay.  Entries
+    that are 0 stay 0; positive entries with a positive t never fall below :func:`tiny`.
     """
     dtype = F.dtype
     zeros = np.zeros(F.shape)
@@ -413,7 +412,7 @@ def update(
     if rule == "mm" and mixed:
         b = 2 * p2 - n1
         square = b * b + 8 * n2 * p1
-        apart = np.hypot(b, np.sqrt(8) * np.sqrt(n2) * np.sqrt(p1))  # where squares lose digits
+        apart = np.hypot(b, np.sqrt(8) * np.sqrt(n2) * np.sqrt(p1))  # if squares lose digits
         q = np.where(square > 1e-280, np.sqrt(square), apart)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             t = np.where(b > 0, (b + q) / (4 * n2), 2 * p1 / (q - b))
@@ -471,7 +470,7 @@ def sparse_fingerprint(
 
 
 def dense_fingerprint(Z: Array, first_row: int, n_threads: int) -> tuple[int, int]:
-    """Return those of a dense matrix, which are the same."""
+    """Return the same sums for a dense matrix."""
     rows, columns = np.indices(Z.shape)
     return fingerprint_of(first_row + rows.ravel(), columns.ravel(), Z.ravel())
 
@@ -500,7 +499,7 @@ def transpose_panels(
     out_values: Array,
     n_threads: int,
 ) -> None:
-    """Write the transpose of a sound matrix, cut into panels of so many of its rows."""
+    """Write the transpose of a sound matrix, cut into panels of `panel_rows` rows."""
     rows = _rows(indptr)
     panels = -(-(len(indptr) - 1) // panel_rows)
     n_columns = (len(out_indptr) - 1) // max(panels, 1)
@@ -536,11 +535,11 @@ def nnls(
     """For every row i: F_i = argmin_{s >= 0} s K_i s^T - 2 P_i s^T, from the start F_i.
 
     K_i = row_scale_i * K + sum_j w_ij g_j g_j^T, with signed w in CSR form; K or the CSR part may
-    be None, and ``row_scale=None`` stands for ones.
+    be None, and ``row_scale=None`` means ones.
     In units in which K_i has a diagonal between 1 and 4, a row is solved when its gradient
     g = K_i s - P_i has |g_k| <= tol * max(P_i) where s_k > 0, and g_k >= -tol * max(P_i) where
-    s_k = 0.  Entries without curvature, or whose curvature is what rounding left of a difference,
-    become 0.  Returns the number of rows left unsolved.
+    s_k = 0.  Entries without curvature (up to rounding errors of a difference) become 0.  Returns
+    the number of unsolved rows.
     """
     unsolved = 0
     for i in range(len(F)):
@@ -557,7 +556,7 @@ def nnls(
 
 
 def _least_curvature(common: Array, dtype: Any) -> Array:
-    """Diagonal up to which the difference of a common matrix and another is rounding error."""
+    """The diagonal below which the difference from a common matrix is a rounding error."""
     return np.asarray(4 * float(np.finfo(dtype).eps) * np.maximum(np.diag(common), 0))
 
 
@@ -595,7 +594,7 @@ def kl_rows(
 
     N has one row for each row of F, or one row for all.  A row is solved when, with
     P_k = sum_j x_ij g_jk / (s . g_j), no |min(s_k N_k / sum_j x_ij, 1 - P_k / N_k)| is above `tol`.
-    Returns the number of rows left unsolved.
+    Returns the number of unsolved rows.
     """
     unsolved = 0
     for i in range(len(F)):
@@ -618,7 +617,7 @@ def _kl_row(
     u w = mu instead, and mu falls towards 0.
     """
     usable = (n > 0) & (g.sum(axis=0) > 0)
-    reachable = g[:, usable].sum(axis=1) > 0  # no s explains an entry that the dictionary lacks
+    reachable = g[:, usable].sum(axis=1) > 0  # entries that the dictionary can explain
     x, g = x[reachable], g[reachable]
     usable &= g.sum(axis=0) > 0
     if len(x) == 0:
@@ -642,7 +641,7 @@ def _kl_row(
         hessian = (h.T * (p / z**2)) @ h + np.diag(w / u)
         du = np.linalg.solve(hessian, mu / u - slope)
         dw = mu / u - w - w / u * du
-        # Neither u nor w may reach zero: 0.99 of the way there at most.
+        # Neither u nor w may reach zero: take at most 0.99 of the way.
         fall = max(np.max(-du / u), np.max(-dw / w))
         step = min(1.0, 0.99 / fall) if fall > 0 else 1.0
         u = u + step * du
@@ -664,15 +663,15 @@ def kl_descent(
     with_loss: bool,
     n_threads: int,
 ) -> float:
-    """For k = 1..R, `sweeps` times, a step of F_ik that raises the divergence of no row, in place.
+    """For k = 1..R, `sweeps` times, step F_ik in place without raising the divergence of any row.
 
     With u_j = g_jk / (F_i . g_j), p = sum_j x_ij u_j, c = sum_j x_ij u_j^2 and n = N_ik the step is
     (p - n) / c * (p / n) upwards, and -(n - p) / (c + U (n - p)) with U = max_j u_j downwards, but
-    no more than 3/4 of 1 / U, and not below zero.
-    N has one row for each row of F, or one row for all.  Entries where N vanishes stay, and those
-    that are not in `allowed`.  So do zeros in every second sweep, and in that and the one before it
-    those whose p is at most n at the beginning of the two.  Returns the sum over the stored entries
-    of x log(x/z) - x afterwards, `with_loss`, or 0.
+    at most 3/4 of 1 / U, and not below zero.
+    N has one row for each row of F, or one row for all.  Entries with N = 0 stay, and entries
+    outside of `allowed`.  Zeros stay in every second sweep; zeros with p <= n at the beginning of a
+    pair of sweeps stay in both.  Returns the sum over the stored entries of x log(x/z) - x
+    afterwards if `with_loss`, or 0.
     """
     for i in range(len(F)):
         entries = slice(indptr[i], indptr[i + 1])
@@ -718,14 +717,14 @@ def coordinate_descent(
 ) -> float:
     """For k = 1..R, `sweeps` times: F_ik <- max(0, F_ik - (K_i F_i - P_i)_k / K_i,kk), in place.
 
-    Before the last sweep come `face_steps` conjugate gradient steps on the positive entries of each
-    row, which must have no weights of its own then.
+    Before the last sweep, there are `face_steps` conjugate gradient steps on the positive entries
+    of each row; then rows must not have weights.
 
     K_i = sum_t scales[t, i] * grams[t] + sum_j w_ij g_j g_j^T, with signed w in CSR form (or None);
-    ``scales=None`` stands for ones.  Entries without curvature (see :func:`nnls`) stay, but for
-    those with a negative P in rows with weights, which become 0; and so do those that are not in
-    `allowed`.  Returns the sum of |projected gradient| over the first sweep, each entry's just
-    before its step, for rows without weights.
+    ``scales=None`` means ones.  Entries outside of `allowed` stay, and entries without curvature
+    (see :func:`nnls`), except that those with a negative P in rows with weights become 0.  Returns
+    the sum of |projected gradient| over the first sweep, just before the steps, for rows without
+    weights.
     """
     violation = 0.0
     for i in range(len(F)):
@@ -757,10 +756,10 @@ def coordinate_descent(
 
 
 def _minimize_on_face(K: Array, p: Array, f: Array, moves: Array, steps: int, dtype: Any) -> Array:
-    """Lower f K f^T - 2 p f^T in the positive entries of f that move by conjugate gradients.
+    """Lower f K f^T - 2 p f^T in the movable positive entries of f by conjugate gradients.
 
-    They are preconditioned by the diagonal.  A step ends where an entry becomes 0, and the next one
-    sets out anew without it.
+    They are preconditioned by the diagonal.  A step ends where an entry becomes 0; then the method
+    restarts without this entry.
     """
     diagonal = np.diag(K)
     gradient = K @ f - p

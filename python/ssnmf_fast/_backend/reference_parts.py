@@ -1,8 +1,8 @@
 """Parts of :mod:`ssnmf_fast._backend.reference`: powers, variational Bayes, matrix completion.
 
-Of variational Bayes every entry of a factor has a gamma posterior with shape alpha and a rate b
-that is one number for each component and group of rows.  E = alpha / b is its expectation; that of
-its logarithm is Lg = psi(alpha) - log(b), held as F = exp(Lg).  Its arguments are
+In variational Bayes, every entry of a factor has a gamma posterior with shape alpha and a rate b
+for its component and group of rows.  E = alpha / b is its expectation; the expectation of its
+logarithm is Lg = psi(alpha) - log(b), stored as F = exp(Lg).  The arguments are
 
 prior_shape
     Shape a0 of the prior.
@@ -10,7 +10,7 @@ rates, groups
     Posterior rates, float64, groups x R, positive in the first `rank` columns; the group of every
     row, int32, or None for one group.
 rank
-    Number of columns that are no padding; padding of F and E becomes 0.
+    Number of columns without padding; padding of F and E becomes 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scipy.special import gammaln, psi
 
 from .._common.arrays import Array
 
-Some: TypeAlias = Array | None  # None stands for ones, or for what is not there
+Some: TypeAlias = Array | None  # None means ones, or nothing
 
 
 def tiny(dtype: Any) -> float:
@@ -32,9 +32,9 @@ def tiny(dtype: Any) -> float:
 
 
 def power(z: Array, exponent: float) -> Array:
-    """z^exponent, and 0 where z vanishes: such an entry pulls at no positive factor entry.
+    """z^exponent, and 0 where z is 0: such an entry does not pull at positive factor entries.
 
-    Kept below the largest number of the dtype divided by 2^20, so that sums stay finite.
+    The result is at most the largest number of the dtype divided by 2^20, so that sums are finite.
     """
     largest = float(np.finfo(z.dtype).max) / 2**20
     logs = exponent * np.log(np.maximum(z.astype(np.float64), tiny(z.dtype)))
@@ -47,8 +47,8 @@ def beta_terms(x: Array, z: Array, w: Some, beta: float, rest: bool) -> float:
 
     With L = log(x / z) the divergence is z^beta (expm1(beta L) / beta - expm1(L)) / (beta - 1), and
     (z^beta + x z^(beta - 1) (expm1((beta - 1) L) / (beta - 1) - 1)) / beta: the first has no
-    cancellation near beta = 0, the second none near 1.  Entries with x > 0 that no component
-    reaches, z = 0, are left out for beta < 1: their loss is infinite.
+    cancellation near beta = 0, the second has none near 1.  For beta < 1, entries with x > 0 and
+    z = 0 are left out, because their loss is infinite.
     """
     floor = tiny(z.dtype)
     reached = z > floor
@@ -88,7 +88,7 @@ def gamma_update(
 ) -> float:
     """alpha = prior_shape + F .* P; E <- alpha / rate; F <- exp(psi(alpha)) / rate, in place.
 
-    F stays at or above :func:`tiny`.  Returns the sum of all Lg if `logs` is true, else 0.
+    F stays at or above :func:`tiny`.  Returns the sum of all Lg if `logs` is true, or 0.
     """
     info = np.finfo(F.dtype)
     rate = _by_row(rates[:, :rank], groups, len(F))
@@ -105,7 +105,7 @@ def gamma_bound(
 ) -> float:
     """Sum of (prior_shape - alpha) Lg - alpha log(rate) + alpha + log Gamma(alpha), alpha = E rate.
 
-    It is what the entries add to the variational bound, but for the terms with the prior's rate.
+    This is the part of the entries in the variational bound, without terms of the prior's rate.
     """
     rate = _by_row(rates[:, :rank], groups, len(E))
     shape = E[:, :rank].astype(float) * rate
@@ -126,9 +126,9 @@ def _rows(indptr: Array) -> Array:
 
 
 def shrunk(z: Array, step: float, eps: float, q: float, proximal: bool, floor: float) -> Array:
-    """Draw entries towards zero: z (1 - c w) or z / (1 + c w), with w = (z^2 + eps)^(q/2 - 1).
+    """Shrink entries: z (1 - c w) or z / (1 + c w), with w = (z^2 + eps)^(q/2 - 1).
 
-    Entries below `floor` become it (-inf for none).  Kassab 2021, Algorithm 2.
+    Entries are at least `floor`.  Kassab 2021, Algorithm 2.
     """
     weight = step * (z * z + z.dtype.type(eps)) ** (q / 2 - 1) if step else np.zeros_like(z)
     moved = z / (1 + weight) if proximal else z * (1 - weight)
@@ -259,10 +259,10 @@ def structured_rows(
     F: Array,
     n_threads: int,
 ) -> None:
-    """The same with weights w = 1 / (1 + alpha (x_ij^2 + eps)^(q/2 - 1)) of missing entries.
+    """:func:`ridge_rows` with weights w = 1 / (1 + alpha (x_ij^2 + eps)^(q/2 - 1)) of missing x_ij.
 
     Every missing entry adds (1 - w_ij) g_j g_j^T to the matrix of its row, and becomes
-    x_ij = w_ij f_i . g_j; the observed ones of X stay.  Kassab 2021, Algorithm 1.
+    x_ij = w_ij f_i . g_j; observed entries of X stay.  Kassab 2021, Algorithm 1.
     """
     z = np.ones(len(indices)) if values is None else values.astype(float)
     F[:, len(ridge) :] = 0
@@ -280,5 +280,5 @@ def structured_rows(
 
 
 def tall_qr(A: Array, columns: int, R: Array, n_threads: int) -> None:
-    """Replace the first columns of A (n x C, n >= columns) by an orthonormal basis; R follows."""
+    """Replace the first columns of A (n x C, n >= columns) by an orthonormal basis; write R."""
     A[:, :columns], R[...] = np.linalg.qr(A[:, :columns])

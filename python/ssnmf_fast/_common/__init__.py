@@ -1,1 +1,1 @@
-"""Small things that every room uses: warnings, random generators, files that appear whole."""
+"""Utilities for the whole package: types, warnings, texts, files."""

@@ -1,4 +1,4 @@
-"""Bases of scikit-learn, with types: a class with a base without types takes any argument."""
+"""Base classes of scikit-learn with types, so that calls of derived classes are checked."""
 
 from __future__ import annotations
 

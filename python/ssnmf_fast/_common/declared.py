@@ -1,4 +1,4 @@
-"""Values of files, which are lists, mappings, text and numbers, as an annotation declares them."""
+"""Conversion of values from files (lists, mappings, text and numbers) to annotated types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, 
 
 
 def as_declared(value: object, kind: Any, name: str) -> Any:
-    """Return a value as its annotation has it, or raise ValueError that names what differs."""
+    """Convert a value to an annotated type, or raise a ValueError that names the difference."""
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any:
         return value
@@ -31,7 +31,7 @@ def as_declared(value: object, kind: Any, name: str) -> Any:
         try:
             return make(**_entries(value, {one: hints[one] for one in names}, needed, name))
         except TypeError as error:  # a field is missing
-            raise ValueError(f"{name} has not the fields of a {make.__name__}: {error}") from error
+            raise ValueError(f"{name} lacks fields of a {make.__name__}: {error}") from error
     if is_typeddict(kind):
         return _entries(value, get_type_hints(kind), kind.__required_keys__, name)
     plain: Any = origin or kind

@@ -1,11 +1,14 @@
-"""Docstrings in parts: what several classes or functions share is described once."""
+"""Docstrings in parts: entries that several classes or functions share are written once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from inspect import cleandoc
+from collections.abc import Callable, Iterable
+from inspect import cleandoc, signature
 from itertools import chain
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _INHERITED = ("Returns", "Raises", "Warns")
 _ORDER = ("Parameters", "Attributes", *_INHERITED, "See Also", "Notes", "References", "Examples")
@@ -16,7 +19,7 @@ _SECTION = re.compile(rf"^({'|'.join(_ORDER)})\n-+\n", re.MULTILINE)
 def complete(
     doc: str, shared: Iterable[str | None], arguments: Iterable[str], attributes: Iterable[str] = ()
 ) -> str:
-    """Return a docstring with what others have of its parameters, attributes and results."""
+    """Return a docstring with the entries that it lacks and `shared` docstrings have."""
     sources = [doc, *filter(None, shared)]
     sections = _sections(doc)
     for section, names in (("Parameters", arguments), ("Attributes", attributes)):
@@ -35,6 +38,18 @@ def complete(
             sections[section] = "\n".join(dict.fromkeys(split))
     body = [f"{name}\n{'-' * len(name)}\n{sections[name]}" for name in _ORDER if name in sections]
     return "\n\n".join([sections[""], *body]) + "\n"
+
+
+def completing(shared: str) -> Callable[[Function], Function]:
+    """Return a decorator that completes the docstrings of functions by shared entries."""
+
+    def completed(function: Function) -> Function:
+        if function.__doc__:
+            parameters = signature(function).parameters
+            function.__doc__ = complete(function.__doc__, [shared], parameters)
+        return function
+
+    return completed
 
 
 def _sections(doc: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Arguments that scikit-learn's NMF has, answered by the names that they have here."""
+"""Arguments of scikit-learn's NMF, and their names here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is raised when a package that is needed for some things only is not installed."""
+"""Errors for optional packages that are not installed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class MissingPackageError(ImportError):
 
 @contextmanager
 def require_package(package: str, hint: str = PLOT_HINT) -> Iterator[None]:
-    """Raise MissingPackageError, which explains how to install it, where an import fails."""
+    """Raise MissingPackageError, with the command that installs the package, if an import fails."""
     try:
         yield
     except MissingPackageError:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, several of them together."""
+"""Files that are replaced together, as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-# Links to these may lead to a plain file, which the shell has open and goes on writing to.
+# Links to these may lead to a plain file that the shell has open.
 _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 
 
 class Replacement:
-    """New files, written into a hidden folder next to the old ones and moved together at the end.
+    """New files, written into a hidden folder next to their targets and moved together at the end.
 
-    As a context manager it moves them on leaving; an exception leaves the old files, or none.
-    Links are followed, and permissions stay.
+    The context manager moves them on exit; after an exception, the old files are unchanged.  Links
+    are followed, and permissions stay.
     """
 
     def __init__(self) -> None:
         self._hidden: dict[Path, Path] = {}  # folder -> temporary folder in it
-        self._new: dict[Path, Path | None] = {}  # file -> what replaces it; None if nothing does
+        self._new: dict[Path, Path | None] = {}  # file -> its replacement; None: remove it
 
     def __enter__(self) -> Replacement:
         return self
@@ -44,7 +44,7 @@ class Replacement:
             if target.exists() and not os.access(target, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             new = self._folder_near(target) / target.name
-        except OSError as error:  # with the name that the user knows
+        except OSError as error:  # with the user's name of the file
             raise OSError(error.errno, error.strerror, str(name)) from error
         self._new[target] = new
         return new
@@ -54,13 +54,13 @@ class Replacement:
             self._new[name] = None
 
     def _folder_near(self, target: Path) -> Path:
-        """Return a folder on the file system of a file; only its owner may look into it."""
+        """Return a private folder on the file system of a file."""
         if (place := target.parent) not in self._hidden:
             self._hidden[place] = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=place))
         return self._hidden[place]
 
     def _move(self) -> None:
-        """Move old files aside and new ones into their places; an exception moves them back."""
+        """Move old files aside and new files into place; an exception moves them back."""
         aside, placed, tried = [], [], []
         for target, new in self._new.items():
             if new is not None:

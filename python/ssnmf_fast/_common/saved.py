@@ -1,4 +1,4 @@
-"""Files of a JSON header and arrays in .npz form, of which only what is expected is unpacked."""
+"""Files of a JSON header and arrays in .npz form; only expected parts are unpacked."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def header_array(header: object) -> Array:
 
 
 def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Read shape and dtype of an array in .npy format; ValueError or KeyError for another one."""
+    """Read shape and dtype of an array in .npy format; raise ValueError or KeyError for others."""
     shape, _, dtype = _HEADERS[_format.read_magic(file)](file)
     return shape, dtype
 
 
 class NpzReader:
-    """An open file; whatever is wrong with it becomes a ValueError."""
+    """An open file; all defects raise a ValueError."""
 
     def __init__(self, file: IO[bytes]) -> None:
         if file.read(len(_ZIP)) != _ZIP:
-            raise ValueError("it is no .npz file")
+            raise ValueError("it is not an .npz file")
         file.seek(0)
         with _reading():
             self._archive = np.load(file, allow_pickle=False)
@@ -48,7 +48,7 @@ class NpzReader:
         return json.loads(self._read(HEADER).tobytes().decode())
 
     def arrays(self, names: Collection[str]) -> dict[str, Array]:
-        """Return those of some arrays that are there; there must be no others."""
+        """Return the existing arrays among `names`; refuse others."""
         unknown = sorted({*self._names} - {HEADER, *names})
         if unknown or len(set(self._names)) < len(self._names):
             what = f"the unknown array {unknown[0]!r:.100}" if unknown else "an array twice"
@@ -56,13 +56,13 @@ class NpzReader:
         return {name: self._read(name) for name in self._names if name != HEADER}
 
     def _read(self, name: str) -> Array:
-        """Return an array, which must be as long as the directory of the file has it."""
+        """Return an array, after a check of its length in the directory of the file."""
         with _reading():
             place = self._archive.zip.getinfo(f"{name}.npy")
             with self._archive.zip.open(place) as stream:
                 shape, dtype = npy_header(stream)
                 if stream.tell() + math.prod(shape) * dtype.itemsize != place.file_size:
-                    raise ValueError(f"{name} has other than {shape} numbers")
+                    raise ValueError(f"{name} does not have {shape} numbers")
             return np.asarray(self._archive[name])
 
 
@@ -70,9 +70,9 @@ class NpzReader:
 def _reading() -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # readers of zip and npy raise nearly anything on damaged bytes
+    except Exception as error:  # damaged bytes may raise any exception
         if isinstance(error, OSError) and error.errno not in _OF_CONTENTS:
-            raise  # of the disk
+            raise  # an error of the disk
         raise ValueError(f"it cannot be read as .npz ({error})") from error
 
 
@@ -80,14 +80,14 @@ def _reading() -> Iterator[None]:
 class Saved:
     """An attribute of a model that :func:`ssnmf_fast.save` keeps."""
 
-    # A letter for each axis of an array: equal ones have equal sizes, "?" any; "": count or flag.
+    # A letter for each axis of an array: equal letters, equal sizes; "?": any; "": count or flag.
     axes: str | None = None
-    # What a matrix is besides: nonnegative (""), "finite", "positive" (and finite), "whole"
-    # (integers of any sign), "times" (datetime64) or "text".
+    # Values of an array: nonnegative (""), "finite", "positive" (and finite), "whole" (integers of
+    # any sign), "times" (datetime64) or "text".
     values: str = ""
     optional: bool = False  # whether a fitted model may lack it
     container: type[list[Any] | dict[Any, Any]] | None = None  # of such arrays
-    kind: Any = None  # annotation of what is made of text and numbers
+    kind: Any = None  # annotation of an attribute made of text and numbers
 
     @property
     def of_numbers(self) -> bool:
@@ -101,13 +101,13 @@ class Saved:
         if self.container is not None:
             if not isinstance(value, self.container):
                 kind = "mapping" if self.container is dict else "list"
-                raise ValueError(f"{name} is no {kind} of matrices")
+                raise ValueError(f"{name} is not a {kind} of matrices")
             for part, array in value.items() if isinstance(value, dict) else enumerate(value):
                 replace(self, container=None).check(f"{name}[{part!r}]", array, sizes)
             return
         if self.axes == "":
             if not isinstance(value, int) or value < 0:
-                raise ValueError(f"{name} is no count")
+                raise ValueError(f"{name} is not a count")
             return
         if self.axes is None:
             if self.values:
@@ -115,23 +115,23 @@ class Saved:
         else:
             array = isinstance(value, np.ndarray) or sp.issparse(value)
             if not array or value.ndim != len(self.axes):
-                raise ValueError(f"{name} is no array of {len(self.axes)} dimensions")
+                raise ValueError(f"{name} is not an array of {len(self.axes)} dimensions")
             for axis, size in zip(self.axes, value.shape, strict=True):
                 if axis != "?" and sizes.setdefault(axis, size) != size:
-                    raise ValueError(f"{name} of shape {value.shape} contradicts other arrays")
+                    raise ValueError(f"{name} of shape {value.shape} does not match other arrays")
         wanted = {"text": "U", "whole": "i", "times": "M"}.get(self.values)
         if wanted and (value.dtype.kind != wanted or (wanted == "M" and np.isnat(value).any())):
             what = {"whole": "integers"}.get(self.values, self.values)
-            raise ValueError(f"{name} holds other than {what}")
+            raise ValueError(f"{name} does not hold {what}")
         if not self.of_numbers:
             return
         entries = np.asarray(value.data if sp.issparse(value) else value)
         if self.axes and len(self.axes) == 2 and entries.dtype.kind != "f":
-            raise ValueError(f"{name} holds other than real numbers")
+            raise ValueError(f"{name} does not hold real numbers")
         entries = entries.astype(np.float64, copy=False)
         low = {"finite": -math.inf, "positive": np.nextafter(0.0, 1.0)}.get(self.values, 0.0)
         if not (np.isfinite(entries).all() and np.all(entries >= low)):
-            raise ValueError(f"{name} holds other than {self.values or 'nonnegative'} numbers")
+            raise ValueError(f"{name} does not hold {self.values or 'nonnegative'} numbers")
 
     def restored(self, value: object) -> Any:
         return value if self.kind is None or value is None else as_declared(value, self.kind, "")
@@ -142,7 +142,7 @@ class SavedModels(Saved):
 
     def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
         if not isinstance(value, list) or all(one is None for one in value):
-            raise ValueError(f"{name} is no list of estimators")
+            raise ValueError(f"{name} is not a list of estimators")
         if len({one.n_features_in_ for one in value if one is not None}) > 1:
             raise ValueError(f"{name} have different numbers of features")
 
@@ -178,4 +178,4 @@ def check_parts(values: dict[str, Any], table: Table) -> None:
     if "components_rate_" in values and "representation_" in values:
         groups, rates = values["representation_groups_"], values["representation_rates_"]
         if groups.dtype.kind != "i" or not np.all((groups >= 0) & (groups < len(rates))):
-            raise ValueError("representation_groups_ are no rows of representation_rates_")
+            raise ValueError("representation_groups_ are not rows of representation_rates_")

@@ -1,4 +1,4 @@
-"""Text: Unicode in the form NFC, natural order, and lists for messages."""
+"""Text: Unicode form NFC, natural order, and lists for messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def nfc(value: object) -> Any:
 
 
 def as_first_given(names: Iterable[Any], known: Iterable[Any] = ()) -> dict[Any, Any]:
-    """Return for each name the first one, of those known and of these, that equals it in NFC."""
+    """Return for each name the first of `known` and `names` that is equal in form NFC."""
     first: dict[Any, Any] = {nfc(name): name for name in reversed(list(known))}
     return {name: first.setdefault(nfc(name), name) for name in names}
 
@@ -31,7 +31,7 @@ def sort_naturally(names: Sequence[str]) -> list[str]:
 
 def _key(text: str) -> list[Any]:
     parts: list[Any] = re.split(r"(\d+)", text.casefold())
-    # By length and digits: integers of any length compare, without their leading zeros.
+    # Compare integers of any size by the number of digits and the digits, without leading zeros.
     parts[1::2] = [(len(part.lstrip("0")), part.lstrip("0")) for part in parts[1::2]]
     return parts
 
@@ -44,12 +44,12 @@ _repr.maxdict = _repr.maxlist = _repr.maxtuple = _repr.maxset = _repr.maxfrozens
 
 
 def short(value: object) -> str:
-    """Return the repr of a value, without the middle where it is long."""
+    """Return the repr of a value, without the middle if it is long."""
     text = " ".join(_repr.repr(value).split())
     return text if len(text) <= 2 * _LONGEST else f"{text[:_LONGEST]}...{text[-_LONGEST // 2 :]}"
 
 
 def listed(names: Sequence[Any]) -> str:
-    """Return the first names, and how many more there are."""
+    """Return a text with the first names, and the number of the others."""
     more = len(names) - _SHOWN
     return ", ".join(map(short, names[:_SHOWN])) + (f" and {more} more" * (more > 0))

@@ -1,6 +1,6 @@
-"""Warnings: where one points to, and those that a caller in the library answers for itself.
+"""Warnings that point to the user's code, and that callers in the library can suppress.
 
-The filters of the warnings module belong to all threads of the process.
+The filters of the warnings module would apply to all threads of the process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PASSED_OVER = ("ssnmf_fast", "sklearn")
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn at the innermost call from outside of this package and scikit-learn."""
+    """Warn at the innermost frame outside of this package and scikit-learn."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None:
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _PASSED_OVER:
@@ -29,7 +29,7 @@ def warn_user(message: str, category: type[Warning]) -> None:
 
 
 def quietly(topic: str, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Call without the warnings about a topic, in this thread alone."""
+    """Call without the warnings about a topic, in this thread only."""
     context = copy_context()
     context.run(_topics.set, (*_topics.get(), topic))
     return context.run(call, *arguments, **named)

@@ -1,12 +1,11 @@
-"""Labels of samples: the one place where estimators, metrics, pictures and the command read them.
+"""Labels of samples, as estimators, metrics, pictures and the command read them.
 
 - :class:`ClassLabels`: one label for each sample;
 - :class:`Indicators`: several labels for each sample, as a matrix of 0 and 1;
 - :class:`LabelLists`: several labels for each sample, as lists;
 - :class:`RealTargets`: numbers.
 
-`labeled` marks the samples that have a label (or target), and ``matrix(dtype)`` is Y, (n, k).
-A plain import of these needs no scikit-learn.
+`labeled` marks samples with a label (or target); ``matrix(dtype)`` is Y, (n, k).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""One class label for each sample, and what counts as no label.
+"""One class label for each sample, and missing labels.
 
-Always missing are None, NaN, NaT, pandas.NA and what is masked, and what the caller names as
-`unlabeled`.  Where that is "auto" it is -1, as in scikit-learn's semi-supervised estimators, but
-labels that are exactly -1 and 1 are two classes, as scikit-learn's checks of classifiers have them,
-with a warning.  Another warns of classes such as "NA" or the text "-1".
+None, NaN, NaT, pandas.NA and masked values are missing, and the value `unlabeled` of the caller.
+"auto" means -1, as in scikit-learn's semi-supervised estimators, but labels that are exactly -1 and
+1 are two classes (as in scikit-learn's checks of classifiers), with a warning.  Classes such as
+"NA" or the text "-1" cause a warning, too.
 
-Labels that are equal in the form NFC of Unicode are one class, which has the name given first.
+Labels that are equal in Unicode form NFC are one class, which has the name given first.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _MEAN_MISSING = frozenset(
     | {"missing", "unknown", "unlabeled", "unlabelled"}  # codespell:ignore unlabelled
 )
 _KINDS: Any = (("text", str), ("bool", (bool, np.bool_)), ("number", numbers.Real))
-_MINUS_ONE = re.compile(r"[-\u2212]1(\.0*)?")  # what NumPy makes of -1 next to text
+_MINUS_ONE = re.compile(r"[-\u2212]1(\.0*)?")  # NumPy turns -1 next to text into this
 
 
 class Targets:
-    """Labels or targets of samples: `labeled` marks the samples that have any, (n,)."""
+    """Labels or targets; `labeled` (n,) marks samples that have any."""
 
     labeled: Array
 
@@ -49,7 +49,7 @@ class Targets:
 class ClassLabels(Targets):
     """One class label for each sample.
 
-    `known` holds the labels of the labeled samples, and `classes` the different ones, sorted, or
+    `known` holds the labels of labeled samples, and `classes` the sorted classes, or
     `known_classes` of a fitted model.  `y` is (n,) or (n, 1), `marker` is `unlabeled`.
     """
 
@@ -62,7 +62,7 @@ class ClassLabels(Targets):
         texts = self.known.tolist()
         earlier = [] if known_classes is None else known_classes.tolist()
         if self.known.dtype.kind in "UO" and not all(map(_is_ascii, (*texts, *earlier))):
-            spelling = as_first_given(texts, earlier)  # in the form NFC
+            spelling = as_first_given(texts, earlier)  # by form NFC
             kind = object if self.known.dtype.kind == "O" else None
             self.known = np.array([spelling[text] for text in texts], dtype=kind)
         if self.known.dtype.kind == "S":
@@ -87,8 +87,7 @@ class ClassLabels(Targets):
         known = np.isin(self.known, self.classes) if comparable else np.zeros(len(self.known), bool)
         if not known.all():
             label, classes = short(self.known[~known].tolist()[0]), short(self.classes.tolist())
-            why = f"which is not one of the classes {classes} of the first call"
-            raise ValueError(f"y holds {label}, {why}.")
+            raise ValueError(f"y holds {label}, which is not a class of the first call: {classes}.")
         return np.searchsorted(self.classes, self.known)
 
     def matrix(self, dtype: npt.DTypeLike) -> sp.csr_array:
@@ -120,20 +119,20 @@ def label_vector(labels: object, name: str, *, column: bool = False) -> Array:
 
 
 def refuse_lists(labels: Any, name: str) -> None:
-    """Raise ValueError for lists of labels, of which samples have different numbers."""
+    """Raise ValueError for lists of labels with different lengths."""
     if not isinstance(labels, (list, tuple)) and str(getattr(labels, "dtype", "")) != "object":
         return
     lengths = {len(one) if isinstance(one, (list, tuple, set)) else -1 for one in labels}
     if len(lengths) > 1 and max(lengths) >= 0:
         raise ValueError(
-            f"{name} holds lists of labels; expected one label for each sample. For several give "
-            f"sklearn.preprocessing.MultiLabelBinarizer().fit_transform({name})."
+            f"{name} holds lists of labels; expected one label for each sample. For several labels "
+            f"give sklearn.preprocessing.MultiLabelBinarizer().fit_transform({name})."
         )
 
 
 def unmask_labels(labels: object) -> Any:
-    """Return a masked array as one of objects, with None where it is masked; all else as it is."""
-    if isinstance(labels, (list, tuple)):  # NumPy would warn of masked numbers, or of float32
+    """Return a masked array with None for masked values; other labels as they are."""
+    if isinstance(labels, (list, tuple)):  # NumPy would warn about masked numbers, or float32
         listed = (float(one) if isinstance(one, np.floating) else one for one in labels)
         return [None if one is np.ma.masked else one for one in listed]
     if not isinstance(labels, np.ma.MaskedArray):
@@ -146,7 +145,7 @@ def unmask_labels(labels: object) -> Any:
 
 
 def plain_labels(known: Array, name: str) -> Array:
-    """Return labels as an array of text, whole numbers or bool; raise TypeError for all else."""
+    """Return labels as an array of text, whole numbers or bool; raise TypeError for others."""
     if known.dtype.kind in "OT":
         types = set(map(type, known.tolist()))
         kinds = {next((kind for kind, of in _KINDS if issubclass(t, of)), None) for t in types}
@@ -179,7 +178,7 @@ def is_text(labels: Array) -> bool:
 
 
 def warn_of_missing_words(classes: Iterable[Any], marker: object, name: str = "y") -> None:
-    """Warn of a class that looks like the absence of a label, unless the marker settles it."""
+    """Warn about a class that looks like a missing label, unless the marker excludes it."""
     settled = is_missing(marker) or (isinstance(marker, str) and marker != "auto")
     found = [] if settled else missing_words(classes)
     if found:
@@ -192,7 +191,7 @@ def warn_of_missing_words(classes: Iterable[Any], marker: object, name: str = "y
 
 
 def missing_words(labels: Iterable[Any]) -> list[Any]:
-    """Return the labels that are text and look like the absence of a label, as "NA" or "-1"."""
+    """Return text labels that look like a missing label, such as "NA" or "-1"."""
     words = ((one, one.strip().lower()) for one in labels if isinstance(one, str))
     return [one for one, word in words if word in _MEAN_MISSING or _MINUS_ONE.fullmatch(word)]
 
@@ -200,7 +199,7 @@ def missing_words(labels: Iterable[Any]) -> list[Any]:
 def unlabeled_samples(
     labels: Array, name: str, unlabeled: Any, known_classes: Array | None = None
 ) -> Array:
-    """Return which samples have no label, (n,): what is missing, or marked by `unlabeled`."""
+    """Return which samples have no label, (n,): a missing value, or `unlabeled`."""
     absent = np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind == "f":
         absent = np.isnan(labels)
@@ -221,7 +220,7 @@ def unlabeled_samples(
     if not len(others) or not _equal(others, 1).all():
         return absent | marked
     warn_user(
-        f"The only labels in {name} are -1 and 1, and both are taken as classes. If -1 marks "
+        f"The only labels in {name} are -1 and 1, and both are treated as classes. If -1 marks "
         "unlabeled samples, pass unlabeled=-1; if it is a class, unlabeled=None.",
         UserWarning,
     )
@@ -229,7 +228,7 @@ def unlabeled_samples(
 
 
 def _equal(labels: Array, marker: object) -> Array:
-    """Entrywise ``labels == marker``; what cannot be compared differs, and so do True and 1."""
+    """Return ``labels == marker``, False if they cannot be compared, and for True and 1."""
     if labels.dtype.kind == "O" or not _is_ascii(marker):
         bools = isinstance(marker, bool)
         same = (

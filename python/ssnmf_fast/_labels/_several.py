@@ -37,8 +37,8 @@ class Indicators(Targets):
         counts = np.asarray((matrix == -1).sum(axis=1)).ravel()
         if (partly := (counts > 0) & (counts < matrix.shape[1])).any():
             raise ValueError(
-                f"y[{int(partly.argmax())}] holds -1 in some columns only; expected a whole row of "
-                "-1 for an unlabeled sample. Mark single missing entries of a dense y by NaN."
+                f"y[{int(partly.argmax())}] holds -1 in some columns only; expected a row of -1 "
+                "for an unlabeled sample. Mark single missing entries of a dense y by NaN."
             )
         self.labeled = np.asarray(counts != matrix.shape[1])
         if sp.issparse(matrix):
@@ -84,22 +84,22 @@ class RealTargets(Targets):
         self.known = values[self.complete]
 
     def measure(self, weights: Array, before: Any = np.nan) -> Array:
-        """Set the offset, the smallest target that counts or is given; NaN where there is none."""
+        """Set the offset, the smallest weighted or given target (NaN if there is no target)."""
         self.labeled = self.labeled & (weights > 0)
         self.offset = np.fmin(np.fmin.reduce(self._values[self.labeled], initial=np.nan), before)
         return np.where(np.isnan(self._values), 0.0, weights[:, None])
 
     def matrix(self, dtype: npt.DTypeLike) -> Array:
-        """Return Y above the offset, 0 in unlabeled rows, NaN where single entries are missing."""
+        """Return Y - offset, 0 in unlabeled rows and NaN for single missing entries."""
         above = np.maximum(self._values - self.offset, 0)
         return np.where(self.labeled[:, None], above, 0).astype(dtype)
 
 
 class LabelLists:
-    """Topics that documents may have, from a label or a list of labels each, or from indicators.
+    """Topics that documents may have, from labels, lists of labels, or indicators.
 
-    `names` holds the named topics, `members` the pairs (document, topic) as a boolean sparse
-    matrix; `labeled` marks the documents with any topic, `multilabel` that one may have several.
+    `names` holds the named topics, `members` is a boolean sparse matrix (documents x topics),
+    `labeled` marks documents with any topic, and `multilabel` tells if several are possible.
     """
 
     def __init__(self, y: object, names: Any = None, marker: object = "auto") -> None:
@@ -133,8 +133,8 @@ class LabelLists:
         if not sp.issparse(matrix):
             row, column = np.argwhere(np.isnan(matrix))[0]
             raise ValueError(
-                f"y[{row}, {column}] is NaN, and other entries of its row are not; expected 0 "
-                "or 1 for every topic, or a whole row of NaN for an unlabeled document."
+                f"y[{row}, {column}] is NaN, but other entries of its row are not; expected 0 or 1 "
+                "for every topic, or a row of NaN for an unlabeled document."
             )
         self.members = sp.csr_array(matrix != 0)
 
@@ -145,7 +145,7 @@ class LabelLists:
         try:
             self.names = _check_names(sorted(found)) if given is None else given
         except TypeError as error:
-            why = "y names topics by text and by numbers, which have no order"
+            why = "y names topics by text and by numbers, which cannot be sorted"
             raise ValueError(f"{why}; use one kind, or give topic_names.") from error
         place = {name: k for k, name in enumerate(self.names.tolist())}
         unknown = [name for name in found if name not in place]
@@ -184,14 +184,14 @@ def _is_list(entry: object) -> bool:
 
 
 def _read_list(i: int, entry: Any) -> list[Any]:
-    """Return the topics of document i, without missing ones."""
+    """Return the topics of document i without missing values."""
     if _is_list(entry):
         known = (v for v in entry if not is_missing(v))
         return [v.item() if isinstance(v, np.generic) else v for v in known]
     if not is_missing(entry):
         raise ValueError(
-            f"y[{i}] is {short(entry)}, and other entries are lists of topics; expected a list of "
-            "topics, or an empty one or None for an unlabeled document."
+            f"y[{i}] is {short(entry)}, but other entries are lists of topics; expected a list "
+            "(empty for an unlabeled document) or None."
         )
     return []
 
@@ -199,14 +199,14 @@ def _read_list(i: int, entry: Any) -> list[Any]:
 def indicator_matrix(
     lists: Sequence[Sequence[Any]], position: Mapping[Any, int], rows: Array, n: int
 ) -> sp.csr_array:
-    """Return how often each label is in the list of a sample, (n, k)."""
+    """Return the counts of labels in the list of each sample, (n, k)."""
     columns = [position[name] for names in lists for name in names]
     pairs = (np.repeat(rows, [len(names) for names in lists]), np.array(columns, dtype=np.int64))
     return sp.csr_array((np.ones(len(columns)), pairs), shape=(n, len(position)))
 
 
 def is_indicator(y: object) -> bool:
-    """Return whether `y` is a matrix of labels rather than one column of class labels."""
+    """Return whether `y` is a matrix of labels, not a vector or column of class labels."""
     if sp.issparse(y):
         return True
     refuse_lists(y, "y")
@@ -223,7 +223,7 @@ def _numbers(y: Any) -> Array:
     try:
         if array.dtype.kind in "cmM":
             raise TypeError(array.dtype)
-        if array.dtype.kind == "O":  # such as pandas.NA, which is no number for NumPy
+        if array.dtype.kind == "O":  # pandas.NA is not a number for NumPy
             found = [np.nan if is_missing(one) else float(one) for one in array.flat]
             return np.array(found).reshape(array.shape)
         return array.astype(np.float64)

@@ -1,7 +1,7 @@
-"""Products of thin matrices, and linear operators that are used through such products alone.
+"""Products of thin matrices, and linear operators defined by such products.
 
-The kernels give the same bits for any number of threads, without the threads of BLAS.  Thin
-matrices are stored with padded columns, see :mod:`ssnmf_fast._backend.dispatch`.
+The kernels return the same bits for any number of threads, without BLAS threads.  Thin matrices
+have padded columns, see :mod:`ssnmf_fast._backend.dispatch`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from .._data.threads import resolve_threads
 
 
 def cross(F: Array, G: Array, n_threads: int) -> Array:
-    """F^T G of two matrices with as many rows, (R x C)."""
+    """Return F^T G, (R x C)."""
     out = np.empty((F.shape[1], G.shape[1]), dtype=F.dtype)
     kernels.cross(F, G, out, n_threads)
     return out
 
 
 def times(F: Array, K: Array, n_threads: int) -> Array:
-    """F K with a small K, (n x C)."""
+    """Return F K for a small K, (n x C)."""
     out = aligned_zeros((len(F), K.shape[1]), F.dtype)
     add_times(out, F, K, n_threads)
     return out
@@ -50,7 +50,7 @@ def square(A: Array) -> float:
 
 
 def svd(A: Array) -> tuple[Array, Array, Array]:
-    """Thin SVD of a dense matrix, by plain QR where divide and conquer fails; refuses NaN."""
+    """Return the thin SVD of a dense matrix, by QR if divide and conquer fails; refuse NaN."""
     try:
         left, singular, right = np.linalg.svd(A, full_matrices=False)
     except np.linalg.LinAlgError:
@@ -77,7 +77,7 @@ class Operator(ABC):
 
 
 class MatrixOperator(Operator):
-    """A dense array (NaN counts as 0) or a CSR matrix; the transpose of the latter is a copy."""
+    """A dense array (NaN counts as 0), or a CSR matrix with a transposed copy."""
 
     def __init__(self, X: Matrix, threads: int) -> None:
         super().__init__(X.shape, X.dtype, threads)
@@ -113,7 +113,7 @@ class Pattern:
 
 
 class SparseOperator(Operator):
-    """Values on a pattern.  There is no transposed copy: rows are scattered."""
+    """Values on a pattern, without a transposed copy: rows are scattered."""
 
     def __init__(self, pattern: Pattern, values: Array, threads: int) -> None:
         super().__init__(pattern.shape, values.dtype, threads)
@@ -168,7 +168,7 @@ class LowRankPlusSparse(SparsePlusLowRank):
     Parameters
     ----------
     sparse : scipy.sparse, shape (n, m)
-        Its stored entries; float32 and float64 are kept.
+        Sparse part; float32 and float64 are kept.
     left : array_like, shape (n, k)
     right : array_like, shape (k, m)
     n_threads : int

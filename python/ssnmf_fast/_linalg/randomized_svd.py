@@ -61,9 +61,9 @@ def randomized_svd(
     random_state: Seed = None,
     n_threads: int | None = None,
 ) -> tuple[Array, Array, Array]:
-    """Leading singular triplets by a randomized range finder with power steps.
+    """Compute leading singular triplets by a randomized range finder with power steps.
 
-    A QR decomposition makes every step stable [1]_.  The number of threads changes no result.
+    A QR decomposition makes every step stable [1]_.
 
     Parameters
     ----------
@@ -74,11 +74,12 @@ def randomized_svd(
     n_oversamples : int
         Columns of the sketch beyond r, at least 0.
     n_power : int
-        Number of steps with X^T X, at least 0; more are more accurate where values decay slowly.
+        Number of steps with X^T X, at least 0; more steps are more accurate if singular values
+        decay slowly.
     random_state : None, int, Generator or RandomState
         Seed of the sketch.
     n_threads : int, optional
-        Number of threads; None uses all cores that are available to the process.
+        Number of threads; it does not change the result.  None uses all available cores.
 
     Returns
     -------
@@ -92,12 +93,11 @@ def randomized_svd(
     Raises
     ------
     ValueError, TypeError
-        For invalid input; the message names the argument and how to correct it.
+        For bad input; the message names the argument and suggests a fix.
 
     References
     ----------
-    .. [1] N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", SIAM
-       Review 53, 2011.
+    .. [1] N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", 2011.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def randomized_svd(
 def truncated_svd(
     X: Operator, rank: int, n_oversamples: int, n_power: int, rng: np.random.Generator
 ) -> Triplets:
-    """Return what :func:`randomized_svd` does, of an operator."""
+    """Return the result of :func:`randomized_svd` for an operator."""
     n, m = X.shape
     columns = min(rank + n_oversamples, n, m)
     U, singular, V = leading_triplets(X, sketch(m, columns, X.dtype, rng), columns, n_power)

@@ -1,4 +1,4 @@
-"""Topics of dated documents, with the help of others of their slice of time."""
+"""Topics of dated documents, which are combined with others of the same time slice."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from .._topics import divide_by_sums
 from .factorize import factorize, factorize_tensor
 from .represent import represent
 
-# Prevalence is smooth but for events, and the noise of a slice is not.
+# Prevalence is smooth except for events; the noise of slices is not.
 _SMOOTHING = 1e-4
-_SCALE = 1e-8  # of squares: a prevalence that is the same at all times has a scale, too
+_SCALE = 1e-8  # of squares, to give a constant prevalence a scale
 _FITS, _STEPS = 10, 30
 _FILLER = 0.01  # of the mean of a factor
-_NEIGHBORS, _WEIGHT = 10, 3.0  # of their mean, added to a document, which is the first of them
-_CANDIDATES, _BLOCK = 2000, 500  # documents of a slice among which, and for which at a time
-_SMALL, _LEAST = 0.4, 0.2  # of a usual entry: what neighbors, and what pooled rows leave out
-_TERMS = 100  # of a pooled row that are few enough to stay
+_NEIGHBORS, _WEIGHT = 10, 3.0  # their number (with the document), and the weight of their mean
+_CANDIDATES, _BLOCK = 2000, 500  # candidates for neighbors, and documents at a time
+_SMALL, _LEAST = 0.4, 0.2  # sizes of dropped entries of neighbors, and of pooled rows
+_TERMS = 100  # shorter pooled rows keep all entries
 _SAMPLE = 2000  # pooled documents of the short starts
 _STARTS = {"n_starts": 3, "max_iter": 15}
 _REFINED = 40  # iterations of another loss than squared errors
-_SINGLE_EVENTS = 0.2  # of the variance of shares lies between slices: they are single events
+_SINGLE_EVENTS = 0.2  # share of the variance between slices from which topics are single events
 
 
 class DatedTopics(NamedTuple):
@@ -53,7 +53,7 @@ class DatedTopics(NamedTuple):
 def factorize_documents(
     method: str, X: Matrix, slices: Slices, most: int | None, settings: dict[str, Any]
 ) -> DatedTopics:
-    """Find topics by "neighbors" or "tied", or by what "auto" takes of these."""
+    """Find topics by "neighbors" or "tied"; "auto" chooses between them."""
     quadratic = loss_named(settings["loss"], "loss").quadratic
     documents = X if quadratic else _tfidf_rows(X)
     threads, taken, between = settings["n_threads"], method, None
@@ -98,13 +98,13 @@ def _factorize_pooled(
 
 
 def _refitted(X: Matrix, S: Array, n_threads: int | None) -> Array:
-    """Return the topics of documents of length 1 whose coefficients are known."""
+    """Return the topics of normalized documents with known coefficients."""
     terms = CleanMatrix(sp.csr_array(unit_rows(X).T.astype(S.dtype)))
     return np.asarray(represent(terms, np.ascontiguousarray(S.T), n_threads=n_threads).T)
 
 
 def pooled(X: Matrix, slices: Slices, rng: Generator) -> sp.csr_array:
-    """Return documents with the mean of the nearest ones of their slices, of length 1, float32."""
+    """Return normalized documents plus the mean of their neighbors in the slice, float32."""
     rows, order, parts = sp.csr_array(unit_rows(X).astype(np.float32)), rows_of(slices), []
     large = _largest(rows, _SMALL)
     for some in filter(len, order):
@@ -122,26 +122,26 @@ def pooled(X: Matrix, slices: Slices, rng: Generator) -> sp.csr_array:
 
 
 def _largest(X: sp.csr_array, share: float, enough: int = 0) -> sp.csr_array:
-    """Return rows of length 1; those of more entries without any below a share of a usual one."""
+    """Return rows of length 1; rows with more than `enough` entries lose relatively small ones."""
     of = entry_rows(X.indptr)
     values = X.data / np.sqrt(np.maximum(np.bincount(of, X.data**2), 1e-30))[of]
-    kept = values * np.bincount(of, values)[of] >= share  # 1 for entries that are all equal
+    kept = values * np.bincount(of, values)[of] >= share  # the product is 1 if all are equal
     kept |= np.diff(X.indptr)[of] <= enough
     return drop_entries(with_values(X, values.astype(X.dtype)), ~kept)
 
 
 def shares_of(S: Array, A: Array) -> Array:
-    """Return which share of the squared length of what it explains a topic has, by document."""
+    """Return the shares of topics in the squared length of the model of each document."""
     return divide_by_sums((S * np.linalg.norm(A.astype(np.float64), axis=1)) ** 2)
 
 
 def mean_shares(shares: Array, slices: Slices) -> Array:
-    """Return the mean shares in every slice, of documents that any topic explains."""
+    """Return the mean shares in each slice, over documents with topics."""
     return divide_by_sums(sums_of_slices(shares, slices))
 
 
 def between_slices(shares: Array, slices: Slices) -> float:
-    """Return the intraclass correlation: which share of the variance lies between slices."""
+    """Return the intraclass correlation: the share of the variance between slices."""
     sums, sizes = sums_of_slices(shares, slices), slices.sizes
     same, pairs = float((shares**2).sum()), int((sizes * (sizes - 1)).sum())
     anyone = float((shares.mean(axis=0) ** 2).sum())
@@ -154,7 +154,7 @@ def between_slices(shares: Array, slices: Slices) -> float:
 def _factorize_tied(
     X: Matrix, slices: Slices, most: int | None, settings: dict[str, Any]
 ) -> Factorization:
-    """Minimize the squared errors of documents whose coefficients are those of their slice."""
+    """Minimize the squared errors of documents with the coefficients of their slice."""
     words = np.bincount(slices.of, np.asarray(X.sum(axis=1)).ravel(), len(slices.starts))
     used = words > 0 if words.any() else slices.sizes > 0
     at = np.flatnonzero(used)
@@ -162,7 +162,7 @@ def _factorize_tied(
     counted = np.minimum(slices.sizes, most)[used][:, None].astype(X.dtype)
     length = float(np.sqrt((X * X).sum(dtype=np.float64) / X.shape[0])) or 1.0
     rows = _product(np.sqrt(counted) / length, means_of_slices(X, slices)[used])
-    # Prevalences are smooth but across gaps.
+    # Prevalences are smooth, except across gaps.
     after = (np.diff(at) == 1).astype(float)
     chain = sp.diags([after, after], [1, -1], shape=(len(at), len(at)), format="csr")
     smooth = {"S": [Graph(_SMOOTHING, chain), L2(_SCALE)], "A": L2(_SMOOTHING)}
@@ -177,7 +177,7 @@ def is_default(init: object) -> bool:
 
 
 def _tfidf_rows(X: Matrix) -> Matrix:
-    """Return documents of length 1, their terms weighted as by TF-IDF."""
+    """Return TF-IDF documents of length 1."""
     stored = sp.csr_array(X)
     frequency = np.bincount(stored.indices, stored.data > 0, minlength=X.shape[1])
     rarity = np.log((1 + X.shape[0]) / (1 + frequency)) + 1
@@ -192,7 +192,7 @@ def _product(weights: Array, X: Any) -> Matrix:
 def factorize_folded(
     X: Matrix, slices: Slices, per_slice: int | None, settings: dict[str, Any]
 ) -> DatedTopics:
-    """Decompose the tensor terms x documents of a slice x slices."""
+    """Decompose the tensor (terms x documents of a slice x slices)."""
     most, rng = int(slices.sizes.max()), settings["random_state"]
     per_slice = min(per_slice or int(np.median(slices.sizes[slices.sizes > 0])), most)
     documents_of, places_of = [], []
@@ -204,7 +204,7 @@ def factorize_folded(
     drawn, of = sp.csr_array(X)[documents], slices.of[documents]
     repeated = (np.repeat(each, np.diff(drawn.indptr)) for each in (places, of))
     shape, init = (X.shape[1], per_slice, len(slices.starts)), settings["init"]
-    if is_default(init):  # from topics of the sums of the documents of slices
+    if is_default(init):  # start from topics of the sums of slices
         S, A = best_short_fit(sums_of_slices(drawn, Slices(slices.starts, of)), settings)
         constant = np.full((per_slice, len(A)), 1 / per_slice)
         init = np.ones(len(A)), [A.T, constant, S]
@@ -228,7 +228,7 @@ def _short_fit(X: Matrix, settings: dict[str, Any], **more: Any) -> Factorizatio
 
 
 def without_zeros(F: Array) -> Array:
-    """Return a factor to start from; zeros would stay."""
+    """Return a start without zeros, which would stay."""
     return np.maximum(F, _FILLER * (F.mean() or 1.0)).astype(F.dtype, copy=False)
 
 
@@ -239,19 +239,19 @@ def sums_of_slices(values: Matrix, slices: Slices) -> Matrix:
 
 
 def means_of_slices(values: Matrix, slices: Slices) -> Matrix:
-    """Return the mean of the rows of every slice; zeros for a slice without any."""
+    """Return the mean of the rows of each slice; zeros for an empty slice."""
     share = (1 / np.maximum(slices.sizes, 1)).astype(values.dtype)[:, None]
     return _product(share, sums_of_slices(values, slices))
 
 
 def rows_of(slices: Slices) -> list[Array]:
-    """Return the documents of every slice."""
+    """Return the documents of each slice."""
     order = np.argsort(slices.of, kind="stable")
     return np.split(order, np.cumsum(slices.sizes)[:-1])
 
 
 def resampled(X: Matrix, slices: Slices, rng: Generator) -> tuple[Matrix, Slices]:
-    """Draw as many documents of every slice as it has, with replacement, and give their slices."""
+    """Resample the documents of each slice with replacement; return them and their slices."""
     drawn = [some[rng.integers(len(some), size=len(some))] for some in rows_of(slices)]
     rows = np.concatenate(drawn)
     return X[rows], Slices(slices.starts, slices.of[rows])

@@ -75,41 +75,40 @@ def factorize(
     n_components : int
         Rank r, at least 1.
     loss, supervision_loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
-        Losses of X and of Y: squared errors (without a factor 1/2), the I-divergence, or the
-        beta-divergence of a number from 0 to 2, of which 2, 1 and 0 are the named ones.  Zeros in
-        the data need a number above 0.
+        Losses of X and of Y: squared errors (without a factor 1/2), the I-divergence, or a
+        beta-divergence for a number from 0 to 2; 2, 1 and 0 are the three names.  Zeros in the data
+        need a number above 0.
     supervision_weight : float or "balanced"
-        Weight (lambda) of the loss of Y, at least 0; "balanced": the ratio of both at the start.
+        Weight (lambda) of the loss of Y, at least 0; "balanced": the ratio of both losses at the
+        start.
     X_weights, y_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
-        Nonnegative weights (W and L) of the loss of every entry.
+        Nonnegative weights (W and L) of the loss of each entry.
     solver : {"auto", "mm", "mu", "hals"}
-        Rule of the updates, of which the first three never raise the objective; see
-        docs/guide/solvers.md.
+        Update rule; all but "mu" never raise the objective.  See docs/guide/solvers.md.
 
         - "auto", the fastest: "hals" for Frobenius losses with separable weights or none (with
           momentum if there are no labels), or with ``weights.observed`` or ``weights.base`` and no
-          labels; elsewhere over-relaxed "mm", which for the Kullback-Leibler loss of sparse data
-          without labels gives way to "hals" with momentum after ten iterations if `tol` is below
-          1e-4.
-        - "hals": coordinate descent for factors that meet Frobenius losses only, and for the
-          Kullback-Leibler loss of sparse data in memory without labels; "mm" for the others.
+          labels; otherwise over-relaxed "mm".  If `tol` is below 1e-4, the Kullback-Leibler loss of
+          sparse data without labels changes to "hals" with momentum after ten iterations.
+        - "hals": coordinate descent for factors with only Frobenius losses, and for the
+          Kullback-Leibler loss of sparse data in memory without labels; "mm" for others.
         - "mm": majorize-minimize.
         - "mu": the rule of the papers, the same as "mm" unless the two losses differ.
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-        Start; a tuple holds S (n, r), A (r, m) and, optionally, B (r, k) and C (r, g), of which B
-        is None without y; their zeros stay.  "least-squares" squares factors that 10 iterations of
-        the Frobenius loss fit to the square roots of X; "random-acol" takes means of a few random
-        rows of X for A, "nndsvda" the singular vectors of X.  "auto" is "least-squares" for
-        "kullback-leibler", whose topics are more coherent then, and else, or on disk, "random".
+        Start.  A tuple holds S (n, r), A (r, m) and, optionally, B (r, k; None without y) and
+        C (r, g); zeros stay.  "least-squares" squares the factors of 10 iterations of the Frobenius
+        loss for the square roots of X; "random-acol" starts A from means of a few random rows of X,
+        "nndsvda" from singular vectors of X.  "auto" is "least-squares" for "kullback-leibler" in
+        memory, which makes topics more coherent, and otherwise "random".
     max_iter : int
         Largest number of iterations, at least 0.
     tol : float
         Stop when the objective falls by less than `tol` times its first value per iteration
-        (checked every 10 iterations); 0 never stops early.  This value, and what "balanced"
-        compares, is without the Kullback-Leibler loss of entries that no component can reach.
+        (checked every 10 iterations); 0 never stops early.  The first value, and the losses for
+        "balanced", exclude the Kullback-Leibler loss of entries that no component can reach.
     n_starts : int
-        Number of starts, at least 1; the result with the smallest objective is returned.  Seeds of
-        several are drawn from `random_state`, and fits run side by side.
+        Number of starts, at least 1; the result with the smallest objective is returned.  Several
+        starts have seeds drawn from `random_state`, and run in parallel.
     random_state : None, int, Generator or RandomState
         Seed of the start.
     n_threads : int, optional
@@ -118,25 +117,25 @@ def factorize(
         Called with a state (``iteration``, ``objective``, read-only ``S``, ``A``, ``B``) after
         every check; returning True stops the fit.  Not with several starts.
     verbose : int
-        1 shows progress on standard error: a bar on a terminal, lines elsewhere.
+        1 shows progress on standard error: a bar on a terminal, otherwise lines.
     S_support : array_like of 0 and 1 or bool, shape (n, r), optional
         Where S may be positive, for example the topics that each document may have [2]_.
     A_support : array_like of 0 and 1 or bool, shape (r, m), optional
-        Where A may be positive: for example the terms that a topic must not have.
+        Where A may be positive; 0 for example for terms that a topic must not have.
     covariates : array_like, shape (n, number of fixed components), optional
-        The last columns of S, which stay: indicators of batches, or a column of ones.
+        The last columns of S, which are fixed: batch indicators, or a column of ones.
     fixed_components : array_like, shape (number of fixed components, m), optional
-        The first rows of A, which stay: known signatures, or topics of an earlier fit.
+        The first rows of A, which are fixed: known signatures, or topics of an earlier fit.
     feature_labels : array_like or scipy.sparse, shape (m, g), optional
         Supervision Z of the features, with `supervision_loss`, such as a column of seed words for
         each group.  NaN = missing; a row of NaN is a feature without a label.
     feature_weight : float or "balanced"
-        Weight of that loss, at least 0.
+        Weight of the loss of Z, at least 0.
     penalties : optional
         Penalties of all factors, or a mapping such as ``{"S": L1(0.1), "A": [L1(0.1), L2(1.0)]}``;
         see :mod:`ssnmf_fast.penalties`.
     dtype : {"float32", "float64"}, optional
-        Of the factors and of all that the fit works with; X is converted once.  None: that of X,
+        Type of the factors and all computations, to which X is converted.  None: the type of X,
         float64 for integers and bool.  "float32" is about twice as fast for large data.
 
     Returns
@@ -146,16 +145,14 @@ def factorize(
     Raises
     ------
     ValueError, TypeError
-        For bad input; the message names the argument and how to mend it.
+        For bad input; the message names the argument and suggests a fix.
 
     References
     ----------
-    .. [1] J. Haddock, L. Kassab, S. Li, A. Kryshchenko, R. Grotheer, E. Sizikova, C. Wang,
-       T. Merkh, R. W. M. A. Madushani, M. Ahn, D. Needell, K. Leonard, "Semi-supervised NMF models
-       for topic modeling in learning tasks", 2020, Algorithms 1-3.
+    .. [1] J. Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks",
+       2020, Algorithms 1-3.
     .. [2] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
-    .. [3] J. Vendrow, J. Haddock, E. Rebrova, D. Needell, "On a guided nonnegative matrix
-       factorization", 2021.
+    .. [3] J. Vendrow et al., "On a guided nonnegative matrix factorization", 2021.
 
     Examples
     --------
@@ -191,9 +188,7 @@ def factorize(
         penalties=penalties,
         threads=threads,
     )
-    return (
-        best_start(fits, count, rng, loop, jobs) if count > 1 else fits.fit(rng, loop, random_state)
-    )
+    return best_start(fits, count, rng, loop, jobs, random_state)
 
 
 def factorize_tensor(
@@ -219,43 +214,44 @@ def factorize_tensor(
 ) -> TensorFactorization:
     """Decompose a nonnegative tensor into a sum of few products of nonnegative vectors.
 
-    The nonnegative CP decomposition (NCPD): minimizes ``sum W .* d(X, M)`` over the model
-    ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a nonnegative factor F_k for each mode, for
-    squared errors [1]_, for counts the Kullback-Leibler divergence [2]_, or any other loss.  For
-    two modes it is the factorization of a matrix, as by :func:`factorize`.
+    The nonnegative CP decomposition (NCPD) minimizes ``sum W .* d(X, M)`` for the model
+    ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a nonnegative factor F_k for each mode.  The
+    loss is the squared error [1]_, the Kullback-Leibler divergence for counts [2]_, or any other
+    loss of :func:`factorize`, which is the same for two modes.
 
     Parameters
     ----------
     X : array_like, or sparse
-        Nonnegative tensor of N >= 2 modes, for example terms x documents x months.  Dense: an
+        Nonnegative tensor with N >= 2 modes, for example terms x documents x months.  Dense: an
         array, in which NaN means missing.  Sparse: ``(coords, values, shape)`` with integer
         coordinates (N, number of entries), or an object with `coords`, `data` and `shape`, such as
-        ``sparse.COO``; entries at the same place are added up, and nothing is made dense.
+        ``sparse.COO``; entries at the same place are added, and nothing is made dense.
     n_components : int
         Number r of components, at least 1.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
-        Loss of X, as in :func:`factorize`.  Numbers other than 1 and 2 pass over all places of the
+        Loss of X, as in :func:`factorize`.  Numbers other than 1 and 2 compute all places of the
         tensor, unless only some are observed.
     X_weights : optional
-        Nonnegative weights of the loss of every entry: a dense tensor, a sequence with a vector, or
-        None for ones, for each mode, whose product is the weight, ``weights.observed(pattern)`` or
-        ``weights.missing(pattern)`` with a tensor in any of the forms of X.
+        Nonnegative weights of the loss of each entry: a dense tensor; a sequence with a vector (or
+        None for ones) for each mode, whose products are the weights; or
+        ``weights.observed(pattern)`` or ``weights.missing(pattern)`` with a tensor in any of the
+        forms of X.
     y : mapping of int to array_like, optional
         Supervision: for some modes a nonnegative Y (n_k x number of labels), ``Y ~ F_k B_k``,
         for example classes of documents or seed terms of topics.  NaN = unlabeled.
     supervision_loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
-        Loss of the labels; the same choices.
+        Loss of the labels.
     supervision_weight : float
         Weight of the losses of labels, at least 0.
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`factorize`: "auto" is "hals" with momentum for squared errors without labels,
-        with weights by modes or none, and else over-relaxed "mm".
+        with weights by modes or none, and otherwise over-relaxed "mm".
     init : {"auto", "random", "least-squares", "svd"}, TensorFactorization or sequence of arrays
-        Start: a result, or ``(weights, factors)`` as of TensorLy, from which the fit goes on, or a
-        factor (n_k x r) for each mode; zeros stay.  "least-squares" is as in :func:`factorize`;
-        "svd" takes the leading left singular vectors of every unfolding, their larger part of one
-        sign.  "auto" is the better one of both after three iterations, for "frobenius" and
-        "kullback-leibler"; for other losses, and two modes, it is that of :func:`factorize`.
+        Start: a result, or ``(weights, factors)`` as in TensorLy, to continue from; or a factor
+        (n_k x r) for each mode; zeros stay.  "least-squares" is as in :func:`factorize`; "svd"
+        takes the positive or negative parts of the leading left singular vectors of each unfolding.
+        "auto" is the better of these after three iterations for "frobenius" and "kullback-leibler";
+        for other losses, and two modes, it is as in :func:`factorize`.
     max_iter, tol, n_starts, random_state, n_threads, verbose, dtype
         As in :func:`factorize`.
     callback : callable, optional
@@ -263,10 +259,10 @@ def factorize_tensor(
         sizes of their columns) after every check; returning True stops the fit.  Not with several
         starts.
     penalties : optional
-        Penalties of the factors of all modes, or a mapping from modes to them, such as
-        ``{0: L2(1e-3), 1: [L2(1e-3), Temporal(0.1)]}``; see :mod:`ssnmf_fast.penalties`.  One of a
-        mode is multiplied by the product of the other lengths.  Components have no scale of their
-        own: every mode, and labels ("B0" for those of mode 0), need L1 or L2.
+        Penalties of the factors of all modes, or a mapping from modes to penalties, such as
+        ``{0: L2(1e-3), 1: [L2(1e-3), Temporal(0.1)]}``; see :mod:`ssnmf_fast.penalties`.  The
+        penalty of a mode is multiplied by the product of the other lengths.  All modes, and labels
+        ("B0" for those of mode 0), need L1 or L2, which bound the scale of components.
 
     Returns
     -------
@@ -275,7 +271,7 @@ def factorize_tensor(
     Raises
     ------
     ValueError, TypeError
-        For bad input; the message names the argument and how to mend it.
+        For bad input; the message names the argument and suggests a fix.
 
     References
     ----------
@@ -312,6 +308,4 @@ def factorize_tensor(
         penalties=penalties,
         threads=threads,
     )
-    return (
-        best_start(fits, count, rng, loop, jobs) if count > 1 else fits.fit(rng, loop, random_state)
-    )
+    return best_start(fits, count, rng, loop, jobs, random_state)

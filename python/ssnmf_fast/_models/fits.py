@@ -1,4 +1,4 @@
-"""Fits of the same data, a matrix or a tensor, which differ in their starts alone."""
+"""Fits to the same data, a matrix or a tensor, from different starts."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Result = TypeVar("Result", Factorization, TensorFactorization)
 
 @dataclass(eq=False)
 class Fits(Generic[Result]):
-    """Fits of the same clean data with the same settings, which may run at the same time.
+    """Fits to the same clean data with the same settings, which may run at the same time.
 
-    The parameters are those of `factorize` and of `factorize_tensor`, checked here but for X.
+    The parameters are those of `factorize` and `factorize_tensor`; all but X are checked here.
     """
 
     X: Matrix
@@ -48,13 +48,13 @@ class Fits(Generic[Result]):
     init: Any = "auto"
     penalties: PenaltiesLike = None
 
-    starts: ClassVar[tuple[str, ...]]  # those that differ by their seeds
+    starts: ClassVar[tuple[str, ...]]  # those that depend on the seed
     _settings: ClassVar[tuple[str, ...]] = ("loss", "supervision_loss", "init")  # of the receipt
     _inputs: ClassVar[tuple[str, ...]] = INPUTS
     _keeps_zeros: ClassVar = True  # of a given start
     _refuses_zeros: ClassVar = False  # those of a start where the data are positive
     _prepare: ClassVar[Callable[..., None]]
-    # Returns factors as the kernels hold them, their relations, and the factors of the user.
+    # Returns factors in the storage of the kernels, their relations, and the user's factors.
     _begin: ClassVar[Callable[..., tuple[dict[str, Array], list[Relation], Current]]]
     _result: ClassVar[Callable[..., Any]]
 
@@ -67,7 +67,7 @@ class Fits(Generic[Result]):
         self.prints = fingerprints({name: getattr(self, name) for name in self._inputs})
 
     def fit(self, rng: Generator, loop: FitLoop, seed: Seed) -> Result:
-        """Fit from a start that is drawn, or is given; the receipt has the seed of `rng`."""
+        """Fit from a drawn or given start; `seed`, that of `rng`, is for the receipt."""
         factors, related, current = self._begin(rng)
         given = self._keeps_zeros and not isinstance(self.init, str)
         stay = zeros_that_stay(factors, self.rank) if given else {}
@@ -77,7 +77,7 @@ class Fits(Generic[Result]):
         if self._refuses_zeros and stay and problem.unreached() > 0:
             raise ValueError(
                 "init has zeros, which stay, where X or labels are positive: the Kullback-Leibler "
-                "divergence is infinite there. Add a small constant to its factors."
+                "divergence is infinite. Add a small constant to its factors."
             )
         run = loop.run(problem, current, optimality=Optimality(problem, moves, stay))
         result: Result = self._result(run, current, related)

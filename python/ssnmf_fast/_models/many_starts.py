@@ -1,4 +1,4 @@
-"""Many fits of the same data that differ in their starts."""
+"""Fits to the same data from many starts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy.typing as npt
 from numpy.random import Generator
 
-from .._common.arrays import MatrixLike, Solver
+from .._common.arrays import MatrixLike, Seed, Solver
 from .._common.text import short
 from .._data.arrays import DataLike
 from .._data.border import CleanMatrix, check_data, check_integer, check_random_state
@@ -36,7 +36,7 @@ def fit_starts(
     dtype: npt.DTypeLike | None = None,
     **arguments: Any,
 ) -> Iterator[Factorization]:
-    """Give the factorization of each seed, as by `factorize`, in their order."""
+    """Yield the result of `factorize` for each seed, in order."""
     loop = FitLoop(solver, max_iter, tol, None, 0)
     X = check_data(X, resolve_threads(n_threads), dtype)
     jobs, threads = resolve_jobs(n_jobs, n_threads, len(seeds))
@@ -44,7 +44,7 @@ def fit_starts(
 
 
 def run_starts(fits: Fits[Fit], seeds: Sequence[int], loop: FitLoop, jobs: int) -> Iterator[Fit]:
-    """Give the result of each seed, in their order; what does not depend on them is made once."""
+    """Yield the result for each seed, in order; shared work is done once."""
 
     def fit(seed: int, threads: int, stop: Stop) -> Fit:
         silent = replace(loop, callback=stop, verbose=0)
@@ -54,12 +54,16 @@ def run_starts(fits: Fits[Fit], seeds: Sequence[int], loop: FitLoop, jobs: int) 
 
 
 def draw_seeds(rng: Generator, n_starts: int) -> list[int]:
-    """Return a seed for each start; the first ones are those of fewer starts."""
+    """Return a seed for each start; a larger number only adds seeds."""
     return [int(seed) for seed in rng.integers(2**31 - 1, size=n_starts)]
 
 
-def best_start(fits: Fits[Fit], n_starts: int, rng: Generator, loop: FitLoop, jobs: int) -> Fit:
-    """Return the fit with the smallest objective of several starts."""
+def best_start(
+    fits: Fits[Fit], n_starts: int, rng: Generator, loop: FitLoop, jobs: int, seed: Seed
+) -> Fit:
+    """Return the fit with the smallest objective among the starts."""
+    if n_starts == 1:
+        return fits.fit(rng, loop, seed)
     found = run_starts(fits, draw_seeds(rng, n_starts), loop, jobs)
     best, values = keep_best(found, n_starts, loop.verbose)
     return replace(best, start_objectives=tuple(values))
@@ -68,23 +72,23 @@ def best_start(fits: Fits[Fit], n_starts: int, rng: Generator, loop: FitLoop, jo
 def plan_starts(
     n_starts: int, n_threads: int | None, init: object, loop: FitLoop, drawn: Sequence[str]
 ) -> tuple[int, int, int]:
-    """Return how many starts, fits at a time and threads there are; several starts must differ."""
+    """Return the numbers of starts, simultaneous fits and threads; several starts must differ."""
     count = check_integer(n_starts, "n_starts", 1)
     if count > 1 and (not isinstance(init, str) or init in ("nndsvda", "svd")):
         given = "holds arrays" if not isinstance(init, str) else f"is {short(init)}"
         raise ValueError(
-            f"n_starts={n_starts} needs starts that differ, and init {given}; expected one of "
+            f"n_starts={n_starts} needs different starts, but init {given}; expected one of "
             f"{', '.join(map(repr, drawn))}, or n_starts=1."
         )
     if count > 1 and loop.callback is not None:
         raise ValueError(
-            f"callback is for one fit, and n_starts={n_starts} are several; leave one of them out."
+            f"callback is not supported with n_starts={n_starts}; leave one of them out."
         )
     return count, *resolve_jobs(None, n_threads, count)
 
 
 def keep_best(results: Iterable[Result], n_starts: int, verbose: int) -> tuple[Result, list[float]]:
-    """Return the result with the smallest objective, and the last objectives of all."""
+    """Return the result with the smallest objective, and the final objectives of all."""
     values: list[float] = []
     best: Any = None
     with verbose_progress(verbose, n_starts, "starts") as progress:

@@ -26,8 +26,8 @@ from .receipts import Check, Inputs, Recomputed, factorization_check, recomputed
 class PreservingFits(Fits[Factorization]):
     """Fits of ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` (eq. 14).
 
-    `alpha` is a nonnegative matrix (n, q).  X is complete, and its weights count in the first loss.
-    With the weight "auto" the weighted combinations sum to as much as the data.
+    `alpha` is a nonnegative matrix (n, q).  X is complete; its weights count in the first loss.
+    With the weight "auto", the weighted combinations have the same sum as the data.
     """
 
     alpha: MatrixLike
@@ -81,7 +81,7 @@ def factorize_preserving(
 
 
 def preserving_check(result: Factorization, X: Matrix, inputs: Inputs, threads: int) -> Check:
-    """Return the check of such a fit that has a receipt."""
+    """Return the check of a result of `factorize_preserving` with a receipt."""
     receipt = result.receipt
     assert receipt is not None
 

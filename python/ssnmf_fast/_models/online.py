@@ -1,4 +1,4 @@
-"""Learning from mini-batches, with sufficient statistics of past ones: a few sums."""
+"""Learning from mini-batches, with sufficient statistics of past batches: a few sums."""
 
 from __future__ import annotations
 
@@ -34,13 +34,12 @@ _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
 
 
 def refuse_changes(settings: Mapping[str, Any], learned: Mapping[str, Any]) -> None:
-    """Raise ValueError for a setting that differs from that with which a model has learned."""
+    """Raise ValueError for a setting that differs from the setting of earlier batches."""
     for name, value in settings.items():
         if value != learned[name]:
             raise ValueError(
-                f"{name} must stay {learned[name]!r}, with which the model has learned so far; got "
-                f"{short(value)}. Set it back, or make a new estimator, for example by "
-                "sklearn.base.clone."
+                f"{name} must stay {learned[name]!r}, as for earlier batches; got {short(value)}. "
+                "Set it back, or make a new estimator, for example by sklearn.base.clone."
             )
 
 
@@ -48,8 +47,8 @@ def refuse_changes(settings: Mapping[str, Any], learned: Mapping[str, Any]) -> N
 class BatchStatistics:
     """Sufficient statistics of batches for a factor F with rows f: a sum of functions of f.
 
-    f K f^T - 2 b f for squares, with one curvature K for all rows, where the batch has no weights
-    of its own; else the majorizer, whose derivative is a multiple of ``a f^p - b f^q`` for the
+    For squares without weights of entries, it is f K f^T - 2 b f, with one curvature K for all
+    rows; otherwise the majorizer with a derivative proportional to ``a f^p - b f^q``, for the
     exponents (p, q) of the loss.
     """
 
@@ -59,7 +58,7 @@ class BatchStatistics:
 
     @classmethod
     def of(cls, F: Array, found: Statistics) -> BatchStatistics:
-        """Return those of one batch, in a form that also holds when F has moved on."""
+        """Return the statistics of one batch, in a form that stays valid if F changes."""
         if found.parts:
             return cls(found.P, K=found.parts[0].quadratic.gram)
         ((loss, (P, N)),) = found.sums.items()
@@ -67,7 +66,7 @@ class BatchStatistics:
         return cls(_times(P, F, -q), a=_times(N, F, -p))
 
     def plus(self, new: BatchStatistics, keep: float) -> BatchStatistics:
-        """Return what is left of these statistics, and the new ones."""
+        """Return the kept share of these statistics plus the `new` statistics."""
         sums: dict[str, Any] = {**vars(new)}
         for name, before in vars(self).items():
             if before is not None:
@@ -80,24 +79,24 @@ class BatchStatistics:
 class Online:
     """Dictionary A and classifier B, stored by rows and padded, with statistics of past batches.
 
-    S is updated from a batch alone, A and B also from the statistics of earlier ones, which weigh
-    less and less (online dictionary learning, Mairal et al. 2010).
+    S depends only on its batch, A and B also on statistics of earlier batches with decreasing
+    weights (online dictionary learning, Mairal et al. 2010).
     """
 
     factors: dict[str, Array]
     rank: int
-    settings: dict[str, Any]  # with which it was learned; they hold for all batches
+    settings: dict[str, Any]  # the same for all batches
     weight: float | None = None  # of the supervision; None until the first batch balances it
     n_steps: int = 0
-    mean_loss: float = 0.0  # per sample, averaged as the sums are
-    support: dict[str, Array] = field(default_factory=dict)  # bits of where a factor moves
-    target_sums: Array | None = None  # of the rows of S, weighted as each target was (k x r)
+    mean_loss: float = 0.0  # per sample, with the weights of the sums
+    support: dict[str, Array] = field(default_factory=dict)  # where factors move, as bits
+    target_sums: Array | None = None  # of the rows of S, with the weights of each target (k x r)
     _seen: float = 0.0
     _statistics: dict[str, BatchStatistics] = field(default_factory=dict)
 
     @classmethod
     def resume(cls, A: Array, B: Array | None) -> Online:
-        """Set out from a dictionary (r x m) and a classifier (r x k) that were learned before."""
+        """Start from a dictionary (r x m) and a classifier (r x k)."""
         factors = {"A": padded(A.T, A.dtype)}
         if B is not None:
             factors["B"] = padded(B.T, A.dtype)
@@ -108,11 +107,11 @@ class Online:
         return np.ascontiguousarray(self.factors[name][:, : self.rank].T)
 
     def lift(self, by: Array) -> None:
-        """Go on with targets that all are larger by a number each (k,)."""
+        """Add a number to each target (k,), also in the statistics."""
         if not by.any() or "B" not in self._statistics:
             return
         if loss_named(self.settings["supervision_loss"], "supervision_loss") is not FROBENIUS:
-            self._statistics = {"A": self._statistics["A"]}  # those of B hold for the old ones
+            self._statistics = {"A": self._statistics["A"]}  # B's are for the old targets
         elif self.target_sums is not None:
             past = self._statistics["B"]
             moved = replace(past, b=past.b + by.astype(past.b.dtype)[:, None] * self.target_sums)
@@ -122,7 +121,7 @@ class Online:
         self, data: Term, labels: Term | None, keep: float, n: float, counted: Array | None
     ) -> None:
         """Learn from a batch of `n` samples, keeping a share of the past."""
-        # Equal entries in every used column of S, scaled to the mean of the data.
+        # Start with equal entries in the used columns of S, scaled to the mean of the data.
         A = self.factors["A"]
         size = float(A.sum(axis=1, dtype=np.float64).mean())
         mean = data.entries.total() / (n * data.shape[1]) if n else 0.0
@@ -133,7 +132,7 @@ class Online:
         if labels is not None:
             self.weight = related[1].coefficient
         problem = Problem(factors, related)
-        # Squares whose weights are those of columns have one curvature for all rows of a factor.
+        # Squares with weights only of columns have one curvature for all rows of a factor.
         seen = {name: problem.views(name)[0].term for name in self.factors}
         asked = {name: term.gram and term.form.equal_rows for name, term in seen.items()}
         sums: dict[str, BatchStatistics] = {}
@@ -159,7 +158,7 @@ class Online:
 
 
 def follow(F: Array, sums: BatchStatistics, term: Term, support: Array | None = None) -> None:
-    """Move a factor towards the minimizer of the statistics of batches; `term` is theirs."""
+    """Move a factor towards the minimizer of the statistics of batches with this term."""
     before = None if support is None else F.copy()
     alive = F > 0
     p, q = term.loss.exponents
@@ -171,14 +170,14 @@ def follow(F: Array, sums: BatchStatistics, term: Term, support: Array | None = 
         if K is not None:
             kernels.multiply(F, K, None, N, 1.0, True, term.threads)
         multiply(F, {term.loss: (_times(b, F, q), N)}, "mm", 0.0, term.threads)
-    # What no batch has held so far must be able to come back from a later one.
+    # Entries that no batch has used so far must stay positive for later batches.
     F[alive & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
     if before is not None and support is not None:
         np.copyto(F, before, where=~mask_of(support, F.shape[1]))
 
 
 def _times(x: Array, F: Array, exponent: float) -> Array:
-    """x F^exponent, a new array; 0 where F is 0."""
+    """Return x F^exponent as a new array; 0 where F is 0."""
     if exponent == -1:
         return np.divide(x, F, out=np.zeros_like(x), where=F > 0)
     if exponent == 0:
@@ -213,7 +212,7 @@ def learn_batch(
     lift: Array | None = None,
     counted: Array | None = None,
 ) -> Online:
-    """Learn from one batch, the first where `online` is None; return a new object."""
+    """Learn from a batch, the first if `online` is None; return a new object."""
     refuse_on_disk(X, "partial_fit")
     rank = check_integer(n_components, "n_components", 1)
     keep = check_real(forget_factor, "forget_factor", maximum=1)
@@ -227,7 +226,7 @@ def learn_batch(
     data, labels = terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
     known = Known.of(X.shape, rank, X.dtype, A_support=A_support, fixed_components=fixed_components)
     if penalties:
-        raise ValueError("batches take no penalties; leave them out, or fit all samples at once.")
+        raise ValueError("penalties are not supported for batches; leave them out, or use fit.")
     settings = {"n_components": rank, "loss": loss}
     if y is not None:
         settings["supervision_loss"] = supervision_loss
@@ -256,12 +255,12 @@ _TOL, _MOST = 1e-4, 100  # of the coding of slices between two rounds
 
 @dataclass(frozen=True)
 class Stream:
-    """Factors of size 1 of the other modes, with statistics of the slices so far."""
+    """Normalized factors of the other modes, with statistics of past slices."""
 
     factors: tuple[Array, ...]
     sums: tuple[BatchStatistics, ...]  # one for each factor
     n_slices: int
-    seen: float  # the same, each with the weight that it still has
+    seen: float  # sum of the current weights of the slices
     mean_loss: float  # per slice, averaged with these weights
 
     @classmethod
@@ -275,7 +274,7 @@ class Stream:
         total: float,
         threads: int,
     ) -> Stream:
-        """Set out from a fit with the loss `total`, by its optimality conditions: P = N."""
+        """Start from a fit with the loss `total`, by its optimality conditions: P = N."""
         rank, dtype, divergence = rows.shape[1], rows.dtype, loss_named(loss, "loss")
         weights = np.power(keep, np.arange(len(rows))[::-1], dtype=dtype)
         stored = [padded(F, dtype) for F in (*factors, rows)]
@@ -303,7 +302,7 @@ class Stream:
 
     @classmethod
     def of_arrays(cls, factors: Sequence[Array], arrays: Mapping[str, Array]) -> Stream:
-        """Return what :meth:`arrays` took apart; raise ValueError if it does not fit."""
+        """Return a stream from :meth:`arrays`; raise ValueError for wrong shapes."""
         wanted = {"counts", *(f"b{k}" for k in range(len(factors)))}
         if not wanted <= arrays.keys() or arrays["counts"].shape != (1, 3):
             raise ValueError("the saved statistics of the slices are incomplete")
@@ -329,7 +328,7 @@ class Stream:
         names = mode_names(len(X.shape))
         rows = padded_zeros(X.shape[0], rank, dtype)
         stored = [rows, *(padded(F, dtype) for F in self.factors)]
-        # Components that the slices so far did not use are drawn anew.
+        # Draw new values for components that no slice has used.
         unused = np.any([~F.any(axis=0) for F in self.factors], axis=0)
         if unused.any():
             rng = np.random.default_rng(self.n_slices)
@@ -346,7 +345,7 @@ class Stream:
             a = None if one.a is None else np.pad(one.a, ((0, 0), (0, more)))
             K = None if one.K is None else np.pad(one.K, (0, more))
             past.append(BatchStatistics(np.pad(one.b, ((0, 0), (0, more))), a, K))
-        if not curved:  # multiplicative steps would hardly ever bring small entries back
+        if not curved:  # multiplicative steps hardly increase tiny entries
             for F in stored[1:]:
                 np.maximum(F, _AWAKE * F.mean(axis=0), out=F)
         solve_rows = term.loss.solve_rows
@@ -368,7 +367,7 @@ class Stream:
     def _normalized(
         self, stored: list[Array], sums: list[BatchStatistics], loss: Loss, *counts: Any
     ) -> tuple[Stream, Array]:
-        """Bring columns to size 1, and their statistics with them."""
+        """Normalize columns, and scale their statistics."""
         rank = self.factors[0].shape[1]
         p, q = loss.exponents
         rows, *others = (F[:, :rank] for F in stored)

@@ -1,4 +1,4 @@
-"""What a fit leaves to be checked: what it was given, and what a check repeats."""
+"""Receipts of fits, and their checks."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ Result = TypeVar("Result", Factorization, TensorFactorization)
 class Recomputed:
     """The values of a receipt, computed from the factors of a result and the data.
 
-    `scale` is what the data pull at the factors; `shaken` is how far objective and residuals move
-    where all factors are rounded in another way.  At `lost` factors next to nothing pulls.
+    `scale` is the pull of the data at the factors; `shaken` is the change of objective and
+    residuals if all factors are rounded differently.  The pull at `lost` factors is negligible.
     """
 
     objective: float
@@ -50,11 +50,11 @@ class Recomputed:
 
 @dataclass(frozen=True)
 class Check:
-    """A result with its receipt, fingerprints of data and inputs, and how to recompute it."""
+    """The receipt of a result, fingerprints of data and inputs, and a function to recompute it."""
 
     receipt: Receipt
     parts: dict[str, str]
-    attributes: Inputs  # attributes of the result that the receipt has, too
+    attributes: Inputs  # attributes of the result that are also in the receipt
     data: str
     inputs: dict[str, str]
     recompute: Callable[[], Recomputed]
@@ -87,7 +87,7 @@ def _check(
 def factorization_check(
     result: Factorization, X: Matrix, inputs: Inputs, threads: int, constant: float = 0.0
 ) -> Check:
-    """Return the check of a factorization, to whose objective a constant may have been added."""
+    """Return the check of a factorization; `constant` has been added to its objective."""
     receipt, clean = result.receipt, check_data(X, threads, result.A.dtype)
 
     def recompute() -> Recomputed:
@@ -108,7 +108,7 @@ def recomputed(problem: Problem, seen: Optimality) -> Recomputed:
     most = max(pull for _, pull in measured.values())  # of all losses that a factor meets
     residuals = {name: residual for name, (residual, _) in measured.items()}
     lost = frozenset(name for name, (_, pull) in measured.items() if pull <= _LOST * most)
-    # All factors are rounded differently: in exact arithmetic their residuals would stay.
+    # Change the rounding of all factors; in exact arithmetic, residuals would stay the same.
     rng = np.random.default_rng(0)
     (first, second, *_), *rest = (relation.names for relation in problem.relations)
     powers = {} if any(problem.penalties.values()) else {first: 1, second: -1}
@@ -125,7 +125,7 @@ def recomputed(problem: Problem, seen: Optimality) -> Recomputed:
 
 
 def zeros_stay(receipt: Receipt) -> list[str]:
-    """Return the factors whose zeros are those of a given start."""
+    """Return the names of factors with the zeros of a given start."""
     return [name for name in receipt.settings["zeros_stay"].split(",") if name]
 
 
@@ -150,7 +150,7 @@ def with_receipt(
 
 
 def plain(one: object) -> Any:
-    """Return a setting as text or a number; of other things, such as a start, that it was given."""
+    """Return a setting as text or a number; "given" for others, such as arrays of a start."""
     if one is None or isinstance(one, (str, bool)):
         return one
     if isinstance(one, Integral):
@@ -159,13 +159,13 @@ def plain(one: object) -> Any:
 
 
 def tensor_check(result: TensorFactorization, X: Matrix, inputs: Inputs, threads: int) -> Check:
-    """Return the check of a decomposition that has a receipt; `inputs` are those of the fit."""
+    """Return the check of a decomposition with a receipt; `inputs` are those of the fit."""
     receipt, clean = result.receipt, check_tensor(X, "X", result.weights.dtype)
     assert receipt is not None
     if "penalties" in receipt.inputs:
         raise TypeError(
             "a decomposition with penalties cannot be verified: they depend on the sizes of the "
-            "columns in each factor, and a result has columns of size 1."
+            "columns of each factor, but a result has columns of size 1."
         )
 
     def recompute() -> Recomputed:
@@ -175,13 +175,13 @@ def tensor_check(result: TensorFactorization, X: Matrix, inputs: Inputs, threads
         related, labeled = tensor_relations(clean, *given, (of_X, of_Y), weight, threads)
         lengths = tuple(len(F) for F in result.factors)
         if lengths != tuple(clean.shape):
-            raise ValueError(f"X has shape {clean.shape}, and the factors have {lengths} rows.")
-        # Sizes of the columns of the factors: the weight, where labels are smallest.
+            raise ValueError(f"X has shape {clean.shape}, but the factors have {lengths} rows.")
+        # The factor with the smallest labels takes the weight as the size of its columns.
         weights, labels = result.weights, result.label_components
         none = np.zeros(len(weights))
         largest = [labels[k].max(axis=1) if k in labels else none for k in range(len(lengths))]
         takes = np.argmin(largest, axis=0) == np.arange(len(lengths))[:, None]
-        least = np.finfo(weights.dtype).tiny  # in place of 0, by which labels cannot be divided
+        least = np.finfo(weights.dtype).tiny  # instead of 0, because labels are divided by it
         sizes = np.where(takes, np.maximum(weights, least), 1)
         by_mode = zip(related[0].names, result.factors, sizes, strict=True)
         factors = {name: padded(F * size, clean.dtype) for name, F, size in by_mode}

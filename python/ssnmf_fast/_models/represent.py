@@ -1,4 +1,4 @@
-"""Functions :func:`represent` and :func:`objective`, and other terms at given factors."""
+"""Functions :func:`represent` and :func:`objective`, and others for given factors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def objective(
 feature_weight, penalties, n_threads
         As in :func:`factorize`.
     S, A, B, C : array_like, shapes (n, r), (r, m), (r, k) and (r, g)
-        Nonnegative factors; B is needed where y is given, and C where feature_labels are.
+        Nonnegative factors; B is needed with y, and C with feature_labels.
 
     Returns
     -------
@@ -66,7 +66,7 @@ feature_weight, penalties, n_threads
     """
     for name, data_of, factor in (("y", y, "B"), ("feature_labels", feature_labels, "C")):
         if (data_of is None) != ({"B": B, "C": C}[factor] is None):
-            raise ValueError(f"{name} and {factor} belong together: give both or neither.")
+            raise ValueError(f"{name} and {factor} must be given together; give both or neither.")
     threads = resolve_threads(n_threads)
     problem, _ = problem_at(
         *(check_data(X, threads), {"S": S, "A": A, "B": B, "C": C}),
@@ -149,7 +149,7 @@ def explained_deviance(
     mean = term.mean()
     of_model = value(*factors)
     of_mean = value(*(np.ones((n, 1)) for n in X.shape[:-1]), np.full((X.shape[-1], 1), mean))
-    # A constant X, whose loss is rounding alone; losses grow like a power of the data.
+    # If X is constant, its loss is rounding error.  Losses grow like a power of the data.
     size = mean ** (divergence.degree or 0) * term.form.total(X.shape)
     if of_mean <= _ROUNDING * np.finfo(X.dtype).eps * size:
         return 0.0
@@ -158,9 +158,9 @@ def explained_deviance(
 
 _HINT = (
     "The components (A, or the other factors) are too small compared with the data: multiply the "
-    "components, or divide the data, by a constant, or use float64 data."
+    "components or divide the data by a constant, or use float64 data."
 )
-_LARGEST_START = 1e15  # in units in which data and components are about 1
+_LARGEST_START = 1e15  # in units of data and components near 1
 _MAX_SWEEPS = 1000
 _FINEST_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 
@@ -178,7 +178,7 @@ def represent(
     penalties: PenaltiesLike = None,
     dtype: npt.DTypeLike | None = None,
 ) -> Array:
-    """Represent samples over a given dictionary: argmin over S >= 0 of sum W .* d(X, S A).
+    """Represent samples with a given dictionary: argmin over S >= 0 of sum W .* d(X, S A).
 
     The problem is convex; every row is solved until it meets the Karush-Kuhn-Tucker conditions to
     `tol` (section 2.3 of the SSNMF paper, step 2).
@@ -186,30 +186,29 @@ def represent(
     Parameters
     ----------
     X : array_like or scipy.sparse, shape (n, m)
-        Samples by features, nonnegative; NaN in a dense X means missing.
+        Nonnegative samples by features; NaN in a dense X means missing.
     A : array_like, shape (r, m)
         Nonnegative dictionary.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
-        Loss of X, as in :func:`factorize`.  Below 1 the solution is a stationary point of a problem
-        that is not convex.  Registered losses are solved to a `tol` of 1e-4 at best.
+        Loss of X, as in :func:`factorize`.  Numbers below 1 are not convex: the solution is a
+        stationary point.  Registered losses are solved to a `tol` of 1e-4 at best.
     X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
-        Nonnegative weights of the loss of every entry.
+        Nonnegative weights of the loss of each entry.
     init : array_like, shape (n, r), optional
-        Nonnegative start.  It changes the time, and the solution only where that is not unique.
+        Nonnegative start.  It changes the time, and the result only if the solution is not unique.
     tol : float
         Largest residual of the optimality conditions, relative to the pull of the data; at least
         1e-12 (float64) or 1e-5 (float32).  With `covariates` or penalties, losses other than
-        "frobenius" are solved to 1e-4 at best, but for "kullback-leibler" of sparse data with L1.
+        "frobenius" are solved to 1e-4 at best, except "kullback-leibler" for sparse data with L1.
     n_threads : int, optional
         Number of threads; it does not change the result.
     covariates : array_like, shape (n, number of fixed components), optional
-        The last columns of S, which are given, as in :func:`factorize`.
+        The given last columns of S, as in :func:`factorize`.
     penalties : optional
-        Penalties of S, or a mapping with them, as in :func:`factorize`; those between samples are
-        ignored.  With ``Orthogonal`` the solution is a stationary point of a problem that is not
-        convex.
+        Penalties of S, or a mapping with them, as in :func:`factorize`; penalties between samples
+        are ignored.  ``Orthogonal`` is not convex: the solution is a stationary point.
     dtype : {"float32", "float64"}, optional
-        Of S, as in :func:`factorize`.  None: that of X.
+        Type of S, as in :func:`factorize`.  None: the type of X.
 
     Returns
     -------
@@ -232,7 +231,7 @@ def represent(
     threads = resolve_threads(n_threads)
     X = check_data(X, threads, dtype)
     tol = max(tol, _FINEST_TOL[X.dtype])
-    # A dictionary may be larger than data may: it is brought to size 1.
+    # A dictionary may exceed the range of data, because it is scaled to size 1.
     checked = check_matrix(A, "A", allow_nan=False, limited=False)
     wanted, of = (checked.shape[0], X.shape[1]), "components x features of X"
     A = check_factor(checked, "A", wanted, checked.dtype, of, limited=False)
@@ -248,7 +247,7 @@ def represent(
     S = None
     if init is not None:
         S = check_factor(init, "init", shape, X.dtype, "samples x components of A")
-    if known or own:  # some components are given, or penalties see the scale of S
+    if known or own:  # some components are given, or penalties depend on the scale of S
         A = check_factor(A, "A", wanted, X.dtype, of)
         if S is None:
             size = float(A.mean())
@@ -288,14 +287,14 @@ def represent_tensor(
 
 
 def _of_size_one(factors: Sequence[Array]) -> tuple[list[Array], Array]:
-    """Return factors with components of size 1 to 2, and the binary exponents of their products."""
+    """Return factors with components of size 1/2 to 1, and binary exponents of their products."""
     exponents = [np.frexp(factor.max(axis=0))[1] for factor in factors]
     sized = [np.ldexp(factor, -each) for factor, each in zip(factors, exponents, strict=True)]
     return sized, np.sum(exponents, axis=0)
 
 
 def _solved(F: Array, exponents: Array, unsolved: int, tol: float) -> Array:
-    """Return solved rows times powers of two; warn if some are not."""
+    """Return rows times powers of two; warn if some are unsolved."""
     if unsolved:
         warn_user(
             f"{unsolved} of {len(F)} rows do not meet the optimality conditions to {tol:g}.",

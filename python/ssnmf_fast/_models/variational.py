@@ -1,8 +1,8 @@
 """Poisson-gamma NMF by variational Bayes (Cemgil 2009), also with labels (Ivek 2014, Table A3).
 
-Counts, ``count_scale * X``, are sums of Poisson variables of means s_ik a_kj; S and A have gamma
-priors.  The posterior is approximated by independent gamma distributions, each set in turn to where
-the lower bound of the log-evidence is largest.  Outside of the fit A is in the units of X.
+Counts, ``count_scale * X``, are sums of Poisson variables with means s_ik a_kj; S and A have gamma
+priors.  The posterior is approximated by independent gamma distributions; each in turn is set to
+maximize the lower bound of the log-evidence.  Outside of the fit, A is in the units of X.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class VariationalFit:
 
 
 class Parameters:
-    """Checked parameters of a fit; hyperparameters that are None are learned."""
+    """Checked parameters of a fit; hyperparameters with None are learned."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Parameters:
     def priors(
         self, scale: float, class_counts: Array | None, mean_S: float, mean_A: float
     ) -> dict[str, GammaPrior | LabelPrior]:
-        """Priors whose means, where they are learned, are those of the start."""
+        """Return the priors; learned means begin at those of the start."""
         given, mean_S, mean_A = self.given, mean_S or 1.0, mean_A or 1.0
         given_mean = None if given["A_mean"] is None else scale * given["A_mean"]
         prior_A = GammaPrior.given(given["A_shape"], given_mean, mean_A)
@@ -95,7 +95,7 @@ def fit_variational(
     n_starts: int = 1,
     **parameters: Any,
 ) -> VariationalFit:
-    """Fit the model to checked data, with labels if there are groups; the best of its starts."""
+    """Fit the model to checked data, with labels if there are groups; return the best start."""
 
     def fit_once(rng: Generator, threads: int, checked: Parameters) -> VariationalFit:
         rank, loop = checked.rank, checked.loop
@@ -132,14 +132,14 @@ def fit_variational(
 
 
 def counts_of(X: Matrix, scale: float) -> Any:
-    """Return scale * X, which must be in the range of the dtype as well."""
+    """Return scale * X, checked to be in the range of the dtype."""
     return X if scale == 1 else check_matrix(scaled(X, scale), "count_scale * X")
 
 
 def variational_fit(
     steps: VariationalSteps, run: Run, scale: float, S: Array, S_groups: Array
 ) -> VariationalFit:
-    """Return the result of steps, with the expectations of S and the groups of its rows."""
+    """Return the result of steps, with expectations of S and groups of its rows."""
     A, rank = steps.A, steps.A.rank
     prior_S, prior_A = steps.priors["S"], steps.priors["A"]
     assert isinstance(prior_A, GammaPrior)
@@ -173,14 +173,14 @@ def infer(
     n_threads: int | None,
     count_scale: float = 1.0,
 ) -> Array:
-    """Return the expectations of S for new samples by a fixed number of steps, A fixed."""
+    """Return the expectations of S for new samples after a fixed number of steps, given A."""
     threads = resolve_threads(n_threads)
     X = check_matrix(X, "X", allow_nan=False, n_threads=threads)
     data = build_term(counts_of(X, count_scale), None, KULLBACK_LEIBLER, "X", threads)
     rank = len(A)
     rates_of_A = A_rates[:, None] / count_scale
     logs = psi(A.astype(np.float64) * A_rates[:, None]) - np.log(rates_of_A)
-    # The shares of the components in an entry depend on the ratios of a feature's values alone.
+    # Shares of components in an entry depend only on ratios within a feature.
     logs -= logs.max(axis=0)
     G = padded(np.maximum(np.exp(logs), kernels.tiny(X.dtype)).T, X.dtype)
     F = padded(np.ones((X.shape[0], rank)), X.dtype)

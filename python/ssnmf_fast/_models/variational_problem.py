@@ -1,7 +1,7 @@
-"""Priors of the variational models: what they add to the bound, and their hyperparameters.
+"""Priors and posteriors of the variational models, and their parts of the bound.
 
 Every prior is a gamma distribution.  A hyperparameter is one number for all entries of a matrix; it
-is given, or learned: set to where the bound is largest, all posteriors as they are.
+is given, or learned by maximizing the bound for the current posteriors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .._data.entries import Target
 from .._solver.terms import Term
 
 _SHAPES = (1e-6, 1e6)  # range of given shapes
-_MEANS = (1e-9, 1e9)  # and of given means
+_MEANS = (1e-9, 1e9)  # range of given means
 _LEARNED_SHAPES = (1e-3, 1e6)  # below, posteriors without data underflow
 
 
@@ -38,30 +38,30 @@ def check_prior(value: object, name: str) -> float | None:
 
 
 def best_shape(slope: Callable[[float], float]) -> float:
-    """Return where a falling function of a shape is 0, within the range of learned ones."""
+    """Return the zero of a falling function of a shape, within the range of learned shapes."""
     least, most = _LEARNED_SHAPES
     if slope(least) <= 0:
         return least
     if slope(most) >= 0:
         return most
-    from scipy.optimize import brentq  # here: importing it takes as long as the whole package
+    from scipy.optimize import brentq  # a slow import
 
     root = brentq(lambda logarithm: slope(float(np.exp(logarithm))), np.log(least), np.log(most))
     return float(np.exp(root))
 
 
 class PosteriorSums:
-    """Gamma posteriors of a factor, as far as the others and the priors need to know them."""
+    """Sums and rates of the gamma posteriors of a factor, for the other factor and the priors."""
 
-    E: Array | None = None  # expectations, where there are rows
-    # What the entries add to the bound, by the prior's shape, but for the terms with its rate.
+    E: Array | None = None  # expectations, if there are rows
+    # Part of the bound, given the prior's shape, without the terms with its rate.
     bound: Callable[[float], float]
 
     def __init__(self, n_rows: int, rank: int, n_groups: int, columns: int) -> None:
         self.size, self.rank = n_rows * rank, rank
         self.sums = np.zeros((n_groups, columns))  # of E, by group
         self.rates = np.ones_like(self.sums)
-        self.log_sum = 0.0  # of all Lg, where the last update was asked for it
+        self.log_sum = 0.0  # of all Lg, if the last update computed it
 
     def mean(self) -> float:
         return float(self.sums.sum() / self.size)
@@ -102,7 +102,7 @@ class Posterior(PosteriorSums):
 
 @dataclass
 class GammaPrior:
-    """One gamma prior for all entries, by its shape and its mean."""
+    """One gamma prior for all entries, with its shape and mean."""
 
     shape: float
     mean: float
@@ -111,7 +111,7 @@ class GammaPrior:
 
     @classmethod
     def given(cls, shape: float | None, mean: float | None, start: float) -> GammaPrior:
-        """Return the prior of hyperparameters, of which None is learned, the mean from a start."""
+        """Return the prior; None is learned, the mean beginning at `start`."""
         return cls(shape or 1.0, mean or start, shape is None, mean is None)
 
     @property
@@ -131,19 +131,19 @@ class GammaPrior:
         return self.learns_shape
 
     def bound(self, posterior: PosteriorSums) -> float:
-        """Terms of the bound with the prior's rate, and its normalization."""
+        """Return the terms of the bound with the prior's rate, and its normalization."""
         constant = self.shape * np.log(self.rate) - gammaln(self.shape)
         return float(posterior.size * constant - self.rate * posterior.sums.sum())
 
     def learn(self, posterior: PosteriorSums) -> None:
-        """Set the learned hyperparameters to where the bound is largest; without data they stay."""
+        """Set the learned hyperparameters to maximize the bound; without data they stay."""
         mean, log_mean = posterior.mean(), posterior.log_sum / posterior.size
         if not mean > 0:
             return
         if self.learns_shape:
             prior = mean if self.learns_mean else self.mean
             below = np.log(prior) + mean / prior - 1 - log_mean
-            # The derivative of the bound in the shape, for one entry; the mean follows if learned.
+            # The derivative of the bound in the shape, per entry; a learned mean follows.
             self.shape = best_shape(lambda a: float(np.log(a) - psi(a) - below))
         if self.learns_mean:
             self.mean = mean
@@ -176,7 +176,7 @@ class LabelPrior:
         self._inverse = 1 / (self.prior_shape / self.prior_mean + sums)
 
     def bound(self, posterior: PosteriorSums) -> float:
-        """Terms of the bound with lambda."""
+        """Return the terms of the bound with lambda."""
         a, b = self.prior_shape, self.prior_mean / self.prior_shape
         E, Lg = self.expectations, psi(self._shapes) + np.log(self._inverse)
         of_S = self._counts * Lg - E * posterior.sums[:, : posterior.rank]
@@ -185,7 +185,7 @@ class LabelPrior:
         return float(np.sum(of_S + posteriors + priors))
 
     def learn(self, posterior: PosteriorSums) -> None:
-        """Set the mean of the prior of lambda, if it is learned, to where the bound is largest."""
+        """Set the mean of the prior of lambda, if it is learned, to maximize the bound."""
         if self.learns_mean:
             self.prior_mean = float(self.expectations.mean())
 
@@ -194,7 +194,7 @@ _ENTRIES_AT_ONCE = 1 << 16
 
 
 class Counts:
-    """Counts as the posteriors of S and of A see them."""
+    """Counts, viewed by the posteriors of S and of A."""
 
     def __init__(self, data: Term) -> None:
         self._data = data
@@ -202,7 +202,7 @@ class Counts:
         self._work: Array | None = None
 
     def P(self, name: str, F: Array, G: Array) -> Array:
-        """Return P of a factor F, which the next call overwrites; G is the other factor."""
+        """Return P of a factor F, given the other factor G; the next call overwrites it."""
         if self._work is None:
             longest = max(F, G, key=len)
             self._work = aligned_zeros(longest.shape, longest.dtype)
@@ -211,11 +211,11 @@ class Counts:
         return P
 
     def loss(self, S: Array, A: Array) -> float:
-        """Return sum x log(x / z) - x, of which the bound has the negative."""
+        """Return sum x log(x / z) - x, which the bound subtracts."""
         return self._data.entries.sum("kl_loss", S, A)
 
     def constant(self) -> float:
-        """Sum of x log x - x - log Gamma(x + 1): the bound has minus this sum with x log(x / z)."""
+        """Return the sum of x log x - x - log Gamma(x + 1), a constant of the bound."""
         values = self._data.entries.values.ravel()
         total = 0.0
         for begin in range(0, len(values), _ENTRIES_AT_ONCE):
@@ -225,9 +225,9 @@ class Counts:
 
 
 class VariationalSteps:
-    """Posteriors of S and A, their priors, and exact coordinate ascent on one of them at a time.
+    """Posteriors of S and A, their priors, and exact coordinate ascent.
 
-    The counts are `data` in memory, or are known to a derived class.
+    The counts are `data` in memory, or belong to a derived class.
     """
 
     S: Posterior
@@ -247,7 +247,7 @@ class VariationalSteps:
             self.S, self._counts = S, Counts(data)
             self._constant = self._counts.constant()
             S.add_up()
-        for name in ("A", "S"):  # from now on every posterior has the form that the bound is for
+        for name in ("A", "S"):  # the bound is only valid for updated posteriors
             self._update(name, learning=burn_in == 0)
 
     def P_of_A(self) -> Array:
@@ -257,7 +257,7 @@ class VariationalSteps:
         self.S.update(self._counts.P("S", self.S.F, self.A.F), prior_shape, rates, logs)
 
     def bound_of_counts(self) -> float:
-        """Return what they add to the bound, but for the sum of S A."""
+        """Return their part of the bound, without the sum of S A."""
         return self._constant - self._counts.loss(self.S.F, self.A.F)
 
     def iterate(self, iteration: int) -> None:

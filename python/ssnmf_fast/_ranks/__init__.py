@@ -1,1 +1,1 @@
-"""The number of components: what a choice is, and the rule for texts."""
+"""The number of components: results of choices, and the rule for texts."""

@@ -1,4 +1,4 @@
-"""The choice among ranks, by scores of any criterion."""
+"""Choice of a rank by the scores of any criterion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Criterion = Literal["held-out", "words", "bound", "stability", "corcondia"]
 Rule = Literal["near-best", "best"]
-# The scores of each criterion, whether larger is better, and whether they have standard errors.
+# Name of the score of each criterion, whether larger is better, whether it has standard errors.
 CRITERIA = {
     "held-out": ("held-out error", False, True),
     "words": ("log-probability of hidden words", True, True),
@@ -27,10 +27,10 @@ CRITERIA = {
     "stability": ("stability", True, False),
     "corcondia": ("core consistency (%)", True, False),
 }
-# Tolerance of "near-best", where few components have good scores in any case: of a silhouette or
-# a factor match score, and of a core consistency in percent.
+# Tolerance of "near-best" if few components have good scores anyway: for a silhouette or a factor
+# match score, and for a core consistency in percent.
 _TOLERANCE = {"stability": 0.1, "corcondia": 10.0}
-_PLATEAU = 0.5  # share of the ranks within a standard error of the best from which a curve is flat
+_PLATEAU = 0.5  # a curve is flat if more of the ranks are within a standard error of the best
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,19 +44,20 @@ class RankChoice:
     ranks : tuple of int
         The ranks that were tried, in ascending order.
     scores : ndarray, shape (ranks, splits)
-        The mean loss of held-out entries for every split, smaller is better; NaN after a rank was
-        pruned.  For "words" the mean log-probability of hidden words for every split, for "bound" a
-        column for each start, for "stability" and "corcondia" one column: larger is better.
+        For "held-out" the mean loss of held-out entries in each split (smaller is better; NaN after
+        a rank was pruned).  For "words" the mean log-probability of hidden words in each split, for
+        "bound" a column for each start, for "stability" and "corcondia" one column (larger is
+        better).
     criterion, rule : str
         The arguments of :func:`choose_rank`.
     measures : dict of str to ndarray, shapes (ranks, splits)
         Other measures: "perplexity" of held-out counts for the Kullback-Leibler loss, and
         "label_score" of held-out labels.
     low, high : int or None
-        For "words" the ends of the range of ranks that would do, both 1 without topics; else None.
+        For "words" the range of suitable ranks, both 1 if there are no topics; otherwise None.
     recurring : int or None
-        For "words" with ``stability=True``, how many of the topics recur in the other half of the
-        texts.
+        For "words" with ``stability=True``, the number of topics that recur in the other half of
+        the texts.
     best_model : BayesianNMF, SupervisedBayesianNMF or None
         For "bound" the fitted model with the largest bound.
     """
@@ -76,7 +77,7 @@ class RankChoice:
     def by_rule(
         cls, ranks: tuple[int, ...], scores: Array, criterion: str, rule: str, **others: Any
     ) -> RankChoice:
-        """Return the choice that a rule makes."""
+        """Return the choice of a rule."""
         made = cls(ranks[0], ranks, scores, criterion, rule, **others)
         losses, place = made._losses, made._best
         if rule == "near-best":
@@ -98,13 +99,11 @@ class RankChoice:
     @property
     def _in_words(self) -> str:
         if self.high == 1:
-            return "no topics found: the words of a text say nothing about its other words"
-        lines = [f"{self.rank} topics; {self.low} to {self.high} would do"]
+            return "no topics found: the words of a text do not predict its other words"
+        text = f"{self.rank} topics; {self.low} to {self.high} would do"
         if self.recurring is not None:
-            lines += [
-                f"{self.recurring} of {self.rank} topics recur in the other half of the texts"
-            ]
-        return "\n".join(lines)
+            text += f"\n{self.recurring} of {self.rank} topics recur in the other half of the texts"
+        return text
 
     @property
     def label(self) -> str:
@@ -113,12 +112,12 @@ class RankChoice:
 
     @property
     def larger_is_better(self) -> bool:
-        """Whether large scores are good."""
+        """Whether larger scores are better."""
         return CRITERIA[self.criterion][1]
 
     @property
     def means(self) -> Array:
-        """Mean score of every rank over its splits, or its largest bound."""
+        """Mean score of each rank over its splits, or its largest bound."""
         if self.criterion == "bound":
             return np.asarray(self.scores.max(axis=1))
         return np.asarray(np.nanmean(self.scores, axis=1))
@@ -133,12 +132,12 @@ class RankChoice:
 
     @property
     def pruned(self) -> Array:
-        """Whether a rank was dropped before the last split, as clearly worse, (ranks,)."""
+        """Whether a rank was dropped before the last split because it was worse, (ranks,)."""
         return np.asarray(np.isnan(self.scores).any(axis=1))
 
     @property
     def notes(self) -> list[str]:
-        """Warnings: the curve is flat, or the best rank is at an end."""
+        """Warnings: the curve is flat, or the best rank is the smallest or largest."""
         low, high = self.ranks[0], self.ranks[-1]
         if low == high or self.high is not None:
             return []
@@ -163,7 +162,7 @@ class RankChoice:
 
     @property
     def _losses(self) -> Array:
-        """Means of which the smallest is best; infinite for pruned ranks."""
+        """Means with the sign that makes the smallest the best; infinite for pruned ranks."""
         losses = -self.means if self.larger_is_better else self.means
         return np.where(self.pruned, np.inf, losses)
 
@@ -172,44 +171,24 @@ class RankChoice:
         return int(self._losses.argmin())
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a dictionary for each rank.
-
-        They hold the rank, the mean score, its standard error, other measures, whether the rank
-        was pruned, and the score of every split.
-        """
+        """Return a dictionary for each rank: scores, standard error, measures, `pruned`."""
         part = "start" if self.criterion == "bound" else "split"
         columns: dict[str, Any] = {"mean": self.means, "standard_error": self.standard_errors}
         columns |= {name: np.nanmean(values, axis=1) for name, values in self.measures.items()}
         columns["pruned"] = self.pruned
-        if self.criterion not in _TOLERANCE:  # whose only score is the mean
+        if self.criterion not in _TOLERANCE:  # which have a single score
             columns |= {f"{part}_{number}": of for number, of in enumerate(self.scores.T, start=1)}
         rows = zip(self.ranks, *(values.tolist() for values in columns.values()), strict=True)
         return [dict(zip(["rank", *columns], row, strict=True)) for row in rows]
 
     def to_frame(self) -> DataFrame:
-        """Return :meth:`to_rows` as a pandas DataFrame.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
+        """Return :meth:`to_rows` as a pandas DataFrame."""
         with require_package("pandas", TABLES_HINT):
             from pandas import DataFrame
         return DataFrame(self.to_rows())
 
     def plot(self, ax: Axes | None = None) -> Figure:
-        """Draw the scores against the ranks, by :func:`ssnmf_fast.plotting.rank_curve`.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
+        """Draw the scores with :func:`ssnmf_fast.plotting.rank_curve`, and return its figure."""
         return rank_curve(self, ax=ax)
 
 

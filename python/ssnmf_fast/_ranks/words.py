@@ -1,7 +1,7 @@
-"""The number of topics of texts: how well topics predict words that were hidden from them.
+"""The number of topics of texts, by the prediction of hidden words.
 
-A tenth of the different words of every text is hidden, topics are found in the others, and the
-score is the mean log-probability of a hidden word, given that it is none of those that are seen.
+A tenth of the different words of each text is hidden, topics are found in the others, and the score
+is the mean log-probability of a hidden word, given that it is not one of the visible words.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from .._solver.result import FitState
 from .choice import RankChoice
 
 GRID = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64)
-_LEAST_GAIN = 0.05  # nats a word; shuffled texts gain at most 0.03, labeled ones at least 0.14
+_LEAST_GAIN = 0.05  # nats per word; shuffled texts gain at most 0.03, labeled texts at least 0.14
 _LEAST_ERRORS = 3.0  # standard errors
 _ENOUGH, _NEARLY_ALL, _LOST = 0.6, 0.9, 0.1  # shares of the largest gain
 _EXPONENT = 0.22  # a doubling of the rank must add a sixth to the gain
 _PATIENCE = 4  # ranks after the best
 _STEP = 3.0  # between neighboring degrees of smoothing
 _ALPHA, _BETA = (1.0, 0.3, 30.0), (1000.0, 100.0, 30_000.0)  # first, least and most
-# Multiplicative steps: coordinate descent comes nearer to the optimum, which predicts less well.
+# Multiplicative steps: coordinate descent gets closer to the optimum, which predicts less well.
 _FIT: dict[str, Any] = {"loss": "kullback-leibler", "solver": "mm", "max_iter": 50, "tol": 0}
-_LEADING, _SHARED = 10, 4  # words of a topic, of which as many make a topic of other texts the same
+_LEADING, _SHARED = 10, 4  # leading words of a topic, and common words of equal topics
 
 
 class Fold:
-    """Texts of which some words are hidden; degrees of smoothing follow from rank to rank.
+    """Texts with hidden words; degrees of smoothing carry over from rank to rank.
 
-    The words of a topic get `beta` words of all texts, the topics of a text `alpha` topics.
+    `beta` words of all texts are added to a topic, and `alpha` mean topics to a text.
     """
 
     def __init__(self, B: sp.csr_array, share: float, rng: np.random.Generator) -> None:
@@ -53,7 +53,7 @@ class Fold:
         self._alpha, self._beta = _ALPHA[0], _BETA[0]
 
     def log_probabilities(self, rank: int, seed: int, threads: int, stop: Stop) -> Array:
-        """Return those of the hidden words, by topics of this rank."""
+        """Return the log-probabilities of the hidden words for topics of this rank."""
         del stop
         if rank == 1:  # the optimum, in closed form
             S, A = self.seen.sum(axis=1)[:, None], self.seen.sum(axis=0)[None]
@@ -65,7 +65,7 @@ class Fold:
         A = (A / np.maximum(sums, 1e-300)[:, None]).astype(S.dtype)
         S = (S * sums).astype(S.dtype)
         tried = self._neighbors()
-        if rank == 1:  # what all are compared with, with the best smoothing at once
+        if rank == 1:  # the reference, with the best smoothing
             tried = [(self._alpha, self._beta * _STEP**power) for power in range(-2, 9)]
         found = [
             (float(scores.mean()), -number, scores, degrees)
@@ -77,7 +77,7 @@ class Fold:
         return scores
 
     def _neighbors(self) -> list[tuple[float, float]]:
-        """Return the degrees of smoothing of the rank before, and those next to it."""
+        """Return the degrees of smoothing of the previous rank, and neighboring degrees."""
         steps = ((1, 1), (_STEP, 1), (1 / _STEP, 1), (1, _STEP), (1, 1 / _STEP))
         near = [(self._alpha * a, self._beta * b) for a, b in steps]
         clipped = [(np.clip(a, *_ALPHA[1:]), np.clip(b, *_BETA[1:])) for a, b in near]
@@ -109,11 +109,11 @@ class Fold:
 
 
 def presence(X: Any, n_threads: int) -> sp.csr_array:
-    """Return which words are in which texts, as float32, for a sparse matrix."""
+    """Return a sparse float32 matrix, 1 where a text has a word."""
     matrix = X.matrix if isinstance(X, CleanMatrix) else X
     if not (sp.issparse(matrix) or hasattr(matrix, "sparse")):
         raise ValueError(
-            f"The number of topics is found for words of texts, in a sparse matrix; got "
+            f"The number of topics is chosen from words of texts in a sparse matrix; got "
             f"{type(matrix).__name__}. Give a scipy.sparse matrix of counts or TF-IDF; for other "
             "data, compare ranks by choose_rank(X, ranks)."
         )
@@ -139,7 +139,7 @@ def choose_by_words(
     n_jobs: tuple[int, int] = (1, 1),
     verbose: int = 0,
 ) -> RankChoice:
-    """Return the number of topics by the words that are hidden; `n_jobs` are fits, and threads."""
+    """Choose the number of topics by hidden words; `n_jobs` is (number of fits, threads)."""
     jobs, threads = n_jobs
     B = presence(X, jobs * threads)
     most = max(1, min(B.shape) // 2)
@@ -175,7 +175,7 @@ def choose_by_words(
 
 
 def by_gains(ranks: Sequence[int], gains: Array, errors: Array) -> tuple[int, int, int]:
-    """Return the rank, and the ends of the range that would do, by the gains over one topic."""
+    """Return the rank and the range of suitable ranks, by the gains over one topic."""
     best, tried = int(gains.argmax()), np.asarray(ranks[: len(gains)])
     most = gains[best]
     if most < _LEAST_GAIN or most < _LEAST_ERRORS * errors[best]:
@@ -189,7 +189,7 @@ def by_gains(ranks: Sequence[int], gains: Array, errors: Array) -> tuple[int, in
 
 
 def _recurring(B: sp.csr_array, rank: int, rng: np.random.Generator, threads: int) -> int:
-    """Return how many topics of one half of the texts share leading words with one of the other."""
+    """Return how many topics of one half of the texts share leading words with the other half."""
     order, leading = rng.permutation(B.shape[0]), []
     for half in np.array_split(order, 2):
         seed = int(rng.integers(2**31))

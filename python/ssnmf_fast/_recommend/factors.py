@@ -13,16 +13,16 @@ from .._common.arrays import Array
 from .._data.arrays import kernel_parts, transpose, with_values
 from .._data.threads import one_blas_thread
 
-_STEPS = 3  # of conjugate gradients from the rows before, which are near
+_STEPS = 3  # of conjugate gradients, from the previous rows
 _SWEEPS = 10  # of coordinate descent, for nonnegative factors
-_EXACT = 60  # of either, where the rows are to be exact
-_MOST_BASE = 0.5  # the largest weight of a pair that was not seen; one that was has 1 more
-_NEIGHBORS_RIDGE = 1.0  # over the mean square of the column of an item
-_SHARE = 8  # components are at most this part of the users and of the items
+_EXACT = 60  # steps or sweeps for exact rows
+_MOST_BASE = 0.5  # the largest weight of an unseen pair; a seen one has 1 more
+_NEIGHBORS_RIDGE = 1.0  # relative to the mean square of the columns of items
+_SHARE = 8  # users or items per component, at least
 
 
 class Setting(NamedTuple):
-    """What a model is fitted with."""
+    """Settings of a fit."""
 
     n_components: int
     unseen_weight: float
@@ -30,7 +30,7 @@ class Setting(NamedTuple):
     nonnegative: bool = False
 
     def base(self, Z: sp.csr_array) -> float:
-        """Return the weight of all pairs; those that were seen have 1 more."""
+        """Return the weight of all pairs; seen pairs have 1 more."""
         return float(min(self.unseen_weight * Z.nnz / (Z.shape[0] * Z.shape[1]), _MOST_BASE))
 
 
@@ -41,9 +41,9 @@ def most_components(shape: tuple[int, int]) -> int:
 def _solve_rows(
     Z: sp.csr_array, G: Array, setting: Setting, base: float, F: Array, steps: int, threads: int
 ) -> None:
-    """Bring rows of F near the minimizers of the weighted squares, for a factor G of the columns.
+    """Move rows of F towards the minimizers of the weighted squares, given G.
 
-    `steps` are those of conjugate gradients, or sweeps of coordinate descent.
+    `steps` counts steps of conjugate gradients, or sweeps of coordinate descent.
     """
     dtype, counts = F.dtype, np.diff(Z.indptr)
     own = (setting.ridge * (counts + base * Z.shape[1])).astype(dtype)
@@ -93,13 +93,13 @@ def fold_in(Z: sp.csr_array, G: Array, setting: Setting, base: float, threads: i
 
 @one_blas_thread()
 def item_weights(Z: sp.csr_array) -> Array:
-    """Return the weights of items for items, with a zero diagonal (EASE, Steck 2019), (m, m)."""
+    """Return item-item weights with a zero diagonal (EASE, Steck 2019), (m, m)."""
     K = np.asarray((Z.T @ Z).toarray(), dtype=np.float32, order="F")
     K[np.diag_indices_from(K)] += np.float32(max(_NEIGHBORS_RIDGE * K.trace() / len(K), 1.0))
     factor, failed = scipy.linalg.lapack.spotrf(K, lower=1, overwrite_a=1)
     P, failed = scipy.linalg.lapack.spotri(factor, lower=1, overwrite_c=1) if not failed else (K, 1)
     if failed:
-        raise ValueError("The pairs give no neighbors of items; fit with neighbors=False.")
+        raise ValueError("Weights of neighbors cannot be computed; fit with neighbors=False.")
     P = np.tril(P) + np.tril(P, -1).T
     P /= -np.diag(P)
     np.fill_diagonal(P, 0)

@@ -13,17 +13,17 @@ from .._data.arrays import entry_rows
 from .._data.threads import Stop, run_side_by_side
 
 _ENTRIES = 1 << 23  # of a block of scores, users x items
-_NEIGHBORS = 0.5  # of a score by neighbors, added where both are standardized
+_NEIGHBORS = 0.5  # weight of a standardized score by neighbors
 
 
 class Scores:
-    """Scores of items for users: products of factors, with or without those by neighbors."""
+    """Scores of items for users: products of factors, optionally plus scores by neighbors."""
 
     def __init__(
         self, F: Array, G: Array, Z: sp.csr_array, W: Array | None, popularity: Array, power: float
     ) -> None:
         self.F, self.G, self.Z, self.W = F, G, Z, W
-        self.users = np.diff(Z.indptr) > 0  # others get popular items
+        self.users = np.diff(Z.indptr) > 0  # users with pairs; others get popular items
         self.popularity, self.weights = popularity, popularity**power if power else None
 
     def block(self, rows: slice) -> Array:
@@ -32,7 +32,7 @@ class Scores:
         if self.W is not None:
             scores = _standardized(scores)
             scores += np.float32(_NEIGHBORS) * _standardized(np.asarray(self.Z[rows] @ self.W))
-        if self.weights is not None:  # more popular items lose, also where scores are negative
+        if self.weights is not None:  # popular items lose, also if scores are negative
             scores = np.where(scores > 0, scores / self.weights, scores * self.weights)
         scores[~self.users[rows]] = self.popularity
         return np.asarray(scores)
@@ -54,7 +54,7 @@ def best_items(
 ) -> tuple[Array, Array]:
     """Return columns of the `n` largest scores of each row, best first, and the scores.
 
-    Equal scores are in the order of the columns; where there are fewer items, -1 and NaN fill up.
+    Equal scores are in the order of the columns; missing items are -1 and NaN.
     """
     step = max(1, _ENTRIES // shape[1])
     blocks = [slice(first, min(first + step, shape[0])) for first in range(0, shape[0], step)]
@@ -98,7 +98,7 @@ def _largest(block: Array, n: int) -> tuple[Array, Array]:
 
 
 def popularity(X: sp.csr_array) -> Array:
-    """Return the share of the users that have each item, float32; at least half of one user."""
+    """Return the share of users with each item, float32; at least half of one user."""
     counts = np.bincount(X.indices, minlength=X.shape[1])
     return np.asarray(np.maximum(counts, 0.5) / X.shape[0], dtype=np.float32)
 

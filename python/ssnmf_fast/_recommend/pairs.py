@@ -1,4 +1,4 @@
-"""Pairs of users and items: their ids, what their values are, and what the model is fitted to."""
+"""Pairs of users and items: their ids, kinds of values, and targets of the model."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .._data.arrays import as_array, entry_rows, inspect_sparse, refuse_on_disk
 
 Kind = Literal["graded", "counts", "ones"]
 _COLUMNS = ("user", "item", "rating")
-_LARGEST_RATING = 10  # of scales that start at 0 or above, unless ratings are spread over them
-_TYPICAL_COUNT = 0.25  # of the range: the median of counts is below, that of ratings above
+_LARGEST_RATING = 10  # of nonnegative scales, unless ratings are spread over the scale
+_TYPICAL_COUNT = 0.25  # share of the range: the median of counts is below, that of ratings above
 
 
 class Pairs(NamedTuple):
-    """Pairs in a matrix of values (users x items, float32), and the ids of its rows and columns."""
+    """Matrix of values (users x items, float32), and the ids of its rows and columns."""
 
     X: sp.csr_array
     user_ids: Array
@@ -27,7 +27,7 @@ class Pairs(NamedTuple):
 
 
 def matrix_of(X: Any, name: str) -> sp.csr_array | None:
-    """Return a matrix of users and items, where it is one; 0 and NaN of an array are no pairs."""
+    """Return X as a matrix if it is one; 0 and NaN of an array do not count as pairs."""
     if not (sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2)):
         return None
     if sp.issparse(X):
@@ -48,23 +48,23 @@ def read_triplets(
     """Return ids and values of pairs, from arrays or from the columns of a data frame."""
     refuse_on_disk(users, "Recommender")
     if type(users).__module__.split(".")[0] in ("dask", "distributed"):
-        raise TypeError("users is on Dask, and Recommender needs its pairs in memory: .compute().")
+        raise TypeError("users is a Dask object; Recommender needs pairs in memory: .compute().")
     table = hasattr(users, "columns") and hasattr(users, "__getitem__")
     if table:
         if items is not None or values is not None:
-            raise TypeError("items and values are columns of the data frame; name them by columns.")
+            raise TypeError("items and values must be columns of the data frame; use columns.")
         names = list(columns) if columns is not None else [c for c in _COLUMNS if c in users]
         missing = [name for name in names if name not in users]
         if len(names) not in (2, 3) or missing:
             known = ", ".join(map(repr, users.columns))
             raise ValueError(
-                f"columns must name those of users, items and, optionally, values; got {names!r}, "
-                f"and the data frame has {known}."
+                f"columns must name the columns of users, items and, optionally, values; got "
+                f"{names!r}, but the data frame has {known}."
             )
         users, items, *rest = (users[name] for name in names)
         values = rest[0] if rest else None
     elif columns is not None:
-        raise TypeError("columns names those of a data frame; give one, or users and items.")
+        raise TypeError("columns are for a data frame; give one, or users and items.")
     if items is None:
         raise TypeError(
             f"users is {short(users)} without items; give two arrays of ids, a data frame, or a "
@@ -76,7 +76,7 @@ def read_triplets(
     for name, one in (("items", ids[1]), ("values", values)):
         if one is not None and len(one) != len(ids[0]):
             raise ValueError(
-                f"{name} has {len(one)} entries, and users has {len(ids[0])}; give as many."
+                f"{name} has {len(one)} entries, but users has {len(ids[0])}; expected the same."
             )
     return *ids, values
 
@@ -98,7 +98,7 @@ def read_ids(given: Any, name: str) -> Array:
         array = array.astype(f"{array.dtype.kind}8[us]")  # which Python has too
     if absent.any():
         raise ValueError(
-            f"{name}[{int(absent.argmax())}] is missing; drop pairs without an id of both sides."
+            f"{name}[{int(absent.argmax())}] is missing; drop pairs without a user or an item."
         )
     if array.dtype.kind == "f" and np.array_equal(array, np.trunc(array)):
         array = array.astype(np.int64)
@@ -116,14 +116,14 @@ def _numbers(values: Any) -> Array:
         raise ValueError(f"values must be numbers; got {short(values)}.") from error
     if array.ndim != 1 or not np.isfinite(array).all():
         place = f"values[{int((~np.isfinite(array)).argmax())}]" if array.ndim == 1 else "values"
-        raise ValueError(f"{place} is no finite number; drop such pairs, or give None for likes.")
+        raise ValueError(f"{place} is not finite; drop such pairs, or give None for likes.")
     return array
 
 
 def read_pairs(users: Any, items: Any, values: Any, columns: Iterable[str] | None) -> Pairs:
-    """Return pairs from triplets, a data frame or a sparse matrix.
+    """Return pairs from triplets, a data frame or a matrix.
 
-    A pair that occurs several times has the mean of its values; without values it is counted.
+    The value of a repeated pair is the mean of its values or, without values, its count.
     """
     X = matrix_of(users, "The matrix of users and items") if items is None else None
     if X is not None:
@@ -143,13 +143,13 @@ def read_pairs(users: Any, items: Any, values: Any, columns: Iterable[str] | Non
     if not pairs.X.nnz:
         raise ValueError("There is no pair of a user and an item; give at least one.")
     if not np.isfinite(pairs.X.data).all():
-        raise ValueError("values holds a number that is too large for float32; give smaller ones.")
+        raise ValueError("values holds a number that is too large for float32; rescale values.")
     pairs.X.sort_indices()
     return pairs
 
 
 def numbered(ids: Array) -> tuple[Array, Array]:
-    """Return different ids, sorted where they can be, and the number of each."""
+    """Return unique ids, sorted if possible, and the number of each id."""
     try:
         found, numbers = np.unique(ids, return_inverse=True)
         numbers = np.asarray(numbers).ravel()
@@ -166,14 +166,14 @@ def numbered(ids: Array) -> tuple[Array, Array]:
 
 
 def places_of(asked: Any, ids: Array) -> Array:
-    """Return the numbers of ids, -1 for one that is not known."""
+    """Return the numbers of ids, -1 for unknown ids."""
     place = {nfc(one): number for number, one in enumerate(ids.tolist())}
     asked = asked.tolist() if hasattr(asked, "tolist") else list(asked)
     return np.array([place.get(nfc(one), -1) for one in asked], dtype=np.int64)
 
 
 def kind_of(values: Array) -> Kind:
-    """Return what values are: ratings on a scale, counts, or all the same."""
+    """Return the kind of values: ratings on a scale ("graded"), "counts", or equal ("ones")."""
     low, high, middle = float(values.min()), float(values.max()), float(np.median(values))
     if low == high:
         return "ones"
@@ -182,13 +182,13 @@ def kind_of(values: Array) -> Kind:
 
 
 def targets(X: sp.csr_array, kind: Kind, scale: tuple[float, float]) -> sp.csr_array:
-    """Return what the model is fitted to: a number for each pair, where 0 stands for no interest.
+    """Return the targets of the model for each pair; 0 means no interest.
 
-    Ratings from 0, the lowest of the scale, to 1; logarithms of counts over their mean of the user.
+    Ratings are scaled to 0 (lowest) to 1; logarithms of counts are divided by the user's mean.
     """
     if kind == "counts" and (X.data < 0).any():
-        raise ValueError(f"values are counts, and one is {X.data.min():g}; give values='graded'.")
-    Z, unknown = X.copy(), np.isnan(X.data)  # of a stranger: an item without a value is liked
+        raise ValueError(f"values are counts, but one is {X.data.min():g}; give values='graded'.")
+    Z, unknown = X.copy(), np.isnan(X.data)  # new users like items without values
     if kind == "graded":
         low, high = scale
         Z.data = np.clip((X.data - low) / ((high - low) or 1.0), 0, 1).astype(np.float32)
@@ -206,7 +206,7 @@ def targets(X: sp.csr_array, kind: Kind, scale: tuple[float, float]) -> sp.csr_a
 def read_histories(
     histories: Any, item_ids: Array, what: str = "histories"
 ) -> tuple[list[Any], sp.csr_array]:
-    """Return names of strangers and their values of the known items, from {name: items}."""
+    """Return names of new users and their values of known items, from {name: items}."""
     m = len(item_ids)
     X = matrix_of(histories, what)
     if X is not None:

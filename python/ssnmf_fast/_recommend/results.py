@@ -1,4 +1,4 @@
-"""What methods of the recommender return."""
+"""Results of the recommender."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Recommendations:
     Attributes
     ----------
     users : list
-        Ids of the users, or names of the strangers.
+        Ids of the users, or names of new users.
     items : ndarray, shape (users, n)
-        Ids of the items, best first; None where there are no more.
+        Ids of the items, best first, filled up with None.
     scores : ndarray, shape (users, n)
-        Scores of the items; NaN where there are no more.
+        Scores of the items, filled up with NaN.
     popular : ndarray of bool, shape (users,)
-        Users without known items.  They get the most popular items; their scores are the shares of
-        the users that have them.
+        Users without known items.  They get the most popular items, scored by the share of users
+        with the item.
     """
 
     users: list[Any]
@@ -36,11 +36,11 @@ class Recommendations:
 
     def __repr__(self) -> str:
         k, n = self.items.shape
-        known = f", {int(self.popular.sum())} of them popular items" if self.popular.any() else ""
+        known = f", {int(self.popular.sum())} with popular items" if self.popular.any() else ""
         return f"Recommendations({n} items for {k} users{known})"
 
     def to_rows(self) -> Records[dict[str, Any]]:
-        """Return a dictionary for every item of every user: user, item, score and rank, from 1."""
+        """Return a dictionary for each item of each user: user, item, score and rank (from 1)."""
         return Records(dict(zip(COLUMNS, row, strict=True)) for row in rows_of(self))
 
     def to_frame(self) -> Any:
@@ -57,7 +57,7 @@ def rows_of(lists: Recommendations) -> Iterator[tuple[Any, Any, float, int]]:
 
 @dataclass(frozen=True)
 class Trial:
-    """What was tried on the hidden pairs: a name, the parameters of a model, and its nDCG@10."""
+    """A model tried on the hidden pairs: name, parameters, and nDCG@10."""
 
     name: str
     ndcg: float
@@ -72,11 +72,11 @@ class Reasons(NamedTuple):
     Attributes
     ----------
     score : float
-        The score by the factors.
+        The score from the factors.
     items : list of (item, float)
-        The items of the user, and what each adds to the score, the largest first.
+        Items of the user and their contributions to the score, largest first.
     parts : ndarray, shape (r,)
-        What each component adds to the score.
+        Contribution of each component to the score.
     """
 
     score: float

@@ -1,4 +1,4 @@
-"""Pairs of users and items: which of them to learn from, and which to keep for a test."""
+"""Function :func:`split_interactions`."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ def split_interactions(
     test_size: float = 0.2,
     random_state: Seed = None,
 ) -> tuple[Array, Array]:
-    """Split pairs of users and items into some to learn from and some for a test.
+    """Split pairs of users and items into training and test pairs.
 
     Parameters
     ----------
     users : array_like, shape (p,), or sparse, shape (n, m)
-        User of every pair; or a matrix of users and items with p stored entries.
+        User of each pair; or a matrix of users and items with p stored entries.
     items : array_like, shape (p,), optional
-        Item of every pair.  With it, a pair that occurs several times is wholly on one side, and
-        has its first time.
+        Item of each pair.  If it is given, repeated pairs stay together, and the first time of a
+        pair counts.
     values : array_like, shape (p,), optional
-        Not used: triplets may be given as they are.
+        Not used, so that triplets can be passed.
     by : {"user", "time"}
-        Whether a random share of the pairs of every user is for the test, right on average, or the
-        last ones, at least one; equal times are in random order.
+        Test pairs of each user: a random share, exact on average ("user"), or the last pairs, at
+        least one, with equal times in random order ("time").
     times : array_like of numbers or datetime64, shape (p,), optional
-        Time of every pair, which ``by="time"`` needs.
+        Time of each pair, for ``by="time"``.
     test_size : float
-        Share of the pairs of every user that is for the test, above 0 and below 1.
+        Share of the pairs of each user in the test, above 0 and below 1.
     random_state : None, int, Generator or RandomState
         Seed.
 
     Returns
     -------
     train, test : ndarray of int64
-        Places of the pairs, rising: in the arrays, or the entries of ``users.tocoo()``.
+        Sorted places of the pairs in the arrays, or in the entries of ``users.tocoo()``.
 
     Raises
     ------
     TypeError
-        If `times` has the wrong type, or `times` does not go with `by`.
+        If `times` has the wrong type, or `times` does not match `by`.
     ValueError
         If lengths differ, an id or a time is missing, or an option is unknown or out of range.
 
@@ -70,7 +70,7 @@ def split_interactions(
     if not 0 < share < 1:
         raise ValueError(f"test_size must be above 0 and below 1; got {short(test_size)}.")
     if (times is None) == (by == "time"):
-        raise TypeError('times and by="time" need each other; give both or none.')
+        raise TypeError('times and by="time" must be given together; give both or neither.')
     if sp.issparse(users):
         if items is not None or values is not None:
             raise TypeError("users is a matrix of users and items; leave out items and values.")
@@ -82,11 +82,11 @@ def split_interactions(
     n_pairs = len(user)
     moments = np.zeros(n_pairs) if times is None else as_array(times, "times")
     if moments.dtype.kind not in "biufM":
-        how = "expected numbers or datetime64, which pandas.to_datetime(times) makes of text"
+        how = "expected numbers or datetime64. Convert text by pandas.to_datetime(times)"
         raise TypeError(f"times has dtype {moments.dtype}; {how}.")
     for name, part in (("items", item), ("values", values), ("times", moments)):
         if part is not None and (np.shape(part) != (n_pairs,) or not n_pairs):
-            what = "expected as many as users, at least one"
+            what = "expected equal shapes and at least one pair"
             raise ValueError(f"{name} has shape {np.shape(part)}, users ({n_pairs},); {what}.")
     if np.isnan(moments).any():
         raise ValueError("times has missing values; leave out pairs without a time.")

@@ -1,4 +1,4 @@
-"""The best of several settings, by lists of items for pairs that were hidden."""
+"""Choice among settings by hidden pairs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def best_setting(
 ) -> tuple[Setting, list[Trial]]:
     """Return the setting with the largest nDCG at the `liked` pairs of a hidden tenth.
 
-    A `larger` rank is tried with the best one.
+    A `larger` rank is tried with the best setting.
     """
     hidden = np.zeros(Z.nnz, dtype=bool)
     hidden[split_interactions(Z, test_size=_HIDDEN, random_state=rng)[1]] = True
     seed, trials, relevant = int(rng.integers(2**31)), list[Trial](), drop_entries(Z, ~hidden)
     relevant.data = liked[hidden].astype(np.float32)
     if not relevant.data.any():
-        warn_user("Too few pairs to validate: the defaults are taken.", UserWarning)
+        warn_user("Too few pairs to validate: the defaults are used.", UserWarning)
         return settings[0], trials
     kept = drop_entries(Z, hidden)
     popularity = lists.popularity(kept)
@@ -62,8 +62,8 @@ def best_setting(
     trials.append(Trial("popular items", of_popular))
     if of_popular >= largest:
         warn_user(
-            f"Popular items have nDCG@{_CUT} {of_popular:.3f} at hidden pairs, the model "
-            f"{largest:.3f}: the pairs tell too little about users. Recommend popular items.",
+            f"Popular items have nDCG@{_CUT} {of_popular:.3f} at hidden pairs, the model only "
+            f"{largest:.3f}: too few pairs per user. Recommend popular items.",
             UserWarning,
         )
     return best, trials

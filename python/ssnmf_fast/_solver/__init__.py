@@ -1,1 +1,1 @@
-"""Losses, terms, relations, the problem that they make, the fit loop, starts."""
+"""Losses, terms, relations, problems, the fit loop, starts."""

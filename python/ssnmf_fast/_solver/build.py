@@ -1,4 +1,4 @@
-"""The models as lists of terms: from what a user gives to relations between stored factors."""
+"""Models as lists of terms: from the user's input to relations between stored factors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a s
 
 
 def as_weights(given: object, name: str, n_modes: int = 0) -> Weights:
-    """Return the weights that a user gave for a matrix, or for a tensor of `n_modes` modes."""
+    """Return given weights as `Weights`, for a matrix or a tensor with `n_modes` modes."""
     if isinstance(given, Weights):
         return given.of_tensor() if n_modes else given
     if given is None:
@@ -69,7 +69,7 @@ def check_rows(given: Any, name: str, dtype: npt.DTypeLike, n: int, of: str, **c
 def collapse(
     X: Matrix, X_weights: WeightsLike, groups: Array, n_groups: int, loss: Loss
 ) -> tuple[Any, Weights, float]:
-    """Merge the rows of a clean X by groups, 0 ... n_groups - 1, which all occur."""
+    """Merge the rows of a clean X by groups 0 ... n_groups - 1, which must all occur."""
     n = X.shape[0]
     G = sp.csr_array((np.ones(n, dtype=X.dtype), (groups, np.arange(n))), shape=(n_groups, n))
     return as_weights(X_weights, "X_weights").grouped(X, G, loss, "X_weights")
@@ -84,7 +84,7 @@ def terms(
     y_weights: WeightsLike,
     threads: int,
 ) -> tuple[Term, Term | None]:
-    """Return the term of clean data and, where there is a y, which is checked, that of y."""
+    """Return the term of clean data and, if y is given, check it and return its term."""
     losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}; expected at least one sample and one feature.")
@@ -105,7 +105,7 @@ def tensor_relations(
     weight: float,
     threads: int,
 ) -> tuple[list[Relation], dict[int, Term]]:
-    """Return the relations of a clean tensor (F0, ..) and its labels (B0, ..), and their terms."""
+    """Return the relations of a clean tensor and its labels, and the terms of the labels."""
     names, labeled = mode_names(len(X.shape)), {}
     if y is not None and not isinstance(y, Mapping):
         raise TypeError(
@@ -123,7 +123,7 @@ def tensor_relations(
 
 
 def features_term(given: object, X: Matrix, loss: str | float, threads: int) -> Term | None:
-    """Return the term of labels of features, if there are some; a row of NaN has no weight."""
+    """Return the term of labels of features, if any; a row of NaN has weight 0."""
     if given is None:
         return None
     Y, weights = check_rows(given, "feature_labels", X.dtype, X.shape[1], "feature"), None
@@ -131,13 +131,13 @@ def features_term(given: object, X: Matrix, loss: str | float, threads: int) -> 
         labeled = ~np.isnan(Y).all(axis=1)
         if not labeled.any():
             raise ValueError("feature_labels is NaN everywhere; expected at least one label.")
-        Y = np.where(labeled[:, None], Y, 1)  # so that the others have one curvature
+        Y = np.where(labeled[:, None], Y, 1)  # no NaN, so that all rows have one curvature
         weights = None if labeled.all() else Outer(labeled.astype(X.dtype), None)
     return build_term(Y, weights, loss_named(loss, "supervision_loss"), "feature_labels", threads)
 
 
 def sparse_labels(Y: Any) -> Any:
-    """Return a clean Y as a sparse matrix where most entries are zero, and none is NaN."""
+    """Return a clean Y as a sparse matrix if most entries are zero and none is NaN."""
     if not sp.issparse(Y) and np.count_nonzero(Y) < _SPARSE_LABELS * Y.size:
         return Y if np.isnan(Y).any() else sp.csr_array(Y)
     return Y
@@ -146,17 +146,17 @@ def sparse_labels(Y: Any) -> Any:
 def check_weight(
     weight: Any, name: str = "supervision_weight", dtype: np.dtype[Any] | None = None
 ) -> float | None:
-    """Return a weight, None for "balanced"; refuse one for which rounding loses the other loss."""
+    """Return a weight, None for "balanced"; refuse weights that make the other loss vanish."""
     if isinstance(weight, str):
         check_option(weight, name, ("balanced",))
         return None
     number = check_real(weight, name)
-    # The squares of the largest data to fit.
+    # Leaves room for the squares of the largest data.
     most = math.inf if dtype is None else {4: 2.0**60, 8: 2.0**100}[dtype.itemsize]
     if number > most:
         raise ValueError(
-            f"{name} must be at most {most:.0e} in {dtype}; got {number:.3g}. Bring the data and "
-            f"the labels to one scale, by constant factors."
+            f"{name} must be at most {most:.0e} in {dtype}; got {number:.3g}. Scale the data and "
+            "the labels to a similar size."
         )
     return number
 
@@ -164,14 +164,14 @@ def check_weight(
 def pad_factors(
     S: Array, A: Array, B: Array | None = None, C: Array | None = None, threads: int = 1
 ) -> dict[str, Array]:
-    """Return the factors as the kernels hold them: by rows (all but S transposed), padded."""
+    """Return the factors in the storage of the kernels: A, B and C transposed, all padded."""
     factors = {"S": padded(S, S.dtype, threads), "A": padded(A.T, S.dtype, threads)}
     others = {"B": B, "C": C}
     return factors | {name: padded(F.T, S.dtype) for name, F in others.items() if F is not None}
 
 
 def view_factors(factors: Factors, rank: int) -> Current:
-    """Return what shows S by rows, and the others, which are stored by rows as well, by columns."""
+    """Return a function that returns views of S, A, B and C in the shapes of the user."""
 
     def current() -> Mapping[str, Array | None]:
         views = {name: F[:, :rank] for name, F in factors.items()}
@@ -203,7 +203,7 @@ def relations(
     features: Term | None = None,
     feature_weight: float | None = 1.0,
 ) -> list[Relation]:
-    """Return those of X ~ S A, Y ~ S B and Z ~ A^T C; a weight of None makes the losses equal."""
+    """Return the relations X ~ S A, Y ~ S B and Z ~ A^T C; weight None makes losses equal."""
     related, others = [Relation(("S", "A"), data)], {("S", "B"): (labels, weight)}
     others["A", "C"] = features, feature_weight
     for names, (term, coefficient) in others.items():
@@ -214,14 +214,14 @@ def relations(
 
 
 def even_weight(loss: float, other: float) -> float:
-    """Return the weight of the other loss for which both are equal; 1 where one of them is 0."""
+    """Return the weight of the other loss that makes both equal; 1 if one of them is 0."""
     return float(loss / other) if min(loss, other) > 0 else 1.0
 
 
 def balance_weight(
     first: Relation, other: Relation, weight: float | None, factors: dict[str, Array]
 ) -> Relation:
-    """Return the other relation with its weight; None makes the losses that can fall equal."""
+    """Return the other relation with its weight; None makes the reachable losses equal."""
     if weight is None:
         losses = [value([each], factors) - unreached([each], factors) for each in (first, other)]
         weight = even_weight(*losses)

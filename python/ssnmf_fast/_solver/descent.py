@@ -16,7 +16,7 @@ from .penalties import Bound
 
 
 class Part(NamedTuple):
-    """``coefficient * quadratic``: what one term adds to K_i, over the other factor G."""
+    """``coefficient * quadratic``: the part of one term in K_i, with the other factor G."""
 
     quadratic: Quadratic
     coefficient: float
@@ -34,14 +34,14 @@ def descend(
     bounds: Sequence[Bound] = (),
 ) -> None:
     """Lower ``sum_i f_i K_i f_i^T - 2 p_i f_i^T`` in place by sweeps over the entries of F."""
-    for bound in bounds:  # P and parts of the caller stay as they are
+    for bound in bounds:  # without changing P and parts of the caller
         P, gram, up = P - P.dtype.type(bound.linear / 2), bound.gram, bound.up
         if gram is not None:
-            # Some curvature at every entry, below rounding: steps must not diverge.
+            # Give every entry some curvature, below rounding, so that steps do not diverge.
             wanted = np.sqrt(np.finfo(F.dtype).eps) * gram.max(axis=0)
             more = np.maximum(wanted - np.diagonal(gram), 0).astype(F.dtype)
             if more.any():
-                face_steps = 0  # of little use where products of components are to vanish
+                face_steps = 0  # useless if products of components should vanish
                 near = F * more if bound.rows is None else F * more * bound.rows[:, None]
                 gram, up = gram + np.diag(more), near if up is None else up + near
             parts = [*parts, Part(Quadratic(gram, bound.rows), 1.0, P[:0])]
@@ -53,7 +53,7 @@ def descend(
         rest = None, None, None, np.empty((0, F.shape[1]), F.dtype), P, F, support
         kernels.coordinate_descent(grams, scales, *rest, sweeps, face_steps, threads)
         if any(bound.linear for bound in bounds):
-            # Descent leaves entries that are pulled down and have no curvature.
+            # Descent does not move entries without curvature, even if they are pulled down.
             curvature = np.diagonal(grams, axis1=1, axis2=2)
             curvature = curvature.sum(axis=0)[None] if scales is None else scales.T @ curvature
             unused = (P < 0) & (curvature <= kernels.tiny(F.dtype))
@@ -69,7 +69,7 @@ def descend(
 
 
 def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:
-    """Gram matrices of the parts and their row scales; those without scales are summed."""
+    """Return Gram matrices of the parts and their row scales; sum those without scales."""
     common: list[Array] = []
     scaled: list[tuple[Array, Array]] = []
     for quadratic, coefficient, _ in parts:
@@ -90,7 +90,7 @@ def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:
 
 
 def _stacked(patterns: list[Part], rows: slice, dtype: Any) -> tuple[Array, Array, Array]:
-    """Signed weights of some rows, side by side over the stacked G."""
+    """Return the signed weights of some rows, side by side for the stacked G."""
     blocks = []
     for quadratic, scale, G in patterns:
         assert quadratic.entries is not None
@@ -106,25 +106,25 @@ def _stacked(patterns: list[Part], rows: slice, dtype: Any) -> tuple[Array, Arra
 
 Sums = Mapping[Any, tuple[Array, Array]]  # (P, N) of a factor by loss; N may be one row for all
 _Pairs = dict[tuple[float, float, float], tuple[Array, Array]]  # by exponents and slope
-# Those that the kernel takes together:
+# The kernel can combine these:
 _QUADRATIC, _LOGARITHMIC = (1.0, 0.0, 2.0), (0.0, -1.0, 1.0)
 
 
 def multiply(
     F: Array, sums: Sums, rule: str, relaxation: float, threads: int, bounds: Sequence[Bound] = ()
 ) -> None:
-    """Multiply F, in place, by the minimizer of the majorizer; overwrites the sums.
+    """Multiply F, in place, by the minimizer of the majorizer; overwrite the sums.
 
-    The kernel has it in closed form for losses with the majorizers of the squares and of the
-    divergence.  With others ``N t^a - P t^b`` is replaced by its bound with the largest a and the
-    least b of all terms: ``(t^(a+1) - 1) / (a + 1)`` rises with a for every t > 0.
+    The kernel has a closed form for the majorizers of squares and of the divergence.  For other
+    losses, ``N t^a - P t^b`` is replaced by its bound with the largest a and the least b of all
+    terms, because ``(t^(a+1) - 1) / (a + 1)`` rises with a for every t > 0.
     """
     pairs: _Pairs = {}
     for loss, pair in sums.items():
         kind = (*loss.exponents, loss.slope)
         pairs[kind] = added(pairs[kind], pair) if kind in pairs else pair
     for bound in bounds:
-        if bound.linear:  # exact for an exponent of 0; a larger one bounds it, as above
+        if bound.linear:  # exact for an exponent of 0, a bound for larger exponents
             kind = min(pairs)
             pairs[kind][1][...] += F.dtype.type(bound.linear / kind[-1])
         if bound.gram is not None:
@@ -143,7 +143,7 @@ def multiply(
 
 
 def added(to: tuple[Array, Array], pair: tuple[Array, Array], scale: float = 1.0) -> Any:
-    """Add a pair (P, N) to another one, in place but for an N of one row; return the sum."""
+    """Add a pair (P, N) to another, in place except for an N with one row; return the sum."""
     if len(to[1]) < len(pair[1]):
         to = to[0], np.broadcast_to(to[1], pair[1].shape).copy()
     for total, part in zip(to, pair, strict=True):
@@ -152,7 +152,7 @@ def added(to: tuple[Array, Array], pair: tuple[Array, Array], scale: float = 1.0
 
 
 def _common(pairs: _Pairs) -> tuple[Array, Array]:
-    """Return ((P / N)^exponent, 1) for the sums over all losses; (0, 0) where N vanishes."""
+    """Return ((P / N)^exponent, 1) for the sums over all losses; (0, 0) where N is 0."""
     P, N = (np.zeros_like(next(iter(pairs.values()))[0]) for _ in range(2))
     for (_, _, slope), pair in pairs.items():
         added((P, N), pair, slope)

@@ -1,4 +1,4 @@
-"""What is known of S and A before a fit: where they may be positive, components that are given."""
+"""Known parts of S and A: supports, and fixed components."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .terms import Term
 
 @dataclass(frozen=True)
 class Known:
-    """Supports and fixed columns of factors by name, A as it is stored, and how many are fixed."""
+    """Supports and fixed columns of S and the stored A (by rows), and the number of the latter."""
 
     support: Factors = field(default_factory=dict)
     fixed: Mapping[str, tuple[slice, Array]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Known:
         covariates: Any = None,
         fixed_components: Any = None,
     ) -> Known:
-        """Check what a user gives: fixed components are the first, covariates the last columns."""
+        """Check the user's input: fixed components are the first, covariates the last columns."""
         (n, m), support, fixed = shape, {}, {}
         if S_support is not None:
             support["S"] = check_support(S_support, "S_support", (n, rank), dtype)
@@ -57,7 +57,7 @@ class Known:
         first, last = counts
         if first + last > rank:
             raise ValueError(
-                f"fixed_components has {first} rows and covariates has {last} columns, and "
+                f"fixed_components has {first} rows and covariates has {last} columns, but "
                 f"n_components is {rank}; expected at least one component for each of them."
             )
         if first:
@@ -72,7 +72,7 @@ class Known:
         return bool(self.support or self.fixed)
 
     def within(self, name: str, F: Array) -> Array:
-        """Return a factor that is 0 outside of its support, with the mean that it had."""
+        """Return a factor restricted to its support, with the same mean."""
         T = self.support.get(name)
         return F if T is None else np.asarray(F * T * (T.size / max(1.0, float(T.sum()))))
 
@@ -86,7 +86,7 @@ class Known:
         return F
 
     def levels(self, means: Factors, mean: float) -> dict[str, Array]:
-        """Return factors by which all components share the mean of S A, from their `means`."""
+        """Return factors that give all components the same share of the mean of S A."""
         found = {name: np.ones(len(each)) for name, each in means.items()}
         here, there = means.values()
         for name, (columns, _) in self.fixed.items():
@@ -96,12 +96,12 @@ class Known:
         return found
 
     def roots(self) -> Known:
-        """Return what is known of the factors of the square roots of the data."""
+        """Return the known parts for the square roots of the data."""
         fixed = {name: (columns, np.sqrt(F)) for name, (columns, F) in self.fixed.items()}
         return Known(self.support, fixed)
 
     def moves(self, factors: Factors) -> dict[str, Array]:
-        """Return where stored factors move in the fit, as bits; they stay elsewhere."""
+        """Return where stored factors move in the fit, as bits."""
         found = {}
         for name in sorted({*self.support, *self.fixed}):
             moves = np.ones(factors[name].shape, dtype=bool)
@@ -116,7 +116,7 @@ class Known:
 def check_penalties(
     given: object, rows: Mapping[str, int], shape: tuple[int, ...], rank: int
 ) -> dict[str, Penalties]:
-    """Return the penalties of S, A, B and C, or of F0, .. and B0, .., times what its rows meet."""
+    """Return the penalties by factor, multiplied by the number of entries that a row meets."""
     meets: dict[str, float] = {}
     if "S" in rows:
         meets = dict(zip("SABC", (shape[1], shape[0], shape[0], shape[1]), strict=True))
@@ -139,14 +139,14 @@ def check_penalties(
 
 
 def penalties_of_rows(given: object, n_features: int) -> tuple[Penalty, ...]:
-    """Return the penalties of S that each sample has by itself."""
+    """Return the penalties of S that are sums over samples."""
     listed = given.get("S", ()) if isinstance(given, Mapping) else given or ()
     active = penalties_of_factor(listed, "S", None, n_features)
     return tuple(penalty for penalty in active if penalty.by_rows)
 
 
 def plain_penalties(given: object) -> dict[str, float]:
-    """Return the coefficients of the penalties that each sample has by itself, by their names."""
+    """Return the coefficients of the penalties of `penalties_of_rows` by name."""
     found: dict[str, float] = {}
     for penalty in penalties_of_rows(given, 1):
         name = type(penalty).__name__
@@ -155,7 +155,7 @@ def plain_penalties(given: object) -> dict[str, float]:
 
 
 class PlainPenalties(TypedDict, total=False):
-    """What :func:`plain_penalties` returns."""
+    """Type of the result of :func:`plain_penalties`."""
 
     L1: float
     L2: float
@@ -170,7 +170,7 @@ def penalties_named(coefficients: Mapping[str, float]) -> list[Penalty]:
 def penalties_of_factor(
     given: object, name: str, n_rows: int | None, meets: float = 1.0
 ) -> tuple[Penalty, ...]:
-    """Return the penalties of a factor of so many rows, each of which meets so many entries."""
+    """Return the penalties of a factor with `n_rows` rows, times `meets` entries per row."""
     listed = (given,) if isinstance(given, Penalty) else given
     if not isinstance(listed, Sequence) or not all(isinstance(p, Penalty) for p in listed):
         raise TypeError(
@@ -200,7 +200,7 @@ def solve_known_rows(
     unsolved = len(F)
     for _ in range(0, most, _BETWEEN_CHECKS):
         for _ in range(_BETWEEN_CHECKS):
-            if statistics is None or not statistics.parts:  # squares: P is that of the data alone
+            if statistics is None or not statistics.parts:  # for squares, P does not change
                 statistics = problem.statistics("S", curvature)
             problem.apply("S", statistics, "auto")
         unsolved = int(np.count_nonzero(_residuals(term, F, G, moves, penalties) > tol))
@@ -210,7 +210,7 @@ def solve_known_rows(
 
 
 def _residuals(term: Term, F: Array, G: Array, moves: Array, penalties: Penalties) -> Array:
-    """Return the largest residual of each row, as a share of what pulls it up or down."""
+    """Return the largest residual of each row, relative to its pull up or down."""
     P, N = np.empty_like(F), np.empty_like(F)
     term.P(F, G, Target(P))
     term.N(F, G, Target(N))

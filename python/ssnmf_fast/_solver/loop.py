@@ -1,4 +1,4 @@
-"""Progress of a fit on standard error, used as its callback: a bar, or lines."""
+"""The loop of fits: steps, observers, and progress on standard error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SECONDS_BETWEEN_LINES = 0.5
 
 
 class ProgressBar:
-    """Show iterations and objective: a bar with tqdm, else at most two lines a second."""
+    """Show iterations and objective: a bar with tqdm, otherwise up to two lines per second."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class ProgressBar:
         self._waiting: str | None = None
 
     def __call__(self, state: FitState) -> bool:
-        """Move the bar, or write a line or keep it until the end; never stops the fit."""
+        """Move the bar, or write a line now or later; never stop the fit."""
         if self._bar is not None:
             self._bar.set_postfix_str(f"{self._value} {state.objective:.6g}", refresh=False)
             self._bar.update(state.iteration - self._bar.n)
@@ -60,7 +60,7 @@ class ProgressBar:
                 f"{self._label}: {self._unit} {state.iteration}{total}, "
                 f"{self._value} {state.objective:.6g}, {now - self._begin:.1f} s"
             )
-            if self._max_iter is not None and self._unit != "iteration":  # which may stop early
+            if self._max_iter is not None and self._unit != "iteration":  # iterations may stop
                 left = (now - self._begin) * (self._max_iter / state.iteration - 1)
                 self._waiting += f", about {left:.0f} s left"
             if now - self._written >= _SECONDS_BETWEEN_LINES:
@@ -69,13 +69,13 @@ class ProgressBar:
         return False
 
     def end(self, residual: float) -> None:
-        """Say how nearly the fit meets the optimality conditions."""
+        """Show the residual of the optimality conditions."""
         self.close()
         if self._lines:
             self._waiting = f"{self._label}: residual of the optimality conditions {residual:.1e}"
 
     def close(self) -> None:
-        """Remove the bar, or write the line that is still waiting."""
+        """Remove the bar, or write the waiting line."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
@@ -87,7 +87,7 @@ class ProgressBar:
 def verbose_progress(
     verbose: int, max_iter: int | None, *texts: str, **unit: str
 ) -> AbstractContextManager[ProgressBar | None]:
-    """Return the callback of ``verbose=1``: a bar on a terminal with tqdm, lines elsewhere."""
+    """Return the callback of ``verbose=1``: a bar on a terminal with tqdm, otherwise lines."""
     if not verbose:
         return nullcontext()
     return closing(ProgressBar(max_iter, *texts, lines=True, **unit))
@@ -95,18 +95,18 @@ def verbose_progress(
 
 @dataclass(frozen=True)
 class Optimality:
-    """Residuals of the factors; entries that do not move, and zeros that `stay`, do not count."""
+    """Residuals of the factors, without fixed entries and zeros of factors in `stay`."""
 
     problem: Problem
     moves: Factors = field(default_factory=dict)
     stay: Collection[str] = ()
 
     def residuals(self, last: bool = False) -> dict[str, float]:
-        """Return the residual of every factor; the `last` ones use memory of the fit."""
+        """Return the residual of each factor; `last` reuses memory of the fit."""
         return {name: residual for name, (residual, _) in self.measured(last).items()}
 
     def measured(self, last: bool = False) -> dict[str, tuple[float, float]]:
-        """Return the residual of every factor, 0 where nothing pulls at it, and the pull."""
+        """Return the residual of each factor (0 without a pull), and the pull."""
         problem, found = self.problem.twin(last), {}
         for name, F in problem.factors.items():
             moves = self.moves.get(name)
@@ -121,7 +121,7 @@ class Optimality:
 
 
 def _pulls(F: Array, statistics: Statistics, bounds: list[Bound]) -> tuple[Array, Array, float]:
-    """Return what pulls a factor up and down, of all losses and penalties, and its unit."""
+    """Return the pull of all losses and penalties at a factor, up and down, and its unit."""
     sums = statistics.sums
     if len(sums) == 1 and not bounds:
         ((loss, (P, N)),) = sums.items()
@@ -139,7 +139,7 @@ def _pulls(F: Array, statistics: Statistics, bounds: list[Bound]) -> tuple[Array
     return P, N, 1.0
 
 
-Current = Callable[[], Mapping[str, Array | None]]  # the factors as a user knows them
+Current = Callable[[], Mapping[str, Array | None]]  # the factors in the shapes of the user
 Observer = Callable[[FitState], Any]
 
 CHECK_EVERY = 10
@@ -172,19 +172,19 @@ class Run:
                 view.flags.writeable = False
         residuals = None if self.optimality is None else self.optimality.residuals
         state = FitState(iteration, value, views, _residuals=residuals)
-        answers = [observer(state) for observer in observers]  # of all, before any stops
+        answers = [observer(state) for observer in observers]  # call all before stopping
         return any(answers)
 
 
 class Steps(Protocol):
-    """What the loop needs of a model: updates of everything, counted from 1, and their value."""
+    """Interface of a model for the loop: iterations, counted from 1, and the objective."""
 
     def iterate(self, iteration: int) -> None: ...
     def objective(self) -> float: ...
 
 
 class Alternation:
-    """Updates of the factors of a problem in turn, that of the rows last."""
+    """Updates of the factors of a problem in turn, ending with the rows."""
 
     def __init__(self, problem: Problem, rule: Solver) -> None:
         self.problem, self._rule, self._begun = problem, rule, False
@@ -205,9 +205,9 @@ class Alternation:
 class Extrapolation:
     """Momentum for alternating minimization, with restart (Ang and Gillis 2019, Algorithm 2).
 
-    Every factor sets out from beyond its last update.  An iteration that raises the objective is
-    undone, and the next one goes without momentum.  With "hals" factors do not set out from zeros:
-    where a model vanishes, the Kullback-Leibler loss is infinite.
+    Updates start from extrapolated factors.  An iteration that raises the objective is undone, and
+    the next iteration has no momentum.  With "hals", extrapolated factors stay positive, because
+    the Kullback-Leibler loss is infinite where the model is 0.
     """
 
     def __init__(self, problem: Problem, rule: Solver = "auto") -> None:
@@ -224,7 +224,7 @@ class Extrapolation:
         return self._value
 
     def iterate(self, iteration: int) -> None:
-        """Update every factor once; afterwards the objective is no larger than before."""
+        """Update every factor once, without raising the objective."""
         self._begun = True
         problem, before, last = self.problem, self._before, self.problem.rows
         accepted = {name: problem.factors[name].copy() for name in problem.others}
@@ -263,7 +263,7 @@ class Refinement:
 
 
 def steps_of(problem: Problem, rule: Solver, tol: float = _DEFAULT_TOL) -> Steps:
-    """Return the steps of a rule; "auto" has momentum where it is faster."""
+    """Return the steps of a rule; "auto" uses momentum if it is faster."""
     if rule == "auto" and problem.extrapolates():
         return Extrapolation(problem)
     if rule == "auto" and tol < _DEFAULT_TOL and problem.refines():
@@ -273,7 +273,7 @@ def steps_of(problem: Problem, rule: Solver, tol: float = _DEFAULT_TOL) -> Steps
 
 @dataclass
 class FitLoop:
-    """The loop of every fit, with its parameters, which are checked."""
+    """The loop of every fit, with checked parameters."""
 
     solver: Solver
     max_iter: int
@@ -297,8 +297,8 @@ class FitLoop:
     ) -> Run:
         """Iterate until the objective falls by less than `tol` per iteration (thesis, eq. 3.10).
 
-        The rule waits for the first check after a burn-in; its first value is without what is
-        unreached.  With `optimality` the result has the residuals of the last iterate.
+        The rule applies after a burn-in; its first value excludes unreached entries.  With
+        `optimality`, the result has the residuals of the last iterate.
         """
         first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY
         run = Run(optimality=optimality)

@@ -1,4 +1,4 @@
-"""The losses of this package: squares, the I-divergence, and other beta-divergences."""
+"""Losses: squares, the I-divergence, and other beta-divergences."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Frobenius(Loss):
         return total
 
     def value(self, term: Term, F: Array, G: Array) -> float:
-        """Sum the squared residuals where they can be listed, else |Z|^2 - 2 <P, F> + <N, F>."""
+        """Sum listed squared residuals, or return |Z|^2 - 2 <P, F> + <N, F>."""
         if term.data is not None:
             data, weights = term.data
             return data.squared_residuals(F, G, weights)
@@ -85,7 +85,7 @@ class KullbackLeibler(Loss):
     start = "least-squares"
 
     def constant(self, z: Array, w: Array | None) -> float:
-        """Sum of -wz log w: w (z log z/y - z) = (wz log wz/y - wz) - wz log w."""
+        """Return the sum of -wz log w: w (z log z/y - z) = (wz log wz/y - wz) - wz log w."""
         if w is None:
             return 0.0
         total = 0.0
@@ -101,7 +101,7 @@ class KullbackLeibler(Loss):
         self.N(term.form, F, G, Target(N))
         below = float(kernels.inner(F, N, term.threads))
         value = term.constant + term.entries.sum("kl_loss", F, G) + below
-        return max(value, 0.0)  # what is below is the rounding of large sums
+        return max(value, 0.0)  # negative only by rounding of large sums
 
     def descend(
         self,
@@ -127,7 +127,7 @@ class KullbackLeibler(Loss):
         return float(max(term.constant + above + below, 0.0))
 
     def unreached(self, entries: Entries, F: Array, G: Array) -> float:
-        """About 700 times such an entry, since the model counts as the least number then."""
+        """Return about 700 times the sum of these entries: the model counts as a tiny number."""
         if (full_columns(F) & full_columns(G)).any():
             return 0.0
         return entries.sum("kl_unreached", F, G)
@@ -145,7 +145,7 @@ class KullbackLeibler(Loss):
 
 
 class BetaDivergence(Loss):
-    """The divergence for other betas from 0 to 2; N is a pass over all entries, also if sparse."""
+    """The divergence for other betas from 0 to 2; N needs all entries, even of sparse data."""
 
     constant_of_weights = True
 
@@ -168,9 +168,9 @@ class BetaDivergence(Loss):
         return weighted or self.beta == 0
 
     def value(self, term: Term, F: Array, G: Array) -> float:
-        """Sum over the listed entries, and z^beta / beta over all others, by way of N."""
+        """Sum over the listed entries, and z^beta / beta over all others (from N)."""
         data, w = term.data or (term.entries, None)
-        # Zeros of a dense array with weights are left to N, too.
+        # N also covers the zeros of a dense array with weights.
         whole = term.listed and (w is None or data.sparse or self.beta == 0)
         parameters = self.beta, not whole
         if w is None:
@@ -187,9 +187,9 @@ class BetaDivergence(Loss):
         return max(value, 0.0)
 
     def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
-        """By Newton's method, until no |min(F_k N_k / <F, N>, 1 - P_k / N_k)| is above `tol`.
+        """Use Newton's method until no |min(F_k N_k / <F, N>, 1 - P_k / N_k)| is above `tol`.
 
-        By multiplicative steps where a tensor has too large a far side.
+        If the far side of a tensor is too large, use multiplicative steps.
         """
         if term.entries.by_factors and prod(G.shape) > _LARGEST_FAR_SIDE:
             return super().solve_rows(term, F, G, tol, most)
@@ -206,12 +206,12 @@ class BetaDivergence(Loss):
         return unsolved
 
     def check(self, term: Term, name: str) -> None:
-        """Refuse zeros that count, for which Itakura-Saito is infinite."""
+        """Refuse zeros with a weight, for which Itakura-Saito is infinite."""
         if self.beta > 0:
             return
         data, w = term.data or (None, None)
         values = np.ones(1) if data is None else data.values
-        least = np.finfo(values.dtype).tiny  # what is below, the kernels take for 0
+        least = np.finfo(values.dtype).tiny  # smaller numbers count as 0 in the kernels
         zero = values < least
         if isinstance(w, np.ndarray):
             zero &= w > 0
@@ -220,7 +220,7 @@ class BetaDivergence(Loss):
             what = f"numbers below {least:.1e}, which count as zeros" if below else "zeros"
             raise ValueError(
                 f"{name} has {what}, for which the loss {self.name!r} is not defined. Use a number "
-                "above 0 for a beta-divergence near to it, add a small constant, or leave zeros "
+                "slightly above 0 as the loss, add a small constant to the data, or leave zeros "
                 "out by NaN in a dense array or weights.observed(...)."
             )
 
@@ -237,7 +237,7 @@ _BY_BETA: dict[float, Loss] = {2: FROBENIUS, 1: KULLBACK_LEIBLER, 0: ITAKURA_SAI
 
 
 def loss_named(name: Any, argument: str) -> Loss:
-    """Return the loss that a user means by an object, a registered name or a beta."""
+    """Return the loss for an object, a registered name or a beta."""
     if isinstance(name, Loss):
         return name
     number = isinstance(name, Real) and not isinstance(name, (bool, np.bool_))
@@ -249,17 +249,17 @@ def loss_named(name: Any, argument: str) -> Loss:
 # Rows of a factor that minimize a beta-divergence, the other factor fixed: Newton's method.
 #
 # In a row s of F, with z = G s, the gradient is G^T (V (z^(beta-1) - x z^(beta-2))) and the second
-# derivative G^T diag(c) G, c = V ((beta - 1) z^(beta-2) + (2 - beta) x z^(beta-3)).  The least
-# value over s >= 0 of the quadratic model is the end of the step; gradients alone decide how much
-# of the step lowers the loss.  All of it is in float64, on blocks of rows as dense arrays.
+# derivative G^T diag(c) G, c = V ((beta - 1) z^(beta-2) + (2 - beta) x z^(beta-3)).  A step ends at
+# the minimum over s >= 0 of the quadratic model; only gradients determine how much of the step
+# lowers the loss.  Computations are in float64, on blocks of rows as dense arrays.
 
 _MOST_CUTS = 40
-_LEAST_CURVATURE = 0.1  # of the convex part, where the loss is not convex
-_LEAST_START = 1e-3  # of the level of a row, for entries of the start
-_FLOOR = 1e-60  # of the level of the model, so that no power of it leaves the range
+_LEAST_CURVATURE = 0.1  # relative to the convex part, if the loss is not convex
+_LEAST_START = 1e-3  # of entries of the start, relative to the level of the row
+_FLOOR = 1e-60  # of the model, relative to its level, so that powers stay in the range
 _CURVATURE_FLOOR = 1e-8
 _TO_THE_BORDER, _LONGEST = 0.99, 100.0
-_CLOSE = 1e-13  # of the sum of the absolute values of what a slope is the sum of
+_CLOSE = 1e-13  # of a slope, relative to the sum of the absolute values of its terms
 _QP_TOL, _FINEST_QP_TOL, _QP_SWEEPS = 0.05, 1e-15, 300
 
 
@@ -276,7 +276,7 @@ class _Rows:
         return replace(self, X=self.X[rows], V=self.V[rows])
 
     def solve(self, F: Array, tol: float, most: int, threads: int) -> tuple[Array, int]:
-        """Return the minimizers from a start, and the number of those that are not solved."""
+        """Return the minimizers from a start, and the number of unsolved rows."""
         active = np.flatnonzero(self.X.any(axis=1))
         found = np.zeros_like(F)
         if not len(active):
@@ -302,7 +302,7 @@ class _Rows:
         return found, len(active)
 
     def _start(self, F: Array) -> Array:
-        """Return a start above 0, on the level of the data of every row."""
+        """Return a positive start with the level of the data in every row."""
         sums = self.V @ self.G.sum(axis=1)
         level = (self.X.sum(axis=1) / sums)[:, None]
         fitted = np.sum(self.V * (F @ self.G.T), axis=1, keepdims=True)
@@ -313,7 +313,7 @@ class _Rows:
         return np.asarray(np.where(given, above, level) * self.G.any(axis=0))
 
     def _pulls(self, z: Array, level: Array) -> tuple[Array, Array]:
-        """Return what pulls every entry of the model down, and up: V z^(beta-1), V x z^(beta-2)."""
+        """Return the pulls at the entries of the model: V z^(beta-1) down, V x z^(beta-2) up."""
         floored = np.maximum(z, _FLOOR * level)
         down = self.V * (z if self.beta > 1 else floored) ** (self.beta - 1)
         return down, self.X * floored ** (self.beta - 2)
@@ -321,9 +321,9 @@ class _Rows:
     def _least(
         self, F: Array, N: Array, P: Array, z: Array, level: Array, tol: float, n: int
     ) -> Array:
-        """Return the minimizers of the quadratic model, whose weights are positive or 0."""
+        """Return the minimizers of the quadratic model, with nonnegative weights."""
         convex = (2 - self.beta) * self.X * np.maximum(z, _FLOOR * level) ** (self.beta - 3)
-        # Where there are no data the curvature is infinite at 0, but a step to there is a good one.
+        # Without data the curvature is infinite at 0, but steps to 0 are good.
         z = np.maximum(z, _CURVATURE_FLOOR * level)
         rest = (self.beta - 1) * self.V * z ** (self.beta - 2)
         K = np.maximum(convex + rest, _LEAST_CURVATURE * convex)
@@ -338,14 +338,14 @@ class _Rows:
             share = np.nan_to_num(N / (units * largest), nan=1.0, posinf=1.0)
         tol = max(_QP_TOL * tol * float(share[share > 0].min(initial=1.0)), _FINEST_QP_TOL)
         end = padded(F, np.float64)
-        # Rows of one size: the kernel may see tiny numbers, or huge ones, as 0 or infinity.
+        # Scale the rows: tiny and huge numbers may be 0 or infinite in the kernel.
         size = K.max(axis=1, keepdims=True)
         entries = (indptr, indices, np.ascontiguousarray((K / size).ravel()))
         kernels.nnls(None, None, *entries, self.G, pull / size, end, tol, _QP_SWEEPS, n)
         return end
 
     def _search(self, F: Array, end: Array, z: Array, level: Array) -> Array:
-        """Return points on the way to the ends of the steps that lower the loss."""
+        """Return points between the rows and the ends of the steps that lower the loss."""
         step = end - F
         moves = step @ self.G.T
         first, _ = self._slopes(z, level, moves)
@@ -365,11 +365,11 @@ class _Rows:
             ratio = np.abs(first[here]) / (np.abs(first[here]) + slopes[high])
             t[here] *= np.clip(ratio, 0.1, 0.6)
         if self.beta < 1:
-            with np.errstate(divide="ignore", invalid="ignore"):  # how many steps to the border
+            with np.errstate(divide="ignore", invalid="ignore"):  # number of steps to the border
                 entries = np.where(step < 0, -F / step, np.inf).min(axis=1)
                 model = np.where(falling, -z / moves, np.inf).min(axis=1)
             room = np.minimum(entries, _TO_THE_BORDER * model)
-            # Full steps that fell far short of the least value are lengthened.
+            # Lengthen full steps that end far from the minimum.
             slopes, _ = self._slopes(z + moves, level, moves)
             short = np.flatnonzero((t == 1) & (slopes < 0.5 * first) & (room > 1))
             fall = np.maximum(1 - slopes[short] / first[short], 1 / _LONGEST)

@@ -1,4 +1,4 @@
-"""Penalties of factors: what they add to the objective, and to the updates of a factor."""
+"""Penalties of factors: their values, and bounds for the updates of a factor."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Self = TypeVar("Self", bound="Penalty")
 
 @dataclass(frozen=True)
 class Bound:
-    """What is at least a penalty, and equal to it at the factor for which it was made.
+    """An upper bound of a penalty, with equality at the factor for which it was made.
 
-    ``linear * sum(F) + sum_i rows_i f_i gram f_i^T - 2 <up, F>`` and a constant; None drops a part,
-    and ``rows=None`` stands for ones.  `gram`, which is symmetric, and `up` have no negative entry.
+    ``linear * sum(F) + sum_i rows_i f_i gram f_i^T - 2 <up, F>`` plus a constant; None drops a
+    part, and ``rows=None`` means ones.  `gram` (symmetric) and `up` are nonnegative.
     """
 
     linear: float = 0.0
@@ -37,7 +37,7 @@ class Bound:
         return replace(self, rows=of_rows, up=up)
 
     def stored(self, F: Array) -> Bound:
-        """Return that of a factor as it is stored, of its type and with zeros for its padding."""
+        """Return the bound for a stored factor: with its type, and zeros for its padding."""
         parts = {}
         for name, n_rows in (("gram", F.shape[1]), ("up", len(F))):
             if (part := getattr(self, name)) is not None:
@@ -49,7 +49,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Penalty(ABC):
-    """A penalty of a factor F, with a column for each component, times a coefficient.
+    """A penalty, times a coefficient, of a factor F with a column for each component.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Penalty(ABC):
 
     coefficient: float
 
-    bounds_scale = False  # whether it grows beyond all bounds with every entry
+    bounds_scale = False  # whether it grows without limit with every entry
     linear = False  # whether it is a multiple of the sum of the entries
     by_rows = True  # whether it is a sum over rows
 
@@ -76,20 +76,20 @@ class Penalty(ABC):
         return replace(self, coefficient=self.coefficient * number)
 
     def check(self, n_rows: int, name: str) -> None:  # noqa: B027 -- most suit any factor
-        """Raise ValueError for a factor that does not have as many rows as the penalty."""
+        """Raise ValueError for a factor with a different number of rows than the penalty."""
 
     @abstractmethod
     def value(self, F: Array) -> float:
-        """Return what it adds to the objective."""
+        """Return its value in the objective."""
 
     @abstractmethod
     def bound(self, F: Array) -> Bound:
-        """Return what is minimized in place of it by an update of F."""
+        """Return the bound that an update of F minimizes instead."""
 
 
 @dataclass(frozen=True)
 class L1(Penalty):
-    """The sum of the entries: few of them stay positive."""
+    """Sum of the entries; makes the factor sparse."""
 
     bounds_scale = True
     linear = True
@@ -103,7 +103,7 @@ class L1(Penalty):
 
 @dataclass(frozen=True)
 class L2(Penalty):
-    """The sum of the squares of the entries: none of them becomes large."""
+    """Sum of the squares of the entries; keeps entries small."""
 
     bounds_scale = True
 
@@ -116,10 +116,9 @@ class L2(Penalty):
 
 @dataclass(frozen=True)
 class Orthogonal(Penalty):
-    """The products of different components, summed: rows belong to few components.
+    """Sum of the products of different components; rows belong to few components.
 
-    It is the sum of the entries of F^T F outside of its diagonal.  It does not bound the scale: add
-    L1 or L2.
+    It is the sum of the off-diagonal entries of F^T F.  It does not bound the scale: add L1 or L2.
     """
 
     def value(self, F: Array) -> float:
@@ -127,7 +126,7 @@ class Orthogonal(Penalty):
         for rows in row_slices(len(F)):
             part = F[rows].astype(np.float64, copy=False)
             products += part.T @ part
-        # Pair by pair: the square of a sum less squares would cancel.
+        # Pair by pair: the square of the sum minus squares would cancel.
         np.fill_diagonal(products, 0)
         return self.coefficient * float(products.sum())
 
@@ -139,7 +138,7 @@ _EDGES_AT_ONCE = 1 << 16
 
 
 class _Differences(Penalty):
-    """The squared differences between rows that are neighbors in a graph, times its weights."""
+    """Weighted squared differences between rows that are neighbors in a graph."""
 
     by_rows = False
 
@@ -156,7 +155,7 @@ class _Differences(Penalty):
         return self.coefficient * (total / 2)
 
     def bound(self, F: Array) -> Bound:
-        """``2 f D f - 2 f (W + D) f'`` bounds f L f, D with the sums of the rows of W.
+        """Bound f L f by ``2 f D f - 2 f (W + D) f'``; D has the sums of the rows of W.
 
         L = D - W, and W + D has no negative eigenvalue: -f (W + D) f is below its tangent at f'.
         """
@@ -168,7 +167,7 @@ class _Differences(Penalty):
 
 @dataclass(frozen=True, eq=False)
 class Graph(_Differences):
-    """Differences between rows that are neighbors in a graph: neighbors are alike.
+    """Differences between rows that are neighbors in a graph; makes neighbors similar.
 
     It is ``sum_(i < j) w_ij |f_i - f_j|^2``, the trace of F^T L F for the Laplacian L of the graph
     [1]_.  It does not bound the scale: add L1 or L2.
@@ -181,7 +180,7 @@ class Graph(_Differences):
     Raises
     ------
     ValueError, TypeError
-        For weights that are negative, not symmetric or not square.
+        For negative weights, or a matrix that is not symmetric.
 
     References
     ----------
@@ -212,7 +211,8 @@ class Graph(_Differences):
     def check(self, n_rows: int, name: str) -> None:
         if self.weights.shape[0] != n_rows:
             raise ValueError(
-                f"{name} has a graph of {self.weights.shape[0]} nodes; expected {n_rows}, its rows."
+                f"{name} has a graph with {self.weights.shape[0]} nodes; expected {n_rows}, one "
+                "per row."
             )
 
     def _graph(self, n_rows: int) -> sp.csr_array:
@@ -221,7 +221,7 @@ class Graph(_Differences):
 
 @dataclass(frozen=True)
 class Temporal(_Differences):
-    """Differences between a row and the next one: what follows in time is alike.
+    """Differences between successive rows; makes factors smooth in time.
 
     It is ``sum_t |f_t - f_(t + 1)|^2``.  It does not bound the scale: add L1 or L2.
     """
@@ -234,7 +234,7 @@ class Temporal(_Differences):
 
 @dataclass(frozen=True)
 class Penalties:
-    """The penalties of a factor with `rank` components, which is stored with padding after them."""
+    """Penalties of a factor with `rank` components before the padding."""
 
     listed: tuple[Penalty, ...] = ()
     rank: int = 0
@@ -246,7 +246,7 @@ class Penalties:
         return sum(penalty.value(F[:, : self.rank]) for penalty in self.listed)
 
     def bounds(self, F: Array) -> list[Bound]:
-        """Return their bounds at a factor, which leave its padding as it is."""
+        """Return their bounds at a stored factor."""
         return [penalty.bound(F[:, : self.rank]).stored(F) for penalty in self.listed]
 
 
@@ -267,7 +267,7 @@ def require_scale(
     related: Iterable[Sequence[str]],
     modes: Mapping[str, int] | None = None,
 ) -> None:
-    """Raise ValueError if a factor may grow while another one shrinks: there is no minimum."""
+    """Raise ValueError if a factor may grow while another shrinks: there is no minimum."""
     products, keys = list(related), modes or {}
     met = set(penalties)
     for _ in products:

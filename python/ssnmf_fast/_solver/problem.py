@@ -1,4 +1,4 @@
-"""Factors, the relations between them, and the updates of one factor at a time."""
+"""Factors, their relations, and updates of one factor at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
 _SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
 _SWEEPS = 2  # of coordinate descent for every product with the data
 _DRIFT = 20  # binary orders of magnitude between the two sides of a component
-_RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no longer have to converge
+_RELAXATION = 0.9  # of multiplicative steps: more does not help, and 1 might not converge
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Momentum:
     positive: bool
 
     def of(self, F: Array, threads: int) -> Array:
-        """Return where rows that have just been updated will be."""
+        """Return the extrapolation of updated rows."""
         moved = F.copy()
         kernels.extrapolate(moved, self.before.copy(), self.step, self.positive, threads)
         return np.asarray(moved)
@@ -45,13 +45,13 @@ class Momentum:
 class Problem:
     """Factors by name, stored by rows and padded, and the relations between them.
 
-    The first factor, `rows`, is that of the rows.  Entries of a factor stay where its `support`, as
-    bits, has none.  With other rows elsewhere the problem is not `whole`: the curvature of another
-    factor is one Gram matrix, or not known.  `elsewhere` are flags of further relations without
-    these rows: whether they have such a curvature.
+    The first factor, `rows`, is that of the rows.  Entries outside of the `support` of a factor (as
+    bits) stay.  If there are other rows elsewhere, the problem is not `whole`: the curvature of
+    another factor is one Gram matrix, or unknown.  `elsewhere` has flags for further relations
+    without these rows: whether their curvature is one Gram matrix.
     """
 
-    bounds_of_rows: list[Bound] | None = None  # of a block: where penalties are those of all rows
+    bounds_of_rows: list[Bound] | None = None  # of a block, if penalties are for all rows
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Problem:
         self.rows, *self.others = factors
         self._views: dict[str, list[TermView]] = {}
         self._n_relations = len(relations) + len(elsewhere)
-        # With weights of every row only for one data matrix: products with them take long.
+        # Curvatures of single rows are only used for one data matrix: they are slow.
         lists = whole and self._n_relations == 1
         squares = all(r.term.loss.quadratic and r.map is None for r in relations)
         grams = (r.term.gram or (lists and r.term.form.lists_few) for r in relations)
@@ -78,32 +78,32 @@ class Problem:
         self._held: dict[str, bool] = {}
         self.threads = relations[0].term.threads
         self._images = Images(factors)
-        # The objective follows from P of the rows if all terms meet it by products.
+        # The objective follows from P of the rows if all terms contain the rows.
         self._keeps_P = squares and all(r.names[0] == self.rows for r in relations)
-        # One (P, N) for each loss serves every factor: fresh memory costs more than some updates.
+        # All factors share one (P, N) per loss, because new memory costs more than some updates.
         self._workspaces: Workspaces = {} if workspaces is None else workspaces
         self._kept: Array | float | None  # P of the last update, or <P, F>
-        self._value: float | None  # the objective, where the last update computed it
-        self._ready_P = False  # whether that of the rows, as all is now, lies in the workspace
+        self._value: float | None  # the objective, if the last update computed it
+        self._ready_P = False  # whether the workspace has the current P of the rows
         self.forget()
 
     def views(self, name: str) -> list[TermView]:
-        """Return the terms that meet a factor, as that factor sees them."""
+        """Return the terms that contain a factor, viewed from it."""
         if name not in self._views:
             meet = [r for r in self.relations if name in r.names]
             views = [r.view(name) for r in sorted(meet, key=lambda r: r.names[0] != name)]
-            # A coefficient common to all terms changes no update; without it, lambda = 0 fits B.
+            # A common coefficient does not change updates; without it, B is fitted for lambda = 0.
             if len(views) == 1 and name not in self.penalties:
                 views = [views[0]._replace(coefficient=1.0)]
             self._views[name] = views
         return self._views[name]
 
     def extrapolates(self) -> bool:
-        """Whether "auto" adds momentum: only without labels, where minima are as good."""
+        """Whether "auto" adds momentum: only without labels, where minima are equally good."""
         return self._extrapolates
 
     def descends(self, name: str, rule: Solver) -> bool:
-        """Whether a factor is updated by coordinate descent, and not by a multiplicative step."""
+        """Whether a factor is updated by coordinate descent, not by a multiplicative step."""
         if rule == "auto":
             return self._all_quadratic
         if rule != "hals":
@@ -122,7 +122,7 @@ class Problem:
         return sparse and all(penalty.linear for penalty in listed)
 
     def refines(self) -> bool:
-        """Whether "auto" goes on by coordinate descent where multiplicative steps get slow."""
+        """Whether "auto" changes to coordinate descent when multiplicative steps get slow."""
         return all(self._by_entries(name) for name in self.factors)
 
     def objective(self) -> float:
@@ -137,7 +137,7 @@ class Problem:
             return self._value
         if self._kept is not None:
             total, constant = self._objective_from_P()
-            # A small difference of large sums has few digits: then entry by entry, where possible.
+            # If a small difference of large sums lost digits, sum over entries, if possible.
             if not self._cancels(total, constant) or not any(r.term.data for r in self.relations):
                 return total
         return value(self.relations, self.factors, self._images)
@@ -160,23 +160,23 @@ class Problem:
         return below, constant
 
     def product(self) -> float:
-        """Return <P, F> of the last update, that of the rows; 0 where P is not kept."""
+        """Return <P, F> of the last update of the rows; 0 if P is not kept."""
         if isinstance(self._kept, np.ndarray):
             self._kept = float(kernels.inner(self.factors[self.rows], self._kept, self.threads))
         return self._kept or 0.0
 
     def unreached(self) -> float:
-        """Return what of the objective no update can change."""
+        """Return the part of the objective that no update can change."""
         return unreached(self.relations, self.factors)
 
     def statistics(self, name: str, curvature: bool, views: Views = None) -> Statistics:
-        """Return the statistics of the data for a factor, or of some; valid until the next call."""
+        """Return the statistics of all or some views for a factor; valid until the next call."""
         if curvature and self._by_entries(name):
             return Statistics({}, [])
         ready, self._ready_P = self._ready_P and name == self.rows, False
         views = self.views(name) if views is None else views
         F = self.factors[name]
-        # What cannot move needs no P, unless the objective does with it.
+        # Fixed entries need no P, unless the objective uses it.
         asked = None if self._holds(name) else self.support.get(name)
         sums: dict[Loss, tuple[Array, Array]] = {}
         parts: list[Part] = []
@@ -213,11 +213,11 @@ class Problem:
         return Statistics(sums, parts)
 
     def update_rows(self, rule: Solver, momentum: Momentum | None = None) -> None:
-        """Update the factor of the rows; problems that add up statistics see it after momentum."""
+        """Update the factor of the rows; `momentum` is for problems that add up statistics."""
         self.apply(self.rows, self.statistics(self.rows, self.descends(self.rows, rule)), rule)
 
     def apply(self, name: str, statistics: Statistics, rule: Solver) -> None:
-        """Update a factor by the statistics of the data for it, which are overwritten."""
+        """Update a factor by its statistics, which are overwritten."""
         F, support = self.factors[name], self.support.get(name)
         bounds = self._bounds(name)
         self._kept = statistics.P if self._keeps_P and name == self.rows else None
@@ -232,10 +232,10 @@ class Problem:
             )
             self._value = None if value is None else self.relations[0].coefficient * value
         elif statistics.parts:
-            steps = 0  # of conjugate gradients: a share of the work of a product with the data
+            steps = 0  # of conjugate gradients: a share of the cost of a product with the data
             if self.extrapolates():
                 lengths = (v.term.row_lengths[0] for v in self.views(name) if v.term.row_lengths)
-                rank = -(-F.shape[1] // 8) * 8  # as the compiled kernels pad it
+                rank = -(-F.shape[1] // 8) * 8  # with the padding of the compiled kernels
                 steps = min(int(_SHARE_OF_STEPS * sum(lengths) / rank), _MOST_FACE_STEPS)
             P, parts = statistics.P, statistics.parts
             descend(F, P, parts, support, _SWEEPS, steps, self.threads, bounds)
@@ -255,14 +255,14 @@ class Problem:
     def row_statistics(
         self, others: Mapping[str, bool], momentum: Momentum | None = None
     ) -> dict[str, Statistics]:
-        """Return the statistics of these rows for other factors, with their curvature or not."""
+        """Return the statistics of these rows for other factors, with or without curvature."""
         self.product()  # before its P is overwritten
         if momentum is not None:
             self.factors[self.rows] = momentum.of(self.factors[self.rows], self.threads)
         return {name: self.statistics(name, each).copied() for name, each in others.items()}
 
     def extrapolate(self, name: str, before: Array, step: float, positive: bool) -> None:
-        """Move a factor further in the direction of its last step; `before` is then old."""
+        """Extrapolate the last step of a factor; `before` becomes the factor before this."""
         kernels.extrapolate(self.factors[name], before, step, positive, self.threads)
 
     def restore(self, factors: Factors) -> None:
@@ -271,7 +271,7 @@ class Problem:
         self.forget()
 
     def twin(self, last: bool = False) -> Problem:
-        """Return a problem with statistics of its own; after the `last` update in shared memory."""
+        """Return a problem with separate statistics; after the `last` update, share the memory."""
         workspaces = self._workspaces if last else None
         given = self.factors, self.relations, self.support, workspaces
         found = Problem(*given, penalties=self.penalties)
@@ -279,13 +279,13 @@ class Problem:
         return found
 
     def forget(self) -> None:
-        """Forget what was computed of factors that have changed since."""
+        """Forget results for factors that have changed since."""
         self._kept = self._value = None
         self._ready_P = False
         self._images.forget()
 
     def balance(self, earlier: Factors | None = None) -> None:
-        """Bring scales of components together by powers of two, unless they are penalized."""
+        """Balance the scales of components by powers of two, unless they are penalized."""
         if any(self.penalties.values()):
             return
         exponents = drifts(self.relations, self._largest_of)
@@ -296,14 +296,14 @@ class Problem:
             self._shift(exponents, earlier or {})
 
     def _holds(self, name: str) -> bool:
-        """Whether entries of a factor stay that are not zero, which multiplying would move."""
+        """Whether a factor has fixed positive entries, which multiplication would change."""
         if name not in self._held:
             T = self.support.get(name)
             self._held[name] = T is not None and bool((bits_of(self.factors[name] > 0) & ~T).any())
         return self._held[name]
 
     def _still(self) -> list[Array]:
-        """Return which components have entries that are given."""
+        """Return which components have given entries."""
         held = [name for name in self.support if self._holds(name)]
         pairs = [(self.factors[name] > 0, self.support[name]) for name in held]
         return [np.any(F & ~mask_of(T, F.shape[1]), axis=0) for F, T in pairs]
@@ -313,14 +313,14 @@ class Problem:
         return np.asarray(self.factors[name].max(axis=0, initial=0.0))
 
     def _shift(self, exponents: Factors, earlier: Factors) -> None:
-        """Multiply factors, and what they were earlier, by powers of two, in place."""
+        """Multiply factors, and their earlier values, by powers of two, in place."""
         for factors in (self.factors, earlier):
             for name, factor in factors.items():
                 np.ldexp(factor, exponents[name], out=factor)
 
 
 def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) -> dict[str, Array]:
-    """Return the powers of two that bring the sides of components that drifted apart together."""
+    """Return powers of two that balance the factors of components with very different scales."""
     first, *rest = (r.names for r in relations)
     if any(len(pair) > 2 or pair[0] not in first for pair in rest):
         return {}
@@ -351,7 +351,7 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
 class BlockProblem(Problem):
     """A problem with data on disk: blocks of rows add up the statistics of the other factor."""
 
-    _ready: dict[str, Statistics]  # of the factors as they are
+    _ready: dict[str, Statistics]  # of the current factors
 
     def forget(self) -> None:
         super().forget()
@@ -368,7 +368,7 @@ class BlockProblem(Problem):
 
     def update_rows(self, rule: Solver, momentum: Momentum | None = None) -> None:
         if rule == "hals" and not self.descends(self.rows, rule):
-            rule = "mm"  # as for the other factor, though a block by itself could do otherwise
+            rule = "mm"  # as for the other factor, even if a block could use descent
         ready: dict[str, Statistics] = {}
         self._ready = ready
         far, bounds, product = self.relations[0].names[1], self._bounds(self.rows), 0.0
@@ -397,5 +397,5 @@ class BlockProblem(Problem):
 
 
 def problem_kind(relations: Sequence[Relation]) -> type[Problem]:
-    """Return the class of a problem of these relations: in blocks where their data are on disk."""
+    """Return the class of a problem of these relations: in blocks if their data are on disk."""
     return BlockProblem if relations[0].term.entries.streamed else Problem

@@ -38,13 +38,13 @@ class LinearMap:
         self._weights = np.asarray(sums, dtype=matrix.dtype)  # sums of the columns of M, (n,)
 
     def of(self, F: Array) -> Array:
-        """M F, by rows, (p, R)."""
+        """Return M F, by rows, (p, R)."""
         out = aligned_zeros((self._forward.matrix.shape[0], F.shape[1]), F.dtype)
         self._forward.power(0, None, F, Target(out))
         return out
 
     def pair(self, term: Term, MF: Array, G: Array, up: Target, down: Target) -> None:
-        """Give the pair (P, N) of F: M^T times that of M F."""
+        """Compute the pair (P, N) of F: M^T times that of M F."""
         pull = aligned_zeros(MF.shape, MF.dtype)
         term.P(MF, G, Target(pull))
         self._backward.power(0, None, pull, up)
@@ -57,7 +57,7 @@ class LinearMap:
 
 
 class Images:
-    """Factors by name, and their images under maps, which are kept until they change."""
+    """Factors by name, and their images under maps, kept until they change."""
 
     def __init__(self, factors: Factors) -> None:
         self.factors = factors
@@ -102,7 +102,7 @@ class Relation:
 
 
 class TermView(NamedTuple):
-    """A relation as one of its factors sees it, with the maps of this factor and of the others."""
+    """A relation viewed from one of its factors, with the maps of this factor and the others."""
 
     term: Term
     far: tuple[str, ...]
@@ -115,7 +115,7 @@ class TermView(NamedTuple):
         return self.map is not None or self.far_map is not None
 
     def G(self, images: Images) -> Any:
-        """Return the factor on the far side, or the factors whose rows are multiplied."""
+        """Return the factor on the far side, or the factors with rows to be multiplied."""
         if len(self.far) == 1 and not self.term.entries.by_factors:
             return images.of(self.far[0], self.far_map)
         products = RowProducts(tuple(images.factors[name] for name in self.far))
@@ -128,17 +128,17 @@ def value(relations: Sequence[Relation], factors: Factors, images: Images | None
 
 
 def unreached(relations: Sequence[Relation], factors: Factors) -> float:
-    """Return what of the value belongs to entries that no component can reach."""
+    """Return the part of the value from entries that no component can reach."""
     pairs = [(r, r.pair(Images(factors))) for r in relations if r.coefficient]
     return sum(r.coefficient * r.term.unreached(*pair) for r, pair in pairs)
 
 
 @dataclass
 class Statistics:
-    """Sufficient statistics of rows of the data for a factor: they add up.
+    """Sufficient statistics of rows of the data for a factor, which can be added.
 
-    (P, N) by loss, with N as one row where all are the same; or P and the parts of the curvature;
-    or nothing for coordinate descent entry by entry, which reads the data itself.
+    (P, N) by loss, with N as one row if all are equal; or P and the parts of the curvature; or
+    nothing for coordinate descent entry by entry, which reads the data.
     """
 
     sums: dict[Loss, tuple[Array, Array]]
@@ -149,7 +149,7 @@ class Statistics:
         return next(iter(self.sums.values()))[0]
 
     def copied(self, copy: Callable[[Array], Array] = np.copy) -> Statistics:
-        """Return what the problem does not overwrite."""
+        """Return a copy that the problem does not overwrite."""
         sums, parts = {loss: (copy(P), copy(N)) for loss, (P, N) in self.sums.items()}, []
         for part in self.parts:
             gram = part.quadratic.gram
@@ -163,7 +163,7 @@ class Statistics:
         self.parts += others.parts
 
     def add(self, others: Statistics) -> None:
-        """Add those of other rows; the curvature must be one Gram matrix."""
+        """Add statistics of other rows; the curvature must be one Gram matrix."""
         for loss, (P, N) in self.sums.items():
             P += others.sums[loss][0]
             N += others.sums[loss][1]

@@ -1,4 +1,4 @@
-"""The receipt of a fit: of what it was made, how, and how nearly it ended at an optimum."""
+"""Results of fits, and their receipts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Settings = Annotated[dict[str, Any], _Settings]
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a result keeps of its fit, for :func:`verify`.
+    """Record of a fit in its result, for :func:`verify`.
 
     Attributes
     ----------
@@ -52,23 +52,22 @@ class Receipt:
         Fingerprint of X: its shape, and a hash of its entries, the same for equal numbers in any
         form: dense, sparse or on disk, float32 or float64.
     inputs : dict of str to str
-        Fingerprints of what else the fit was given: labels, weights, supports, penalties.
+        Fingerprints of the other inputs: labels, weights, supports, penalties.
     settings : dict
         Losses and their weights, solver, start, `n_components`, `max_iter`, `tol`, the seed if any.
     parts : dict of str to str
         Fingerprints of the factors and of the history of the objective.
     version, level, dtype : str
-        Of the library, of its kernels (see :func:`show_config`), and of the arithmetic.
+        Version of the library, level of its kernels (see :func:`show_config`), type of the factors.
     objective, n_iter, converged : float, int, bool
-        The last value that was minimized, the number of iterations, and whether the stopping rule
-        was met.
+        The last objective, the number of iterations, and whether the stopping rule was met.
     residuals : dict of str to float
-        How far every factor is from the Karush-Kuhn-Tucker conditions: with the gradient split into
-        what pulls entries down and up, N - P, it is ``sum |N - P| w / sum F N``, where w is F, or
-        for entries that are pulled up no less than the mean of their component.  0 is an optimum of
-        this factor with the others as they are.
+        Distance of each factor from the Karush-Kuhn-Tucker conditions: ``sum |N - P| w / sum F N``,
+        where the gradient N - P is split into downward and upward pulls, and w is F, but at least
+        the mean of the component for entries that are pulled up.  0 is an optimum of this factor,
+        given the others.
     seal : str
-        Hash of all this: it shows accidental changes, and does not protect against others.
+        Hash of all this, which reveals accidental changes only.
     """
 
     data: str
@@ -96,16 +95,16 @@ class Receipt:
         return digest(repr([one for name, one in vars(self).items() if name != "seal"]))
 
     def with_inputs(self, **given: Any) -> Receipt:
-        """Return the receipt with the fingerprints of further inputs; None is left out."""
+        """Return the receipt with fingerprints of further inputs, except None."""
         return replace(self, inputs=self.inputs | fingerprints(given)).sealed()
 
     def with_objective(self, history: History) -> Receipt:
-        """Return the receipt with the values of another objective."""
+        """Return the receipt with values of another objective."""
         parts = self.parts | parts_of({}, history, 1)
         return replace(self, objective=history[-1][1], parts=parts).sealed()
 
     def plain(self) -> dict[str, Any]:
-        """Return what a file holds."""
+        """Return the contents for a file."""
         return asdict(self)
 
 
@@ -117,31 +116,31 @@ def fingerprints(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def parts_of(factors: Mapping[str, Array | None], history: History, threads: int) -> dict[str, str]:
-    """Return the fingerprints of the factors that there are, and of the history."""
+    """Return the fingerprints of the given factors, and of the history."""
     found = {name: data_fingerprint(F, threads) for name, F in factors.items() if F is not None}
     return found | {"objective": digest(repr([*history]))}
 
 
-_LARGEST = 1 << 27  # places of a dense tensor that is made of a model
+_LARGEST = 1 << 27  # places of a dense model
 _AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
 class FitState:
-    """What a callback sees; the factors are attributes, too.
+    """State of a fit, for callbacks; the factors are also attributes.
 
     Attributes
     ----------
     iteration : int
-        Number of updates of every factor so far.
+        Number of updates of each factor so far.
     objective : float
         The value that is being minimized.
     factors : mapping of str to ndarray or None
-        Read-only views of the factors: of a factorization S, A, B and C, of shapes (n, r), (r, m),
+        Read-only views of the factors; for a factorization S, A, B and C, of shapes (n, r), (r, m),
         (r, k) and (r, g).
     residual : float or None
         The largest residual of a factor, see :class:`ssnmf_fast.results.Receipt`; None for models
-        that have none.  It is computed when it is asked for, in about the time of an iteration.
+        without residuals.  It is computed on access, in about the time of an iteration.
     """
 
     iteration: int
@@ -181,15 +180,15 @@ class Factorization:
     converged : bool
         Whether the stopping rule was met before `max_iter`.
     supervision_weight : float or None
-        Weight (lambda) of the loss of the labels, a number also for "balanced"; None without them.
+        Weight (lambda) of the loss of the labels, also for "balanced"; None without labels.
     C : ndarray, shape (r, g), or None
         The components over the labels of features: ``feature_labels ~ A.T @ C``.
     feature_weight : float or None
-        Weight of the loss of these labels, as a number; None without them.
+        Weight of the loss of these labels; None without them.
     start_objectives : tuple of float, or None
-        Last objective of each start, where there were several, in their order.
+        Last objective of each start, if there were several.
     receipt : Receipt or None
-        Of what it was made and how, for :func:`ssnmf_fast.verify`; None for fits on a cluster.
+        Record of the fit for :func:`ssnmf_fast.verify`; None for fits on a cluster.
     """
 
     S: Array
@@ -220,12 +219,12 @@ class TensorFactorization:
     Attributes
     ----------
     factors : list of ndarray, shapes (n_k, r)
-        One for each mode.  Columns have Euclidean norm 1 for the Frobenius loss, sum 1 for all
-        others, or are zero.
+        A factor for each mode.  Columns have Euclidean norm 1 for the Frobenius loss, sum 1 for
+        other losses, or are zero.
     weights : ndarray, shape (r,)
         Sizes of the components, the largest first.
     label_components : dict of int to ndarray, shapes (r, number of labels)
-        For each mode with labels what approximates them: ``factors[k] @ label_components[k]``.
+        The components over the labels of mode k: ``y[k] ~ factors[k] @ label_components[k]``.
     objective, n_iter, converged, start_objectives, receipt
         As in :class:`Factorization`.
     """
@@ -240,7 +239,7 @@ class TensorFactorization:
     receipt: Receipt | None = field(default=None, repr=False)
 
     def __iter__(self) -> Iterator[Any]:
-        """Give the weights and the factors, which TensorLy takes as a CP tensor."""
+        """Iterate over weights and factors, for TensorLy."""
         return iter((self.weights, self.factors))
 
     def __repr__(self) -> str:
@@ -248,7 +247,7 @@ class TensorFactorization:
         return f"TensorFactorization({shape}, {_end_of(self)})"
 
     def predict(self, coords: npt.ArrayLike) -> Array:
-        """Return the model at some places.
+        """Return the values of the model at some places.
 
         Parameters
         ----------
@@ -258,11 +257,6 @@ class TensorFactorization:
         Returns
         -------
         ndarray, shape (number of places,)
-
-        Raises
-        ------
-        ValueError
-            If there are not as many rows as modes, or an index is out of range.
         """
         places = as_array(coords, "coords")
         lengths = [len(F) for F in self.factors]
@@ -285,14 +279,8 @@ class TensorFactorization:
         return values
 
     def to_dense(self) -> Array:
-        """Return the model as an array of all places.
-
-        Raises
-        ------
-        ValueError
-            If it would have more than 2^27 places (1 GB).
-        """
-        return dense_model(self.weights, self.factors, "ask for some of them with predict(coords)")
+        """Return the model as a dense array, of at most 2^27 places (1 GB)."""
+        return dense_model(self.weights, self.factors, "use predict(coords) for some of them")
 
 
 def _end_of(result: Factorization | TensorFactorization) -> str:
@@ -301,7 +289,7 @@ def _end_of(result: Factorization | TensorFactorization) -> str:
 
 
 def dense_model(weights: Array, factors: Sequence[Array], instead: str) -> Array:
-    """Return a CP model as an array of all places, unless these are too many."""
+    """Return a CP model as a dense array, unless it is too large."""
     lengths = tuple(len(F) for F in factors)
     if prod(lengths) > _LARGEST:
         raise ValueError(
@@ -314,7 +302,7 @@ def dense_model(weights: Array, factors: Sequence[Array], instead: str) -> Array
 
 
 def sizes_of(F: Array, loss: Loss) -> Array:
-    """Return the sizes of columns: Euclidean norms for squares, else sums."""
+    """Return the sizes of columns: Euclidean norms for squares, otherwise sums."""
     if not loss.quadratic:
         return np.asarray(F.sum(axis=0))
     exponents = np.frexp(F.max(axis=0, initial=0))[1]  # the squares of small entries would vanish

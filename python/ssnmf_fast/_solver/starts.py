@@ -37,10 +37,10 @@ INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
 SKETCH = 10, 4  # columns beyond the rank, and power steps, of randomized SVD
 ROWS_PER_MEAN = 5  # "Random Acol" of the TS-NMF paper averages a few random rows
 _NOTHING = Known()
-# Binary orders of magnitude below 1 of numbers whose squares are well within the range.
+# Binary orders of magnitude below 1 at which squares are well within the range.
 _SQUARED = {np.dtype(np.float32): 45, np.dtype(np.float64): 450}
 _LEAST_SQUARES_STEPS = 10  # see docs/evidence/solvers.md
-FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
+FILLER = 0.01  # replacement of zeros, which would stay, relative to the mean of the factor
 
 
 def start(
@@ -53,7 +53,7 @@ def start(
     known: Known = _NOTHING,
     X_weights: WeightsLike = None,
 ) -> tuple[Array, Array, Array | None]:
-    """Return S (n x r), A (r x m) and B (r x k) to start from, with the means of X and Y."""
+    """Return a start S (n x r), A (r x m) and B (r x k) with the means of X and Y."""
     dtype = X.dtype
     require_memory(rank, data.shape, dtype)
     if isinstance(init, (tuple, list)):
@@ -76,7 +76,7 @@ def start(
 
 
 def choose_start(init: str, loss: Loss, on_disk: bool) -> str:
-    """Return the name of the start that is meant, and can be had."""
+    """Return the name of an available start; "auto" depends on the loss."""
     check_option(init, "init", INITS)
     if init == "auto":
         return "random" if on_disk else loss.start
@@ -86,7 +86,7 @@ def choose_start(init: str, loss: Loss, on_disk: bool) -> str:
 
 
 def _drawn(init: str, X: Matrix, data: Term, rank: int, rng: Generator) -> Sequence[Array]:
-    """Return S and A, by columns, of a start by name, float64; uniform where it cannot be had."""
+    """Return S and A.T of a named start, float64; uniform for others."""
     mean = data.mean()
     if init == "nndsvda":
         return _nndsvda(X, rank, mean, rng, data.threads)
@@ -107,7 +107,7 @@ def uniform(shape: tuple[int, ...], mean: float, rank: int, rng: Generator) -> l
 
 
 def _as_known(drawn: Sequence[Array], known: Known, mean: float) -> list[Array]:
-    """Return a drawn S and an A by columns with what is known of them."""
+    """Return a drawn S and A.T with their known parts."""
     pairs = zip("SA", drawn, strict=True)
     factors = {name: known.restore(name, known.within(name, F)) for name, F in pairs}
     levels = known.levels({name: F.mean(axis=0) for name, F in factors.items()}, mean)
@@ -117,7 +117,7 @@ def _as_known(drawn: Sequence[Array], known: Known, mean: float) -> list[Array]:
 def squares_of_fit(
     roots: Term, stored: dict[str, Array], rank: int, support: dict[str, Array]
 ) -> list[Array] | None:
-    """Return the squares of factors after a short fit to roots, float64; None for zeros."""
+    """Return the squares of factors of a short fit to roots, float64; None if one is 0."""
     if not roots.entries.total() > 0:
         return None
     roots = replace(roots, row_lengths=())  # no conjugate gradients in so short a fit
@@ -129,7 +129,7 @@ def squares_of_fit(
 
 
 def short_fit(problem: Problem, n_steps: int = _LEAST_SQUARES_STEPS) -> float:
-    """Return the objective after some steps, with the scales of components brought together."""
+    """Return the objective after some steps, and balance the scales of components."""
     steps = steps_of(problem, "auto")
     for iteration in range(n_steps):
         steps.iterate(iteration + 1)
@@ -141,13 +141,13 @@ def roots(X: Matrix) -> Any:
 
 
 def start_B(S: Array, labels: Term, rng: Generator) -> Array:
-    """Uniform entries, scaled so that the mean of S B is the mean of Y."""
+    """Return uniform entries, scaled so that S B has the mean of Y."""
     B = rng.random((S.shape[1], labels.shape[1]))
     return B * ratio(labels.mean(), float(S.mean(axis=0) @ B.mean(axis=1)))
 
 
 def ratio(wanted: float, found: float) -> float:
-    """Return what brings a mean to the wanted one; 1 for factors of zeros."""
+    """Return the factor from a found mean to the wanted mean; 1 if the found mean is 0."""
     return wanted / found if found > 0 else 1.0
 
 
@@ -180,7 +180,7 @@ def _given(
 
 
 def rows_of(X: Matrix, rows: Array) -> Any:
-    """Return a copy of some rows, in their order, with 0 for NaN."""
+    """Return a copy of some rows, in the given order, with 0 for NaN."""
     if isinstance(X, CsrFile):
         return sp.vstack([X.rows(slice(row, row + 1)) for row in rows], format="csr")
     return X[rows] if sp.issparse(X) else np.nan_to_num(X[rows], nan=0.0)
@@ -218,10 +218,9 @@ TENSOR_INITS = ("auto", "random", "least-squares", "svd")
 
 _TRIED = "least-squares", "svd"  # by "auto", for as many iterations
 _TRIAL = 3
-# Products of entries of a column, of all their pairs, up to which a Gram matrix is made for an SVD,
-# as a multiple of the entries.
+# Largest number of pairs of entries within columns, per entry, to use a Gram matrix for an SVD.
 _PAIRS = 64
-_SKETCH_OF_GRAM = SKETCH[0], SKETCH[1] // 2  # whose singular values are squares
+_SKETCH_OF_GRAM = SKETCH[0], SKETCH[1] // 2  # its singular values are squares
 
 # Binary orders of magnitude between a given start and the data.
 _FURTHEST = {np.dtype(np.float32): 45, np.dtype(np.float64): 300}
@@ -230,7 +229,7 @@ _FURTHEST = {np.dtype(np.float32): 45, np.dtype(np.float64): 300}
 def start_tensor(
     init: object, X: Tensor, weights: WeightsLike, term: Term, rank: int, rng: Generator
 ) -> list[Array]:
-    """Return a factor for each mode, (n_k x r), of the dtype of X, with a model of its mean."""
+    """Return a start (n_k x r) for each mode, with the dtype and the mean of X."""
     given = given_factors(init)
     if given is not None:
         return _given_factors(*given, X.shape, rank, X.dtype)
@@ -253,7 +252,7 @@ def start_tensor(
 
 
 def start_of_labels(init: Any, mode: int, F: Array, labels: Term, rng: Generator) -> Array:
-    """Return the start of B (r x k) of a mode, with factor F; that of a result goes on."""
+    """Return the start of B (r x k) of a mode with factor F; a given result is continued."""
     known = init.label_components if isinstance(init, TensorFactorization) else {}
     if mode not in known or known[mode].shape != (F.shape[1], labels.shape[1]):
         return start_B(F, labels, rng)
@@ -265,7 +264,7 @@ def start_of_labels(init: Any, mode: int, F: Array, labels: Term, rng: Generator
 def _named(
     name: str, X: Tensor, weights: WeightsLike, term: Term, rank: int, rng: Generator
 ) -> list[Array]:
-    """Return the start of a name, with a model of the mean of X."""
+    """Return a named start with the mean of X."""
     if name == "svd":
         factors = _svd(X, rank, rng, term.threads)
     else:
@@ -277,15 +276,15 @@ def _named(
             stored = {mode: padded(level * F, X.dtype) for mode, F in pairs}
             factors = squares_of_fit(of_roots, stored, rank, {}) or [F**2 for F in factors]
     scale = 1.0
-    if name != "random":  # which has about that mean
+    if name != "random":  # "random" has about this mean
         found = float(np.prod([F.mean(axis=0) for F in factors], axis=0).sum())
         scale = ratio(term.mean(), found) ** (1 / len(factors))
     return [(scale * F).astype(X.dtype) for F in factors]
 
 
 def given_factors(init: object) -> tuple[Any, list[Any]] | None:
-    """Return the weights, perhaps None, and the factors of a given start; None if it is a name."""
-    for name in ("factors", "factor_matrices"):  # the latter of pyttb
+    """Return the weights (or None) and the factors of a given start; None if it is a name."""
+    for name in ("factors", "factor_matrices"):  # the latter in pyttb
         if hasattr(init, "weights") and hasattr(init, name):
             return init.weights, list(getattr(init, name))
     if not isinstance(init, (tuple, list)):
@@ -299,7 +298,7 @@ def given_factors(init: object) -> tuple[Any, list[Any]] | None:
 def _given_factors(
     weights: Any, factors: Sequence[Any], shape: tuple[int, ...], rank: int, dtype: npt.DTypeLike
 ) -> list[Array]:
-    """Return given factors, whose columns share the size of their component by powers of two."""
+    """Return given factors, with sizes of components distributed over them by powers of two."""
     if len(factors) != len(shape):
         raise ValueError(
             f"init has {len(factors)} factors; expected {len(shape)}, one for each mode."
@@ -312,7 +311,7 @@ def _given_factors(
     alive = np.all([F.any(axis=0) for F in checked], axis=0)
     if weights is not None:
         vector = check_vector(weights, "weights of init", rank, np.float64, limited=False)
-        # A component that is 0 by one of its columns keeps the others: labels may know them.
+        # If a column of a component is 0, keep the others, which labels may use.
         fractions, exponents = np.frexp(np.where(alive, vector, 1.0))
         checked[0] = checked[0] * fractions
         total += exponents
@@ -321,8 +320,8 @@ def _given_factors(
         for loss in (KULLBACK_LEIBLER, FROBENIUS)
     ):
         warn_user(
-            "init has factors with columns of size 1, as those of a result, without the weights of "
-            "the components; give init=result, or init=(weights, factors).",
+            "init has factors with columns of size 1, as in a result, but no weights of the "
+            "components; give init=result, or init=(weights, factors).",
             UserWarning,
         )
     sizes = np.array([np.frexp(F.max(axis=0))[1] for F in checked])
@@ -344,14 +343,14 @@ def _given_factors(
 
 
 def _svd(X: Tensor, rank: int, rng: Generator, threads: int) -> list[Array]:
-    """Leading left singular vectors of every unfolding, of one sign, zeros filled."""
+    """Return parts of one sign of the leading left singular vectors of each unfolding."""
     factors, rounding = [], np.sqrt(np.finfo(X.dtype).eps)
     for mode, length in enumerate(X.shape):
         if isinstance(X, SparseTensor):
             matrix: Any = X.matrix(mode)
         else:
             unfolded = np.nan_to_num(np.moveaxis(X, mode, 0).reshape(length, -1), nan=0.0)
-            # Without empty columns, which sparse tensors do not have: both get the same sketch.
+            # Drop empty columns, which sparse tensors do not have, to get the same sketch.
             matrix = unfolded[:, unfolded.any(axis=0)] if unfolded.any() else unfolded[:, :1]
         U = _left_vectors(matrix, min(rank, *matrix.shape), rng, threads)
         F = rng.random((length, rank))
@@ -359,7 +358,7 @@ def _svd(X: Tensor, rank: int, rng: Generator, threads: int) -> list[Array]:
             parts = np.maximum(U[:, j], 0), np.maximum(-U[:, j], 0)
             part = max(parts, key=np.linalg.norm)
             if part.any():
-                # What rounding leaves of zeros depends on how the data are stored.
+                # Rounding errors of zeros depend on the form of the data.
                 F[:, j] = np.where(part > rounding * part.max(), part, part.mean())
         norms = np.linalg.norm(F, axis=0)
         factors.append(F / np.where(norms > 0, norms, 1.0))
@@ -367,7 +366,7 @@ def _svd(X: Tensor, rank: int, rng: Generator, threads: int) -> list[Array]:
 
 
 def _left_vectors(matrix: Any, rank: int, rng: Generator, threads: int) -> Array:
-    """Return the leading left singular vectors of a wide matrix; short columns are not sketched."""
+    """Return the leading left singular vectors of a wide matrix, from a Gram matrix if faster."""
     sparse = sp.issparse(matrix)
     columns = matrix.shape[1]
     counts = np.bincount(matrix.indices, minlength=columns) if sparse else (matrix > 0).sum(axis=0)

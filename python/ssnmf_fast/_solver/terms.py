@@ -1,9 +1,9 @@
-"""Losses and terms: what a data matrix with a loss and weights adds to the update of a factor.
+"""Losses and terms: the part of a data matrix with a loss and weights in the objective.
 
 A term of the objective is ``sum V .* d(Z, F G^T)``.  Its gradient in F is a multiple of N - P with
-two nonnegative matrices P and N (see the user guide): P is linear in the data, N knows the weights
-alone.  A loss gives them from the two things that a term holds: the entries V .* Z and the form of
-the weights V.  :func:`register_loss` enters a loss; public functions find it by name.
+nonnegative matrices P and N (see the user guide): P is linear in the data, N depends only on the
+weights.  A loss computes them from the entries V .* Z and the form of the weights V of a term.
+:func:`register_loss` makes a loss available by name.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _FINEST, _RELAXATION = 1e-4, 0.9  # of multiplicative steps by rows
 
 
 class Loss:
-    """A loss.  What stands here are the defaults; `name`, value, and P and N must be given.
+    """Base class of losses.  Subclasses must define `name`, `value`, and `P` and `N` (or `powers`).
 
     Attributes
     ----------
     name : str
-        What public functions know it by.
+        Name of the loss in public functions.
     powers : (float, float), optional
-        Those of the model in the passes that give P and N, which need no methods of their own then.
+        Powers of the model in the passes for P and N, instead of the methods P and N.
     exponents : (float, float)
         (a, b) of the separable majorizer: for F .* t its derivative in t is a multiple of
         ``N t^a - P t^b``, a from 0 to 1 and b from -2 to 0.
@@ -56,18 +56,18 @@ class Loss:
     degree : float, optional
         d(c x, c z) = c^degree d(x, z); None if there is no such number.
     quadratic : bool
-        Whether updates may take the loss itself, with Gram matrices.
+        Whether updates may use the loss itself, with Gram matrices.
     descends : bool
         Whether there is ``descend(term, F, G, support, sweeps, with_value, linear)``: coordinate
-        descent on F, in place, for terms whose entries are a sparse matrix in memory.  It returns
-        the value where asked for.  Entries stay that are not in `support`, as bits; a multiple of
-        the sum of F is added.
+        descent on F, in place, for terms with a sparse matrix in memory.  It returns the value if
+        `with_value`.  Entries outside of `support` (as bits) stay; `linear` times the sum of F is
+        added.
     model_free : bool
-        Whether N does not depend on the model.  One row is asked for if all rows of V are equal.
+        Whether N does not depend on the model; it has a single row if all rows of V are equal.
     constant_of_weights : bool
-        Whether `constant` is 0 without weights: a file is not read for it then.
+        Whether `constant` is 0 without weights, so that a file is not read for it.
     start : str
-        The start that ``init="auto"`` stands for.
+        The start for ``init="auto"``.
     """
 
     name: str
@@ -83,15 +83,15 @@ class Loss:
     start = "random"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process takes its own loss of this name: losses are compared by identity."""
+        """Unpickle by name, because losses are compared by identity."""
         return registered, (self.name, "loss")
 
     def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
-        """Give P; `entries` are V .* Z."""
+        """Compute P; `entries` are V .* Z."""
         entries.power(self.powers[0], F, G, to)
 
     def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
-        """Give N; `form` is V."""
+        """Compute N; `form` is V."""
         form.power(self.powers[1], F, G, to)
 
     def value(self, term: Term, F: Array, G: Array) -> float:
@@ -99,31 +99,31 @@ class Loss:
         raise NotImplementedError
 
     def constant(self, z: Array, w: Array | None) -> float:
-        """Return what `value` needs of data entries and their weights alone; NaN is missing."""
+        """Return the part of `value` that depends only on data and weights; NaN is missing."""
         return 0.0
 
     def entrywise(self, sparse: bool, listed: bool, weighted: bool) -> bool:
-        """Whether `value` reads the entries of the data with their weights, ``term.data``."""
+        """Whether `value` uses the entries of the data with their weights, ``term.data``."""
         return False
 
     def unreached(self, entries: Entries, F: Array, G: Array) -> float:
-        """Return what entries that no component can reach have of the value: a constant."""
+        """Return the constant part of the value from entries that no component can reach."""
         return 0.0
 
     def energy(self, values: Array) -> Array:
-        """Return phi(x) if d is the Bregman divergence of phi: samples may share a mean then."""
+        """Return phi(x) if d is the Bregman divergence of phi, so that samples may be averaged."""
         raise ValueError(
-            f"the loss {self.name!r} has no weighted means, which samples with a common "
-            "representation need; use 'frobenius' or 'kullback-leibler'."
+            f"the loss {self.name!r} does not support samples with a common representation; use "
+            "'frobenius' or 'kullback-leibler'."
         )
 
     def check(self, term: Term, name: str) -> None:
-        """Raise ValueError for data for which the loss is not defined."""
+        """Raise ValueError if the loss is not defined for the data."""
 
     def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
-        """Set every row of F to the minimizer, G fixed; return the number of rows left unsolved.
+        """Set every row of F to the minimizer, given G; return the number of unsolved rows.
 
-        By multiplicative steps, until no ``|F_k (N_k - P_k)|`` is above `tol`, at least 1e-4, times
+        Use multiplicative steps until no ``|F_k (N_k - P_k)|`` is above `tol` (at least 1e-4) times
         <F, N>.
         """
         size = mean_sum(G)
@@ -155,31 +155,31 @@ def registered(name: object, argument: str) -> Loss:
 
 
 def register_loss(loss: Loss) -> Loss:
-    """Enter a loss of a user: public functions take its name from now on.
+    """Register a loss, so that public functions accept its name.
 
     Parameters
     ----------
     loss : Loss
-        An instance of a class derived from :class:`Loss`, with a name of its own; a loss that was
-        registered by this name before is replaced, unless it is one of this package.
+        An instance of a subclass of :class:`Loss` with a unique name.  It replaces a loss that was
+        registered with this name before.
 
     Returns
     -------
     Loss
-        The same.
+        The same object.
 
     Raises
     ------
     TypeError
-        If it is no instance of such a class, or its name is no text.
+        If it is not an instance of such a class, or its name is not text.
     ValueError
         If it has the name of a loss of this package.
 
     Examples
     --------
-    Squared errors plus a Kullback-Leibler divergence.  P and N are the sums that the derivative
-    subtracts and adds, here ``X @ G + (X / Z) @ G`` and ``Z @ G + ones @ G`` for the model ``Z = F
-    @ G.T``: passes over the data with Z to the powers 0, -1, 1 and 0.  Weights are in the passes.
+    Squared errors plus a Kullback-Leibler divergence.  P and N are the negative and positive parts
+    of the derivative, here ``X @ G + (X / Z) @ G`` and ``Z @ G + ones @ G`` for the model ``Z = F @
+    G.T``: passes over the data with Z to the powers 0, -1, 1 and 0, which include the weights.
 
     >>> import numpy as np
     >>> import ssnmf_fast as sf
@@ -223,9 +223,7 @@ def register_loss(loss: Loss) -> Loss:
     True
     """
     if not isinstance(loss, Loss):
-        raise TypeError(
-            f"loss must be an instance of a class derived from extend.Loss; got {loss!r:.100}."
-        )
+        raise TypeError(f"loss must be an instance of extend.Loss; got {loss!r:.100}.")
     name = getattr(loss, "name", None)
     if not isinstance(name, str) or not name:
         raise TypeError(f"the name of a loss must be text, such as 'elastic'; got {name!r:.100}.")
@@ -238,12 +236,12 @@ def register_loss(loss: Loss) -> Loss:
 
 @dataclass(frozen=True)
 class Term:
-    """One data matrix Z (p x q) with its loss and weights; `entries` holds V .* Z.
+    """A data matrix Z (p x q) with its loss and weights; `entries` holds V .* Z.
 
-    Or a tensor, unfolded by one mode: its `shape` has a length for each, that of the rows first.
-    `row_lengths` are the mean numbers of nonzero entries to a row, to a column, and so on.  With
-    `listed`, all other entries have weight 0; `data` is Z and a weight for each of its values, or
-    None for ones, for losses that read them so.
+    Z may also be a tensor unfolded by one mode, whose length comes first in `shape`.
+    `row_lengths` are the mean numbers of nonzero entries per row, per column, and so on.  With
+    `listed`, all other entries have weight 0; `data` is Z and a weight for each of its values (None
+    for ones), for losses that need them.
     """
 
     loss: Loss
@@ -290,11 +288,11 @@ class Term:
         return replace(self, entries=entries, form=self.form.part(rows), shape=shape, data=None)
 
     def P(self, F: Array, G: Array, to: Target) -> None:
-        """Give P, which pulls F up."""
+        """Compute P, which pulls F up."""
         self.loss.P(self.entries, F, G, to)
 
     def N(self, F: Array, G: Array, to: Target) -> None:
-        """Give N, which pulls F down."""
+        """Compute N, which pulls F down."""
         self.loss.N(self.form, F, G, to)
 
     def value(self, F: Array, G: Array) -> float:
@@ -303,22 +301,22 @@ class Term:
         if not isinstance(found, Real) or found != found:
             raise ValueError(
                 f"the loss {self.loss.name!r} has the value {found!r:.50}; expected a number. Its "
-                "method value must return sum V .* d(Z, F G^T), or the data are out of its range."
+                "method value must return sum V .* d(Z, F G^T); the data may be out of its range."
             )
         return float(found)
 
     def unreached(self, F: Array, G: Array) -> float:
-        """Return what entries that no component can reach have of the value: a constant."""
+        """Return the constant part of the value from entries that no component can reach."""
         return self.loss.unreached(self.entries, F, G)
 
     def mean(self) -> float:
-        """Weighted mean of the data; 1 for data of zeros or without weight, where any will do."""
+        """Return the weighted mean of the data; 1 if all entries or weights are 0."""
         weight = self.form.total(self.shape)
         mean = self.entries.total() / weight if weight > 0 else 0.0
         return mean if mean > 0 else 1.0
 
 
-# Z is clean data: a matrix of `check_matrix`, or a tensor of `check_tensor`; so are the weights.
+# Z and weights are clean data: matrices from `check_matrix`, or tensors from `check_tensor`.
 
 
 def values_of(Z: Any) -> Array:
@@ -328,7 +326,7 @@ def values_of(Z: Any) -> Array:
 
 
 def with_values(Z: Matrix, values: Array) -> Any:
-    """Return data of the kind of Z with other values at its places."""
+    """Return data of the same kind as Z with other values at its places."""
     if isinstance(Z, SparseTensor):
         return Z.with_values(values)
     return csr_with_values(Z, values) if sp.issparse(Z) else values
@@ -423,7 +421,7 @@ def observed(Z: Matrix, pattern: MatrixLike, loss: Loss, threads: int) -> Term:
 
 
 def sums_of(Z: Matrix, pattern: sp.csr_array, whole: Separable) -> Array:
-    """Return both weights of stored entries, or of an array; 0 where the pattern is below 0."""
+    """Return the sums of both weights for all entries of Z; 0 if the pattern is below 0."""
     if sp.issparse(Z):
         more, w = sample(pattern, Z).data, whole.at(places_of(Z), Z.dtype)
     else:
@@ -432,7 +430,7 @@ def sums_of(Z: Matrix, pattern: sp.csr_array, whole: Separable) -> Array:
 
 
 def increased(Z: Matrix, pattern: sp.csr_array, whole: Separable, loss: Loss, threads: int) -> Term:
-    """Return the term of data whose weights are those of `sums_of`."""
+    """Return the term of data with the weights of `sums_of`."""
     whole, form = replace(whole, threads=threads), None
     if sp.issparse(Z) or not np.isnan(Z).any():
         gaps, more = (drop_entries(pattern, at) for at in (pattern.data >= 0, pattern.data < 0))
@@ -447,7 +445,7 @@ def _lengths(values: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def with_gaps(term: Term, dtype: npt.DTypeLike) -> Term:
-    """Return a term without missing entries as a part of data that have some."""
+    """Return a term without missing entries in the form of terms with missing entries."""
     if not term.form.separable:
         return term
     none = SparseEntries(sp.csr_array(term.shape, dtype=dtype), term.threads)
@@ -460,12 +458,12 @@ def places_of(Z: Any) -> tuple[Array, ...]:
 
 
 def energy_of(Z: Matrix, loss: Loss) -> Any:
-    """The function whose Bregman divergence the loss is, entrywise, float64."""
+    """Return phi (see `Loss.energy`) of the entries, float64."""
     return with_values(Z, loss.energy(values_of(Z).astype(np.float64)))
 
 
 def lost_energy(loss: Loss, before: tuple[Array, Array], after: tuple[Array, Array]) -> float:
-    """What of the loss means over groups do not have."""
+    """Return the part of the loss that is lost by means over groups."""
     high, low = (float(np.sum(w * energy_of(values, loss))) for values, w in (before, after))
     return max(high - low, 0.0)
 
@@ -476,5 +474,5 @@ def check_rows(array: Array | sp.csr_array, rows: Array, name: str) -> None:
 
 
 def ratio(sums: Array, weights: Array) -> Array:
-    """Weighted means, and 0 without weight."""
+    """Return weighted means, 0 without weight."""
     return np.divide(sums, weights, out=np.zeros_like(sums), where=weights > 0)

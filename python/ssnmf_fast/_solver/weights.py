@@ -28,14 +28,14 @@ Absent: TypeAlias = Callable[[slice], Any]  # where rows have no weight: a boole
 
 
 class Weights(ABC):
-    """What is asked of weights; `name` is what errors call them."""
+    """Base class of weights; `name` is for error messages."""
 
-    _row_field: ClassVar[str]  # the field that has a row, or a number, for each sample
-    by_vector: ClassVar[bool] = False  # whether it is a number
+    _row_field: ClassVar[str]  # the field with a row, or a number, for each sample
+    by_vector: ClassVar[bool] = False  # whether it has a number
 
     @property
     def by_rows(self) -> Any:
-        """What has a row, or a number, for each sample."""
+        """The part with a row, or a number, for each sample."""
         return getattr(self, self._row_field)
 
     def with_part(self: Self, part: object) -> Self:
@@ -43,7 +43,7 @@ class Weights(ABC):
         return replace(self, **{self._row_field: part})  # type: ignore[type-var]
 
     def hide(self, X: Any) -> Any:
-        """Return X with 0 where an entry has no weight; products of vectors hide nothing."""
+        """Return X with 0 for entries without weight; products of vectors hide nothing."""
         absent = self.absent(X.shape)(slice(None))
         if sp.issparse(X):
             return sp.csr_array(X - X.multiply(absent))
@@ -65,14 +65,14 @@ class Weights(ABC):
 
     @abstractmethod
     def grouped(self, X: Matrix, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
-        """Return clean X by groups, of which G (groups x samples) is an indicator."""
+        """Return clean X by groups, with the indicator matrix G (groups x samples)."""
 
-    # What follows holds entries of clean data, an array or a `SparseTensor`, out of fits.
+    # The following methods hold out entries of clean data, an array or a `SparseTensor`.
 
-    divisible = True  # whether `by_rows` is all that a part of the samples needs
+    divisible = True  # whether `by_rows` suffices for a part of the samples
 
     def listed(self, X: Tensor) -> Coordinates | None:
-        """Return the places outside of which nothing has weight, if there are such."""
+        """Return the places with weight, if they are listed."""
         return None
 
     @abstractmethod
@@ -81,7 +81,7 @@ class Weights(ABC):
     def excluding(self, X: Tensor, hidden: Coordinates) -> Weights: ...  # 0 for some entries
 
     def without(self, X: Tensor, hidden: Coordinates) -> tuple[Tensor, Weights]:
-        """Return data and weights for which some entries do not count."""
+        """Return data and weights without some entries."""
         if isinstance(X, SparseTensor):
             return X, self.excluding(X, hidden)
         known = X.copy()
@@ -89,21 +89,21 @@ class Weights(ABC):
         return known, self
 
     def seen(self, X: Tensor) -> Tensor:
-        """Return X with 0 where an entry is missing, or has no weight."""
+        """Return X with 0 for entries that are missing or have no weight."""
         if isinstance(X, SparseTensor):
             return X.with_values(np.where(self.values_at(X, X.at) > 0, X.values, 0))
         return self.clear(np.nan_to_num(X))
 
     def clear(self, X: Array) -> Array:
-        """Return an array, which may be changed, with 0 where an entry has no weight."""
+        """Return an array, which may be changed, with 0 for entries without weight."""
         return X
 
 
 WeightsLike: TypeAlias = npt.ArrayLike | Weights | Sequence[npt.ArrayLike | None] | None
 
 TWO_WAYS = (
-    "{}, which can be read in two ways: give weights.observed(pattern) if all other entries weigh "
-    "0, weights.missing(pattern) if its entries are the missing ones."
+    "{}, which is ambiguous: give weights.observed(pattern) if all other entries have weight 0, or "
+    "weights.missing(pattern) if its entries are missing."
 )
 
 
@@ -129,7 +129,7 @@ class Outer(Weights):
         n_modes, n_vectors, sides = len(Z.shape), len(self.by_modes), [".rows", ".columns"]
         if n_vectors != n_modes:
             raise ValueError(
-                f"{name} has {n_vectors} vectors, and X has {n_modes} modes; give as many, or None."
+                f"{name} has {n_vectors} vectors, but X has {n_modes} modes; give one per mode."
             )
         if tensor:
             sides = [f"[{mode}]" for mode in range(n_modes)]
@@ -194,7 +194,7 @@ class Outer(Weights):
 
 
 class SampleWeights(Outer):
-    """Weights of samples; a fit takes the steps that it takes where samples are repeated."""
+    """Weights of samples; a fit takes the same steps as for repeated samples."""
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
         rows = np.asarray(self.checked(Z, name)[0], dtype=np.float64)
@@ -270,7 +270,7 @@ class Entrywise(Weights):
         return Entrywise(np.where((rows > 0)[:, None], array * rows[:, None], 0))
 
     def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
-        """Also with NaN for missing: arrays as large as X."""
+        """Also for X with NaN; it makes arrays as large as X."""
         X = X.toarray() if sp.issparse(X) else X
         W = self.checked(X, name)
         absent = np.isnan(X)
@@ -322,7 +322,7 @@ class Observed(ByPattern):
         return SparseTensor(at, tensors.entries_at(X, at))
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
-        """The data on the pattern, explicit zeros included."""
+        """Return the term of the data on the pattern, including explicit zeros."""
         if tensor:
             at = tensors.tensor_pattern(self.pattern, Z)
             known = SparseTensor(at.at, tensors.entries_at(Z, at.at))
@@ -335,7 +335,7 @@ class Observed(ByPattern):
             row = int(np.searchsorted(pattern.indptr, k, side="right")) - 1
             raise ValueError(
                 f"{name} marks entry [{row}, {pattern.indices[k]}] as observed, but it is NaN "
-                f"in {name[0]}. Take it out of the pattern, or give the entry a value."
+                f"in {name[0]}. Remove it from the pattern, or give the entry a value."
             )
         return terms.observed(known, pattern, loss, threads)
 
@@ -359,7 +359,7 @@ class Observed(ByPattern):
 
 @dataclass(frozen=True, eq=False)
 class Missing(ByPattern):
-    """Weights that are zero on a sparse pattern, and `others`, which are ones, outside of it."""
+    """Weights that are zero on a sparse pattern, and `others` (ones) outside of it."""
 
     others: Outer = field(default_factory=lambda: Outer(None, None))
 
@@ -386,7 +386,7 @@ class Missing(ByPattern):
         return self.others.clear(X)
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
-        """All entries but those of the pattern, which are dropped from Z once."""
+        """Return the term of all entries except those of the pattern."""
         if tensor:
             at = tensors.tensor_pattern(self.pattern, Z)
             if isinstance(Z, SparseTensor):
@@ -415,12 +415,12 @@ class Missing(ByPattern):
         return terms.weighted(present, w, loss, threads, form)
 
     def with_rows(self, rows: Array, name: str) -> Missing:
-        """A row of weight 0 is missing as a whole."""
+        """Rows of weight 0 are missing."""
         if not np.isin(rows, (0, 1)).all():
             raise ValueError(
-                f"{name} are weights.missing(...), which weights of samples cannot be combined "
-                "with. Mark missing entries by NaN in a dense X, give weights.observed(...), or no "
-                "weights of samples (sample_weight None, labeled_weight 1)."
+                f"{name} are weights.missing(...), which cannot be combined with weights of "
+                "samples. Mark missing entries by NaN in a dense X, give weights.observed(...), or "
+                "no weights of samples (sample_weight None, labeled_weight 1)."
             )
         pattern = read_pattern(self.pattern, name).astype(np.float64)
         terms.check_rows(pattern, rows, f"The pattern of {name}")
@@ -430,14 +430,15 @@ class Missing(ByPattern):
     def grouped(self, X: Matrix, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
         """Refuse: the sums over groups are not sparse."""
         raise ValueError(
-            f"{name} are weights.missing(...), which samples with a common representation cannot "
-            "take; mark missing entries by NaN in a dense X, or give weights.observed(...)."
+            f"{name} are weights.missing(...), which do not support samples with a common "
+            "representation; mark missing entries by NaN in a dense X, or give "
+            "weights.observed(...)."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Base(ByPattern):
-    """Weights `w0` of all entries, with sample weights a vector, and those of a pattern more."""
+    """Weights `w0` (a vector with sample weights) of all entries, plus those of a pattern."""
 
     w0: float | Array
     hides: bool = False  # whether entries of the pattern below 0 mark entries without weight
@@ -455,8 +456,8 @@ class Base(ByPattern):
 
     def of_tensor(self) -> Weights:
         raise ValueError(
-            "X_weights are weights.base(...), which are for matrices; of a tensor give an array of "
-            "its shape, a list with a vector for each mode, or weights.observed(pattern)."
+            "X_weights are weights.base(...), which are for matrices; for a tensor give an array "
+            "of its shape, a list with a vector for each mode, or weights.observed(pattern)."
         )
 
     def pattern_of(self, Z: Matrix, name: str) -> sp.csr_array:

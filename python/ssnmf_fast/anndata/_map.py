@@ -37,47 +37,47 @@ def map_to(
     temporary_folder: Folder = None,
     copy: bool = False,
 ) -> AnnData | None:
-    """Find the programs of a reference in other cells, by the names of genes.
+    """Find the programs of a reference in other cells, by gene names.
 
     Parameters
     ----------
     adata : anndata.AnnData
-        New cells, in the units of the data that the reference was fitted to, such as counts.
+        New cells, in the same units as the data of the reference, such as counts.
     reference : anndata.AnnData, pandas.DataFrame or Consensus
-        What :func:`nmf` or :func:`consensus` have written to; or a table of programs (rows) and
-        genes (columns), as the spectra of cNMF are; or a consensus, with `genes`.
+        An AnnData with results of :func:`nmf` or :func:`consensus`; a table of programs (rows) and
+        genes (columns), such as the spectra of cNMF; or a consensus, with `genes`.
     key : str
-        Name of the results in an AnnData that is the reference.
+        Name of the results in an AnnData reference.
     genes : sequence of str, optional
-        Names of the genes of a consensus.
+        Gene names of a consensus.
     scale : {"reference", "own", "none"}
-        What the genes of `adata` are divided by: as in the reference, if that is an AnnData with
-        scales; or their own standard deviations, as starCAT does, which allows for differences in
-        technique, and lets the result of a cell depend on the others; or nothing.
+        Divisors of the genes of `adata`: the scales of an AnnData reference, if it has some
+        ("reference"); their own standard deviations ("own"), as in starCAT, which adjusts for
+        technical differences but makes the result of a cell depend on the other cells; or "none".
     loss : str or float, optional
-        Loss, as in :func:`ssnmf_fast.represent`; None takes that of the reference, and "frobenius"
-        for a table.
+        Loss, as in :func:`ssnmf_fast.represent`; None means the loss of the reference, for a table
+        "frobenius".
     tol, n_threads
         As in :func:`ssnmf_fast.represent`.
 
     Returns
     -------
     None or anndata.AnnData
-        With ``obsm["X_nmf"]``, how much of each program is in each cell, and ``uns["nmf"]``.
+        With ``obsm["X_nmf"]``, the amount of each program in each cell, and ``uns["nmf"]``.
 
     Raises
     ------
     ValueError
-        If there is no gene in common.
+        If there are no common genes.
 
     Warns
     -----
     UserWarning
-        If `adata` lacks genes that programs have: the fit is restricted to the others.
+        If `adata` lacks genes of programs: these genes are left out.
 
     Notes
     -----
-    Profiles of batches of the reference take part in the fit, and are left out of the result.
+    Batch profiles of the reference are part of the fit, but not of the result.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def map_to(
     places = np.asarray(adata.var_names.get_indexer(named))
     missing = [str(gene) for gene in named[places < 0]]
     if len(missing) == len(places):
-        names = f"such as {listed(missing)}. Give both the same kind of names"
+        names = f"such as {listed(missing)}. Use the same kind of names in both"
         raise ValueError(f"adata has none of the {len(places)} genes of the reference, {names}.")
     if missing:
         counts = f"{len(missing)} of the {len(places)} genes of the reference"
@@ -133,9 +133,9 @@ def map_to(
 def _programs(
     reference: AnnData | pd.DataFrame | Consensus, key: str, genes: Sequence[str] | None
 ) -> tuple[Array, pd.Index, list[str], Array | None, Any]:
-    """Return programs by genes that some has, the genes, names, scales of genes, and the loss.
+    """Return programs by used genes, these genes, program names, gene scales, and the loss.
 
-    The last programs, those of batches, have no name.
+    The last programs, the batch profiles, have no name.
     """
     loss: Any = "frobenius"
     scales = None
@@ -144,7 +144,7 @@ def _programs(
         names = [str(name) for name in reference.index]
     elif isinstance(reference, Consensus):
         if genes is None:
-            raise ValueError("reference is a Consensus; give the names of its features by genes.")
+            raise ValueError("reference is a Consensus; give the names of its features as genes.")
         values, columns, loss = reference.components, pd.Index(genes), reference.loss
         names = [f"{key}{number + 1}" for number in range(len(values))]
     else:
@@ -152,7 +152,7 @@ def _programs(
         if key not in reference.varm:
             raise ValueError(
                 f"reference.varm has no {key!r}, only {list(reference.varm)}. Run "
-                "ssnmf_fast.anndata.nmf on it, or name other results by key."
+                "ssnmf_fast.anndata.nmf on it, or select other results by key."
             )
         about, columns = reference.uns.get(key, {}), reference.var_names
         values, params = np.asarray(reference.varm[key]).T, about.get("params", {})
@@ -164,7 +164,7 @@ def _programs(
         loss = params.get("loss", "frobenius")
     for what, listing in (("genes", columns), ("programs", names)):
         if len(listing) != len(set(listing)):
-            raise ValueError(f"reference has {what} with the same name; make the names unique.")
+            raise ValueError(f"reference has {what} with the same name; names must be unique.")
     shape = len(values), len(columns)
     A = check_factor(values, "the programs of reference", shape, np.float64, "programs x genes")
     used = np.flatnonzero(A.any(axis=0))

@@ -1,4 +1,4 @@
-"""Function :func:`nmf`: gene programs of an AnnData."""
+"""Gene programs of an AnnData: functions that fit them and write them to it."""
 
 from __future__ import annotations
 
@@ -55,46 +55,45 @@ def nmf(
     temporary_folder: Folder = None,
     copy: bool = False,
 ) -> AnnData | None:
-    """Find gene programs in an AnnData, and write them to it.
+    """Find gene programs in an AnnData and write them to it.
 
     Parameters
     ----------
     batch_key : str, optional
-        Column of `obs` with the batch of each cell.  Every batch gets a profile of its own, which
-        each of its cells has to the extent of its counts; the programs explain the rest.
+        Column of `obs` with the batch of each cell.  Each batch gets a profile, which its cells
+        have in proportion to their counts; the programs explain the rest.
     gene_sets : dict, optional
-        Names of programs, and the genes that each is known by: lists, or dicts with strengths.
-        They are the first programs, and the others are free ("free1", "free2", ... as far as no set
-        has such a name); see :class:`ssnmf_fast.SeededTopics` (`membership` "mixed").  Their genes
-        are used even if they are not highly variable.
+        Names of programs and their known genes: lists, or dicts with strengths.  These programs
+        come first; the others are called "free1", "free2", ..., unless a set has this name.  See
+        :class:`ssnmf_fast.SeededTopics` (`membership` "mixed").  Genes of sets are used even if
+        they are not highly variable.
     loss, solver, init, n_starts, max_iter, tol, random_state, n_threads, verbose
-        As in :func:`ssnmf_fast.factorize`; with `gene_sets`, which give the start, there is no
-        `init`, and one start.
+        As in :func:`ssnmf_fast.factorize`; `gene_sets` determine the start, without `init` and with
+        `n_starts` 1.
 
     Returns
     -------
     None or anndata.AnnData
         With
 
-        - ``obsm["X_nmf"]`` (n x r): how much of each cell every program explains,
-        - ``varm["nmf"]`` (m x r): the programs, columns of sum 1, 0 for genes that were not used;
-          a data frame with `gene_sets`,
-        - ``varm["nmf_batches"]`` (m x number of batches): the profiles of batches,
+        - ``obsm["X_nmf"]`` (n x r): the amount of each cell that each program explains,
+        - ``varm["nmf"]`` (m x r): the programs, with columns of sum 1, 0 for unused genes; a data
+          frame with `gene_sets`,
+        - ``varm["nmf_batches"]`` (m x number of batches): the batch profiles,
         - ``uns["nmf"]``: names, parameters, objective, number of iterations, version.
 
     Notes
     -----
-    The data that are fitted are ``X[:, used] / scale``: the programs are in these units.  Rows of a
-    `.h5ad` or `.zarr` file are read block by block, columns if it stores columns.
+    The fit is to ``X[:, used] / scale``, and the programs are in these units.  A `.h5ad` or `.zarr`
+    file is read in blocks of rows, or of columns if it stores columns.
 
     Examples
     --------
     >>> import anndata
     >>> import numpy as np
     >>> import ssnmf_fast.anndata as sfa
-    >>> rng = np.random.default_rng(0)
-    >>> counts = rng.poisson(1.0, (100, 30)).astype(np.float32)
-    >>> adata = anndata.AnnData(counts)
+    >>> counts = np.random.default_rng(0).poisson(1.0, (100, 30))
+    >>> adata = anndata.AnnData(counts.astype(np.float32))
     >>> sfa.nmf(adata, 4, use_highly_variable=False)
     >>> adata.obsm["X_nmf"].shape, adata.varm["nmf"].shape
     ((100, 4), (30, 4))
@@ -104,7 +103,7 @@ def nmf(
     if gene_sets is not None and batch_key is not None:
         raise ValueError("gene_sets and batch_key cannot be given together; leave out one of them.")
     if gene_sets is not None and n_starts != 1:
-        raise ValueError(f"n_starts must be 1 with gene_sets, which give it; got {n_starts!r}.")
+        raise ValueError(f"n_starts must be 1 with gene_sets; got {n_starts!r}.")
     batches = None if batch_key is None else _batches_of(adata, batch_key)
     of_batches = [] if batches is None else [str(name) for name in batches.categories]
     sets = None if gene_sets is None else _known_sets(adata, gene_sets, rank)
@@ -125,7 +124,7 @@ def nmf(
             if isinstance(data.X, CsrFile):
                 size = f"{bytes_of(data.X.nnz, data.X.dtype) / 2**30:.1f} GiB"
                 remedy = "Give more memory, fewer genes, or no gene_sets."
-                raise ValueError(f"gene_sets need the data in memory: {size}. {remedy}")
+                raise ValueError(f"gene_sets need the data in memory ({size}). {remedy}")
             free = (name for number in count(1) if (name := f"free{number}") not in sets)
             names = [*sets, *islice(free, rank - len(sets))]
             given |= {"membership": "mixed", "feature_names": adata.var_names[data.genes]}
@@ -147,12 +146,12 @@ def _write_programs(
     batches: Sequence[str] = (),
     **facts: Array | float,
 ) -> None:
-    """Write the result of a fit to obsm, varm and uns; the last rows of A are those of batches."""
+    """Write the result of a fit to obsm, varm and uns; the last rows of A are batch profiles."""
     S, A = factors
     rank = len(A) - len(batches)
     sums = A[:rank].sum(axis=1, dtype=np.float64)
     sums = np.where(sums > 0, sums, 1)
-    columns = np.zeros((adata.n_vars, len(A)), A.dtype)  # 0 for genes that were not used
+    columns = np.zeros((adata.n_vars, len(A)), A.dtype)  # 0 for unused genes
     columns[data.genes, :rank] = (A[:rank] / sums[:, None]).T
     columns[data.genes, rank:] = A[rank:].T
     for earlier in (f"{key}_batches", f"{key}_scores"):
@@ -175,19 +174,19 @@ def _write_programs(
 def usages_to_obs(
     adata: AnnData, key: str = "nmf", *, prefix: str | None = None, shares: bool = True
 ) -> list[str]:
-    """Write the usages of programs as columns of `obs`, each with the name of its program.
+    """Write the usages of programs as columns of `obs`, named by the programs.
 
     Parameters
     ----------
     adata : anndata.AnnData
-        What :func:`nmf`, :func:`consensus` or :func:`map_to` have written to.
+        With results of :func:`nmf`, :func:`consensus` or :func:`map_to`.
     key : str
         Name of the results, their `key_added`.
     prefix : str, optional
-        What the names of the columns begin with; by default nothing.
+        Prefix of the column names.
     shares : bool
-        Whether usages are divided by their sum in the cell (0 for a cell without any), or as they
-        are in ``obsm["X_nmf"]``.
+        Whether to divide usages by their sum in the cell (0 for a cell without any); False writes
+        the values of ``obsm["X_nmf"]``.
 
     Returns
     -------
@@ -197,16 +196,15 @@ def usages_to_obs(
     Raises
     ------
     ValueError
-        If `adata` has no such results, or columns of such a name that hold no floats.
+        If `adata` does not have these results, or has such a column that does not hold floats.
 
     Examples
     --------
     >>> import anndata
     >>> import numpy as np
     >>> import ssnmf_fast.anndata as sfa
-    >>> rng = np.random.default_rng(0)
-    >>> counts = rng.poisson(1.0, (100, 30)).astype(np.float32)
-    >>> adata = anndata.AnnData(counts)
+    >>> counts = np.random.default_rng(0).poisson(1.0, (100, 30))
+    >>> adata = anndata.AnnData(counts.astype(np.float32))
     >>> sfa.nmf(adata, 3, use_highly_variable=False)
     >>> sfa.usages_to_obs(adata)
     ['nmf0', 'nmf1', 'nmf2']
@@ -214,21 +212,21 @@ def usages_to_obs(
     _source.require_annotated(adata, "adata")
     if f"X_{key}" not in adata.obsm or key not in adata.uns or "names" not in adata.uns[key]:
         known = [name for name in adata.uns if f"X_{name}" in adata.obsm and name in adata.varm]
-        raise ValueError(f"adata has no programs of key={key!r}; those that it has are {known}.")
+        raise ValueError(f"adata has no programs with key={key!r}; available keys are {known}.")
     usages = np.asarray(adata.obsm[f"X_{key}"])
     if shares:
         usages = divide_by_sums(usages).astype(usages.dtype)
     names = [f"{prefix or ''}{name}" for name in adata.uns[key]["names"]]
-    # Floats are earlier usages, and are replaced; others may be annotations.
+    # Floats are earlier usages, and are replaced; other columns may be annotations.
     if taken := [one for one in names if one in adata.obs and adata.obs[one].dtype.kind != "f"]:
-        raise ValueError(f"adata.obs has the columns {taken} of its own; give a prefix.")
+        raise ValueError(f"adata.obs already has other columns {taken}; give a prefix.")
     for name, column in zip(names, usages.T, strict=True):
         adata.obs[name] = column
     return names
 
 
 def _batches_of(adata: AnnData, batch_key: str) -> pd.Categorical:
-    """Return the batch of each cell; raises ValueError where there is none."""
+    """Return the batch of each cell."""
     columns, where = list(adata.obs), f"adata.obs[{batch_key!r}]"
     if batch_key not in columns:
         raise ValueError(f"batch_key={batch_key!r} is not among adata.obs, {columns}.")
@@ -236,14 +234,14 @@ def _batches_of(adata: AnnData, batch_key: str) -> pd.Categorical:
     if missing := int((batches.codes < 0).sum()):
         raise ValueError(f"{where} has no value for {missing} cells; expected a batch for each.")
     if len(set(map(str, batches.categories))) < len(batches.categories):
-        raise ValueError(f"{where} has values that are the same as text, such as 1 and '1'.")
+        raise ValueError(f"{where} has values that are equal as text, such as 1 and '1'.")
     if len(batches.categories) < 2:
         raise ValueError(f"{where} has the same value for all cells; leave batch_key out.")
     return batches
 
 
 def _usage_of_profiles(X: Any, batches: pd.Categorical) -> Array:
-    """Return the columns of S that are known (n x batches): the size of a cell in its batch."""
+    """Return the known columns of S (n x batches): the size of each cell, in its batch."""
     blocks = (block for _, block in X.blocks()) if isinstance(X, CsrFile) else [X]
     totals = np.concatenate([np.ravel(block.sum(axis=1, dtype=np.float64)) for block in blocks])
     usage = np.zeros((len(totals), len(batches.categories)), X.dtype)
@@ -254,7 +252,7 @@ def _usage_of_profiles(X: Any, batches: pd.Categorical) -> Array:
 def _known_sets(
     adata: AnnData, gene_sets: Mapping[str, Genes], rank: int
 ) -> dict[str, dict[str, float]]:
-    """Return the genes of each set that adata has, with their strengths; warn of the others."""
+    """Return the genes of each set that are in adata, with strengths; warn about the others."""
     if not isinstance(gene_sets, Mapping):
         raise TypeError(
             "gene_sets must be a dict of programs, such as {'T cells': ['CD3D', 'CD3E']}; got "
@@ -269,7 +267,7 @@ def _known_sets(
         strengths = genes if isinstance(genes, Mapping) else {}
         known = adata.var_names[_source.gene_numbers(adata, genes, f"gene_sets[{name!r}]")]
         if (text := nfc(str(name))) in sets:
-            raise ValueError(f"gene_sets names the program {text!r} twice; give distinct names.")
+            raise ValueError(f"gene_sets has the program {text!r} twice; names must be unique.")
         sets[text] = {gene: strengths.get(gene, 1.0) for gene in known}
     return sets
 
@@ -291,30 +289,30 @@ def consensus(
     cnmf_name: str = "cnmf",
     **options: Any,
 ) -> Consensus:
-    """Find the gene programs that many starts agree on, and write them to an AnnData.
+    """Find the gene programs that many starts agree on and write them to an AnnData.
 
     Parameters
     ----------
     cnmf_folder : path, optional
-        Where tables are written, as cNMF has them; see
-        :meth:`ssnmf_fast.results.Consensus.to_cnmf`.  Those of all genes need them in memory: of
-        more than `memory` bytes, tables have the genes that were used.
+        Folder for tables in the format of cNMF; see
+        :meth:`ssnmf_fast.results.Consensus.to_cnmf`.  Tables of all genes need these data in
+        memory; above `memory` bytes, the tables have only the used genes.
     cnmf_name : str
-        The beginning of the names of these files, without separators of folders.
+        Prefix of the names of these files, without folders.
     **options
-        The other arguments of :func:`ssnmf_fast.consensus`: `n_starts`, `loss`, `folder` and so on.
+        Other arguments of :func:`ssnmf_fast.consensus`: `n_starts`, `loss`, `folder` and so on.
 
     Returns
     -------
     Consensus
-        Of the genes that were used; for its pictures.  `adata` gets
+        The consensus of the used genes.  `adata` gets
 
-        - ``obsm["X_nmf_consensus"]`` (n x r): how much of each cell every program explains,
-        - ``varm["nmf_consensus"]`` (m x r): the programs, columns of sum 1, 0 for genes that were
-          not used,
-        - ``varm["nmf_consensus_scores"]`` (m x r): which of all genes mark a program:
-          coefficients of least squares of genes, in units of their standard deviations in cells
-          that are scaled to the same sum, on the usages,
+        - ``obsm["X_nmf_consensus"]`` (n x r): the amount of each cell that each program explains,
+        - ``varm["nmf_consensus"]`` (m x r): the programs, with columns of sum 1, 0 for unused
+          genes,
+        - ``varm["nmf_consensus_scores"]`` (m x r): how strongly each gene marks a program:
+          coefficients of a least-squares regression of the standardized genes, in cells scaled to
+          the same sum, on the usages,
         - ``uns["nmf_consensus"]``: names, parameters, stability, error, version.
 
     Examples
@@ -334,15 +332,15 @@ def consensus(
     """
     if isinstance(n_components, Iterable) and not isinstance(n_components, str):
         raise TypeError(
-            f"n_components must be one integer; got {n_components!r:.100}. For several, call "
-            "consensus once for each, with a key_added of its own such as 'nmf5'; choose_rank(..., "
-            "criterion='stability') compares them."
+            f"n_components must be one integer; got {n_components!r:.100}. For several numbers, "
+            "call consensus for each of them, with a different key_added such as 'nmf5'; "
+            "choose_rank(..., criterion='stability') compares them."
         )
     rank = check_integer(n_components, "n_components", 1)
     selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
     check_file_name(cnmf_name, "cnmf_name")
     with selected_data(adata, *selection) as data:
-        factors = _source.factors_of_size(data.source)  # which reads all genes, and may refuse them
+        factors = _source.factors_of_size(data.source)  # this checks all genes
         result = consensus_of(data.X, rank, random_state=random_state, **options)
     settings = ("loss", "n_starts", "distance_threshold")
     parameters = {"n_components": rank} | {name: getattr(result, name) for name in settings}
@@ -382,7 +380,7 @@ def choose_rank(
     random_state: Seed = None,
     **options: Any,
 ) -> RankChoice:
-    """Choose the number of gene programs, by what models of several ranks predict.
+    """Choose the number of gene programs.
 
     Parameters
     ----------
@@ -391,21 +389,21 @@ def choose_rank(
     key_added : str
         Name of the results in `uns`.
     random_state : None, int, Generator or RandomState
-        Seed of what is held out and of the starts.
+        Seed of the held-out entries and of the starts.
     **options
-        The other arguments of :func:`ssnmf_fast.choose_rank`: `criterion`, `loss`, `n_splits` and
-        so on.
+        Other arguments of :func:`ssnmf_fast.choose_rank`: `criterion`, `loss`, `n_splits` and so
+        on.
 
     Returns
     -------
     RankChoice
-        ``uns["nmf_rank"]`` of `adata` has its rank, the ranks that were tried, the mean of their
-        scores and standard errors.
+        ``uns["nmf_rank"]`` of `adata` gets the chosen rank, the ranks, their mean scores and
+        standard errors.
 
     Raises
     ------
     ValueError
-        If the matrix of the chosen genes takes more than `memory`, except for the criterion
+        If the matrix of the chosen genes is larger than `memory`, except for the criterion
         "stability".
 
     Examples
@@ -426,8 +424,8 @@ def choose_rank(
         if isinstance(data.X, CsrFile) and options.get("criterion") != "stability":
             size = f"{bytes_of(data.X.nnz, data.X.dtype) / 2**30:.1f} GiB"
             raise ValueError(
-                f"choose_rank needs the data in memory ({size}), except by the stability. "
-                "Give more memory, or some of the cells, such as adata[::10].to_memory()."
+                f"choose_rank needs the data in memory ({size}), except with criterion='stability'."
+                " Give more memory, or some of the cells, such as adata[::10].to_memory()."
             )
         choice = choose_rank_of(data.X, ranks, random_state=random_state, **options)
     about = ("rank", "means", "standard_errors", "criterion")

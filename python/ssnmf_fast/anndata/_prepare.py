@@ -1,4 +1,4 @@
-"""Function :func:`prepare`: the genes that vary beyond their mean, and what to divide them by."""
+"""Function :func:`prepare`: highly variable genes and their scales."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .._data.border import check_integer, check_option
 from . import _source
 from ._source import COUNTS, HIGHLY_VARIABLE, PREPARED, SCALE, Source, documented
 
-_HIGHEST = 20  # genes that the variation of cells in size is read from
-_MIDDLE = (0.1, 0.9)  # quantiles of genes that give the variance expected for a mean
+_HIGHEST = 20  # genes for the variation of cell sizes
+_MIDDLE = (0.1, 0.9)  # quantiles of the genes for the expected variance
 FANO_RATIO = "fano_ratio"
 
 
@@ -31,10 +31,10 @@ def prepare(
     empty_cells: Literal["error", "keep"] = "error",
     copy: bool = False,
 ) -> AnnData | None:
-    """Choose genes whose variance is above that expected for their mean, and find their scales.
+    """Choose genes with a higher variance than expected for their mean, and compute their scales.
 
-    It is the preparation of cNMF [1]_, and reads files block by block.  :func:`nmf` and the other
-    functions take these genes, and divide each by its standard deviation.
+    This is the preparation of cNMF [1]_; files are read block by block.  :func:`nmf` and the other
+    functions use these genes, and divide each by its standard deviation.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ def prepare(
     n_genes : int
         Number of genes to choose.
     genes : sequence of str, optional
-        Names of genes to take in place of a choice.
+        Names of the genes to use instead.
     empty_cells : {"error", "keep"}
-        What becomes of cells without a count of the chosen genes: an error that names some, or
-        cells in which no program is found.
+        Whether cells without counts of the chosen genes are an error; if they are kept, no program
+        is found in them.
 
     Returns
     -------
@@ -54,9 +54,9 @@ def prepare(
         With columns of `var`:
 
         - ``highly_variable``: the chosen genes,
-        - ``fano_ratio``: variance divided by mean, in cells of one size, relative to what is
-          expected for the mean; NaN without counts,
-        - ``nmf_scale``: the standard deviation of the counts, 1 for a gene that does not vary,
+        - ``fano_ratio``: variance divided by mean, in cells scaled to the same size, relative to
+          the value expected for the mean; NaN without counts,
+        - ``nmf_scale``: the standard deviation of the counts, 1 for constant genes,
 
         and ``uns["nmf_prepare"]``.
 
@@ -67,8 +67,8 @@ def prepare(
 
     Notes
     -----
-    The expected ratio is ``a^2 mean + b^2``: a is the least coefficient of variation of the 20
-    genes of largest mean, b^2 the median ratio of genes between the quantiles of 10 and 90 %.
+    The expected ratio is ``a^2 mean + b^2``: a is the smallest coefficient of variation of the 20
+    genes with the largest means, b^2 the median ratio of genes between the 10 % and 90 % quantiles.
 
     References
     ----------
@@ -80,9 +80,8 @@ def prepare(
     >>> import anndata
     >>> import numpy as np
     >>> import ssnmf_fast.anndata as sfa
-    >>> rng = np.random.default_rng(0)
-    >>> counts = rng.poisson(1.0, (100, 30)).astype(np.float32)
-    >>> adata = anndata.AnnData(counts)
+    >>> counts = np.random.default_rng(0).poisson(1.0, (100, 30))
+    >>> adata = anndata.AnnData(counts.astype(np.float32))
     >>> sfa.prepare(adata, n_genes=10)
     >>> int(adata.var["highly_variable"].sum())
     10
@@ -100,7 +99,7 @@ def prepare(
         counts.add(piece.genes, values)
         of_size.add(piece.genes, scale_rows(values, factors[piece.rows]))
     if not whole:
-        text = "has numbers that are not whole, and prepare is for counts"
+        text = "has numbers that are not whole, but prepare is for counts"
         warn_user(f"{source.name} {text}. {COUNTS}.", UserWarning)
     if not counts.mean.any():
         raise ValueError(f"{source.name} has no count; expected at least one.")
@@ -123,7 +122,7 @@ def prepare(
 
 
 def _fano_ratios(mean: Array, variance: Array) -> Array:
-    """Return how many times larger the ratio of variance and mean is than expected, (m,)."""
+    """Return variance / mean, relative to the expected ratio, (m,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         fano = variance / mean
         variation = np.sqrt(variance) / mean

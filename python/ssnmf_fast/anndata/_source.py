@@ -1,16 +1,15 @@
-"""The matrix of an AnnData, in memory or in a file, given in pieces of rows or of columns."""
+"""The matrix of an AnnData, in memory or in a file, read in pieces of rows or columns."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from inspect import signature
 from os import PathLike
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,7 @@ from anndata import AnnData
 from sklearn.utils.sparsefuncs import incr_mean_variance_axis
 
 from .._common.arrays import Array, Matrix
-from .._common.docstrings import complete
+from .._common.docstrings import completing
 from .._common.text import listed
 from .._common.warn import warn_user
 from .._data.arrays import inspect_sparse, require_real, with_values
@@ -27,9 +26,9 @@ from .._data.border import check_integer, check_matrix
 from .._data.csr_file import CsrFile, RowCollector, bytes_of, equal_blocks
 
 Folder: TypeAlias = "str | PathLike[str] | None"
-Function = TypeVar("Function", bound=Callable[..., Any])
 
-_SHARED = """What the functions share.
+documented = completing(
+    """What the functions share.
 
 Parameters
 ----------
@@ -38,49 +37,39 @@ adata : anndata.AnnData, n cells x m genes
 n_components : int
     Number r of programs.
 layer : str, optional
-    Layer to take in place of X.
+    Layer to use instead of X.
 use_highly_variable : bool
-    Whether only genes of ``var["highly_variable"]`` are used; without that column all are, with a
-    warning.
+    Whether to use only the genes in ``var["highly_variable"]``; without this column all genes are
+    used, with a warning.
 mask_var : str or array_like of bool, shape (m,), optional
-    Genes to use, or the column of `var` that has them, in place of `use_highly_variable`.
+    Genes to use, or a column of `var` that marks them, instead of `use_highly_variable`.
 scale : bool
-    Whether genes are divided by ``var["nmf_scale"]``, where :func:`prepare` has written it.
+    Whether to divide genes by ``var["nmf_scale"]``, if :func:`prepare` has written it.
 key_added : str
     Name of the results.
 random_state : None, int, Generator or RandomState
     Seed of the starts.
 memory : int
-    Bytes that the matrix of the chosen genes may take, if `adata` is backed by a file.  A larger
-    one is written to a temporary file, which every iteration reads.
+    Largest size in bytes of the matrix of the chosen genes, if `adata` is backed by a file.  A
+    larger matrix is written to a temporary file, which every iteration reads.
 temporary_folder : path, optional
-    Where the temporary file is; by default where the system has them.
+    Folder for the temporary file; by default that of the system.
 copy : bool
-    Whether the results are written to a copy, which is returned.
+    Whether to write the results to a copy and return it.
 
 Raises
 ------
 ValueError, TypeError
     For bad input, before anything is written.
 """
-
-
-def documented(function: Function) -> Function:
-    """Complete the docstring of a function by what all of them share."""
-    doc, parameters = function.__doc__ or "", signature(function).parameters
-    function.__doc__ = complete(doc, [_SHARED], parameters)
-    return function
-
-
-_PIECE = 1 << 24  # bytes of a piece in memory, at most
-COUNTS = (
-    "Name the layer that has the counts by layer, or take those of adata.raw, by "
-    "adata.raw.to_adata()"
 )
+
+_PIECE = 1 << 24  # largest number of bytes of a piece in memory
+COUNTS = "Name the layer of the counts by layer, or use the counts of adata.raw.to_adata()"
 
 
 class Piece(NamedTuple):
-    """A part of the matrix as a csr array, and which rows and which of the genes it has."""
+    """Part of the matrix as a csr array, and its rows and genes."""
 
     rows: slice
     genes: slice
@@ -88,14 +77,14 @@ class Piece(NamedTuple):
 
 
 class Source:
-    """X or a layer of an AnnData: `name` is how a user writes it, `layer` that of uns."""
+    """X or a layer of an AnnData; `name` is for messages, `layer` for uns."""
 
     def __init__(self, adata: AnnData, layer: str | None) -> None:
         require_annotated(adata, "adata")
         if adata.isbacked and adata.is_view:
             raise ValueError(
-                "adata is a part of an AnnData that is backed by a file, which can take no "
-                "results. Give adata.to_memory(), or adata.copy('part.h5ad')."
+                "adata is a view of an AnnData backed by a file, to which results cannot be "
+                "written. Give adata.to_memory(), or adata.copy('part.h5ad')."
             )
         layers = list(adata.layers)
         if layer is None and adata.X is None:
@@ -109,14 +98,14 @@ class Source:
         sparse = sp.issparse(matrix)
         self.matrix: Any = inspect_sparse(matrix, self.name)[0] if sparse else matrix
         self.in_memory = isinstance(matrix, np.ndarray) or sparse
-        # "csr" or "csc", of a file too; None for a dense matrix.
+        # "csr" or "csc" (also in a file); None for a dense matrix.
         self.format: str | None = getattr(self.matrix, "format", None)
-        # float64 for floats that long; float32 for all else, exact for counts up to 2^24.
+        # float64 for float64; otherwise float32, which is exact for counts up to 2^24.
         long = matrix.dtype.kind == "f" and matrix.dtype.itemsize >= 8
         self.dtype: np.dtype[Any] = np.dtype(np.float64 if long else np.float32)
 
     def pieces(self, genes: Array | None = None) -> Iterator[Piece]:
-        """Give all entries of some genes, by their numbers in rising order, checked."""
+        """Yield the checked entries of some genes, given by sorted numbers."""
         n, m = self.matrix.shape
         genes = np.arange(m) if genes is None else genes
         index = 0 if self.format is None else np.dtype(np.int64).itemsize
@@ -136,7 +125,7 @@ class Source:
             yield Piece(*place, block)
 
     def ends(self, lines: Array) -> Array:
-        """Return where rows, or columns, end if their stored entries follow each other."""
+        """Return the cumulative numbers of stored entries of rows, or columns."""
         if self.format is None:
             return np.arange(len(lines) + 1, dtype=np.int64) * int(self.matrix.shape[1])
         indptr = self.matrix.indptr if self.in_memory else self.matrix.group["indptr"][:]
@@ -144,8 +133,8 @@ class Source:
         return np.append(np.int64(0), np.cumsum(lengths))
 
     def checked(self, part: Any, genes: Array, first: int = 0) -> Matrix:
-        """Return some genes of a part, whose first row has this number, of the dtype to work in."""
-        part = part.compute() if hasattr(part, "compute") else part  # of a dask array
+        """Return some genes of a part that begins with row `first`, checked and converted."""
+        part = part.compute() if hasattr(part, "compute") else part  # a dask array
         name = f"{self.name}[{first}:]" if first else self.name
         if part.shape[1] != len(genes):
             of_file = sp.issparse(part) and not self.in_memory
@@ -159,19 +148,19 @@ def require_annotated(adata: object, name: str) -> None:
     if not isinstance(adata, AnnData):
         raise TypeError(
             f"{name} must be an AnnData; got {type(adata).__name__}. For arrays and sparse "
-            "matrices there are ssnmf_fast.factorize and ssnmf_fast.NMF."
+            "matrices, use ssnmf_fast.factorize or ssnmf_fast.NMF."
         )
 
 
 MEMORY = 1 << 30
-_OF_BLOCKS = 4  # share of the memory that rows of a file take while a fit reads them
+_OF_BLOCKS = 4  # memory / this: the size of blocks of rows that a fit reads from a file
 
 
 @contextmanager
 def read_matrix(
     source: Source, genes: Array, scales: Array | None, memory: int, folder: Folder
 ) -> Iterator[Any]:
-    """Give the matrix of some genes (cells x genes); a file for it is there within the context."""
+    """Yield the matrix of some genes (cells x genes); a file for it exists within the context."""
     memory = check_integer(memory, "memory", 1)
     n = source.matrix.shape[0]
 
@@ -203,7 +192,7 @@ def collected(
     folder: Folder,
     change: Callable[[int, sp.csr_array], sp.csr_array],
 ) -> Iterator[sp.csr_array | CsrFile]:
-    """Give the rows of some genes, each block changed, given the number of its first row."""
+    """Yield the matrix of some genes; `change` is applied to (number of first row, block)."""
     with TemporaryDirectory(prefix="ssnmf_fast_", dir=folder) as place:
         capacity = memory // bytes_of(1, source.dtype)
         n, m = source.matrix.shape
@@ -213,7 +202,7 @@ def collected(
             most = int(source.ends(genes if source.format == "csc" else np.arange(n))[-1])
             exact = source.format == "csc" or len(genes) == m
         if most > capacity and exact:
-            capacity = 0  # all go to a file in any case
+            capacity = 0  # everything goes to a file anyway
         rows = RowCollector(Path(place), len(genes), source.dtype, min(most, capacity))
         first = 0
         for block in _row_blocks(source, genes, Path(place), memory):
@@ -223,7 +212,7 @@ def collected(
 
 
 def _row_blocks(source: Source, genes: Array, folder: Path, memory: int) -> Iterator[sp.csr_array]:
-    """Give blocks of rows, from the first to the last; columns go through files."""
+    """Yield blocks of rows in order; a matrix of columns is transposed by way of files."""
     if source.format != "csc":
         for piece in source.pieces(genes):
             yield piece.values
@@ -253,16 +242,16 @@ PREPARED = "nmf_prepare"  # in uns
 
 
 def gene_numbers(adata: AnnData, genes: Iterable[str], where: str) -> Array:
-    """Return the numbers of genes by their names, and warn of names that adata does not have."""
+    """Return the numbers of genes by their names, and warn about unknown names."""
     names = [] if isinstance(genes, str) else list(genes)
     if isinstance(genes, str) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"{where} must have the names of genes; got {genes!r:.100}.")
+        raise TypeError(f"{where} must be names of genes; got {genes!r:.100}.")
     require_unique(adata)
     places = np.asarray(adata.var_names.get_indexer(names))
     unknown = [name for name, place in zip(names, places, strict=True) if place < 0]
     if 0 < len(unknown) < len(names):
-        text = f"names {len(unknown)} genes that are not in adata.var_names, and left out"
-        warn_user(f"{where} {text}: {listed(unknown)}.", UserWarning)
+        text = f"{where} has {len(unknown)} names that are not in adata.var_names and are left out"
+        warn_user(f"{text}: {listed(unknown)}.", UserWarning)
     if len(unknown) == len(names):
         raise ValueError(f"{where} has no gene that is in adata.var_names; give one or more.")
     return places[places >= 0]
@@ -273,11 +262,11 @@ def require_unique(adata: AnnData) -> None:
         raise ValueError("adata.var_names must be unique. Use adata.var_names_make_unique().")
 
 
-_TOTAL = 1e6  # counts of every cell, when genes are compared
+_TOTAL = 1e6  # counts per cell for the comparison of genes
 
 
 class Moments:
-    """Means and variances of the genes over cells, from pieces of rows or of columns."""
+    """Means and variances of genes over cells, from pieces of rows or columns."""
 
     def __init__(self, n_genes: int) -> None:
         self.mean, self.variance, self._n = np.zeros((3, n_genes))
@@ -289,7 +278,7 @@ class Moments:
         self.mean[genes], self.variance[genes], self._n[genes] = after
 
     def deviations(self) -> Array:
-        """Return standard deviations of a sample, 1 for what does not vary."""
+        """Return sample standard deviations, 1 for constant genes."""
         variance = self.variance * (self._n / np.maximum(self._n - 1, 1))
         return np.sqrt(np.where(variance > 0, variance, 1))
 
@@ -302,13 +291,13 @@ def cell_sums(source: Source, genes: Array | None = None) -> Array:
 
 
 def factors_of_size(source: Source) -> Array:
-    """Return what the counts of each cell are to be multiplied by for a sum of a million, (n,)."""
+    """Return factors that bring the sum of counts of each cell to a million, (n,)."""
     totals = cell_sums(source)
     return np.divide(_TOTAL, totals, out=np.zeros(len(totals)), where=totals > 0)
 
 
 class SelectedData(NamedTuple):
-    """The matrix (cells x selected genes), the genes, and whether they were scaled."""
+    """The matrix (cells x selected genes), the genes, and whether they are scaled."""
 
     X: Any  # Matrix | CsrFile
     genes: Array
@@ -327,7 +316,7 @@ def selected_data(
     folder: Folder,
     also: Sequence[str] = (),
 ) -> Iterator[SelectedData]:
-    """Give the selected genes of an AnnData, and those of the names `also`."""
+    """Yield the data of the selected genes of an AnnData, and of the genes in `also`."""
     source, scales = Source(adata, layer), None
     name = "mask_var"
     if mask_var is None and use_highly_variable:
@@ -351,7 +340,7 @@ def selected_data(
         prepared = adata.uns.get(PREPARED, {}).get("layer", source.layer)
         if prepared != source.layer:
             raise ValueError(
-                f"adata.var[{SCALE!r}] has the scales of adata.{prepared}, and the data are "
+                f"adata.var[{SCALE!r}] has the scales of adata.{prepared}, but the data are "
                 f"{source.name}. Give the layer that was prepared, or scale=False."
             )
         scales = np.asarray(adata.var[SCALE], dtype=np.float64)
@@ -364,15 +353,15 @@ def selected_data(
 
 
 def writable(adata: AnnData, copy: bool) -> AnnData:
-    """Return what results are written to: the AnnData itself, or a copy in memory."""
+    """Return the AnnData for the results: itself, or a copy in memory."""
     if copy and adata.isbacked:
-        remedy = "Give adata.to_memory(), or copy=False: the file is not written to."
-        raise ValueError(f"copy=True, and adata is backed by a file. {remedy}")
+        remedy = "Give adata.to_memory(), or copy=False, which does not change the file."
+        raise ValueError(f"copy=True is not possible if adata is backed by a file. {remedy}")
     return adata.copy() if copy else adata
 
 
 def plain_parameters(**parameters: object) -> dict[str, Any]:
-    """Return those parameters that can be written to a file, as plain values."""
+    """Return the parameters that can be written to a file, as plain values."""
     return {
         name: int(value) if isinstance(value, numbers.Integral) else value
         for name, value in parameters.items()

@@ -1,4 +1,4 @@
-"""Function :func:`complete`, and what it reads: an array with NaN, a sparse matrix, or a table."""
+"""Function :func:`complete` and its inputs: an array with NaN, a sparse matrix, or a table."""
 
 from __future__ import annotations
 
@@ -47,28 +47,28 @@ def complete(
     verbose: int = 0,
     dtype: npt.DTypeLike | None = None,
 ) -> Completion:
-    """Complete a matrix of low rank from some of its entries.
+    """Complete a low-rank matrix from some of its entries.
 
-    In structured problems, missing entries tend to be zero (or `fill_value`).  Of ratings, it
-    predicts those of given items; what to recommend: :class:`ssnmf_fast.Recommender`.
+    In structured problems, missing entries tend to be zero (or `fill_value`).  For ratings, this
+    predicts the rating of a given item; :class:`ssnmf_fast.Recommender` finds items to recommend.
 
     Parameters
     ----------
     M : array_like, scipy.sparse or tuple, shape (n, m)
         Entries of any sign: a dense array in which NaN is missing; a sparse matrix whose stored
-        entries, explicit zeros among them, are observed; or ``(rows, columns, values)``.  Index and
-        columns of a DataFrame are ids, if they are text or integers, and do not count from 0.
+        entries (including explicit zeros) are observed; or ``(rows, columns, values)``.  Index and
+        columns of a DataFrame are ids if they are text, or integers other than 0, 1, 2, ...
     columns : (str, str, str), optional
-        Columns of a DataFrame M in long form: ids of rows, ids of columns and values, such as
+        Columns of a DataFrame M in long form: row ids, column ids and values, such as
         ``("user", "item", "rating")``.  The result has sorted ids.
     observed : array_like or scipy.sparse of bool, shape (n, m), optional
-        True where an entry of a dense or sparse M is observed, if not as above.
+        True where an entry of a dense or sparse M is observed; by default as described above.
     shape : tuple of int, optional
         (n, m), for triplets; by default just large enough.
     method : str or object of ssnmf_fast.completion
-        An object holds the parameters of its method; a name stands for one with the defaults:
+        An object holds the parameters of its method; a name stands for the defaults:
 
-        - "auto": :class:`MatrixIRLS <completion.MatrixIRLS>`, the most accurate on hard problems;
+        - "auto": :class:`MatrixIRLS <completion.MatrixIRLS>`, the most accurate for hard problems;
           with `gamma_min` ``IRLS(p=0)``.
         - "sirls", "structured-sirls": :class:`SIRLS <completion.SIRLS>` and
           :class:`StructuredSIRLS <completion.StructuredSIRLS>`, gradient steps on the smoothed
@@ -80,48 +80,48 @@ def complete(
           :class:`StructuredNNM <completion.StructuredNNM>`, nuclear norm minimization [1]_ ((2.2),
           (2.7)), for small matrices.
     n_components : int, optional
-        Rank r; the nuclear norm methods do not take it.  None estimates it: by the number of
+        Rank r; the nuclear norm methods do not use it.  None estimates it from the number of
         singular values above a hundredth of the largest while the regularizer falls (for
-        "structured-sirls" in a run of "sirls" before), or, where `gamma_min` is "validate", by the
+        "structured-sirls", in a run of "sirls" before) or, if `gamma_min` is "validate", from the
         error at held-out entries.
     gamma_min : float or "validate", optional
-        Smallest regularizer, relative to the squared spectral norm of the observed entries.  None
-        lets it vanish, for exact data.  For noisy data, a larger value prevents the model from
+        Smallest regularizer, relative to the squared spectral norm of the observed entries.  None,
+        for exact data, lets it vanish.  For noisy data, a larger value prevents the model from
         fitting the noise; "validate" chooses it by the error at a tenth of the observed entries.
-        "auto", "sirls" and "irls" then go through levels of the regularizer with solutions of (2.6)
-        ("sirls": gradient steps), without `init`.
+        "auto", "sirls" and "irls" then solve (2.6) ("sirls": take gradient steps) at falling levels
+        of the regularizer, and do not use `init`.
     biases : bool
-        Whether to fit means of rows and columns together with the low-rank part (ratings, tables),
-        drawn to the overall mean by at most the weight of five entries, hardly where they are far
-        from it.  Needs `gamma_min` and method "auto", "sirls" or "irls".
+        Whether to fit row and column means together with the low-rank part (for ratings, tables).
+        They are shrunk to the overall mean, with at most the weight of five entries and less if
+        they are far from it.  Needs `gamma_min` and method "auto", "sirls" or "irls".
     fill_value : float
         Value that missing entries tend to.
     nonnegative : bool, optional
         Whether completed entries are at least 0.  None means True for "auto" without `gamma_min` if
-        no observed entry is negative, and otherwise False.
+        no observed entry is negative, and False otherwise.
     clip : bool, optional
-        Whether completed entries stay within the range of the observed ones.  None means True if
-        these look like ratings (equal steps, at most 101 from the lowest to the highest, and fewer
-        than entries) and the method is not a structured one, and otherwise False.
+        Whether completed entries stay within the range of the observed entries.  None means False
+        for structured methods; for others, True if the observed entries look like ratings (a scale
+        of at most 101 equal steps, and more entries than steps).
     init : Completion or (left, right), optional
         Warm start: a completion, or factors (n, r) and (r, m) of M - fill_value.
     max_iter : int, optional
-        Largest number of outer iterations, at least 1; by default that of the method.
+        Largest number of outer iterations, at least 1; the default depends on the method.
     tol : float, optional
-        Stop when an iteration changes the matrix by less than this, relatively; by default 1e-9 for
-        "auto" and 1e-5 for the others.  With `gamma_min`: go on to the next level; 1e-3.
+        Stop when the relative change of the matrix in an iteration is below this; by default 1e-9
+        for "auto" and 1e-5 for the others.  With `gamma_min`, this ends a level; 1e-3.
     random_state : None, int, Generator or RandomState
         Seed of the randomized SVD and of the sampled missing entries.
     n_threads : int, optional
-        Number of threads; it does not change the result.  None uses the cores that are available.
+        Number of threads; it does not change the result.  None uses all available cores.
     callback : callable, optional
-        Called with a :class:`ssnmf_fast.results.CompletionState` after every check, those of the
-        search of ``gamma_min="validate"`` included.  Returning True stops everything; the result is
-        then that of the current fit, which during the search uses nine tenths of the entries.
+        Called with a :class:`ssnmf_fast.results.CompletionState` after every check, also during the
+        search for ``gamma_min="validate"``.  If it returns True, the current fit is the result; in
+        the search, that fit uses nine tenths of the entries.
     verbose : int
         1 shows progress on standard error: a bar on a terminal, otherwise lines.
     dtype : {"float32", "float64"}, optional
-        Of all that is computed from M, whose values are converted.  None: that of M, float64 for
+        Type of all computations, to which M is converted.  None: the type of M, float64 for
         integers.
 
     Returns
@@ -131,9 +131,9 @@ def complete(
     Warns
     -----
     UserWarning
-        If a row or a column has no observed entry (its values are `fill_value`, or by the biases);
-        if all observed entries are equal, as of implicit feedback; if no entry is missing; if M
-        looks like a table of row, column and value.
+        If a row or a column has no observed entry (its values are `fill_value`, or follow from the
+        biases); if all observed entries are equal, as in implicit feedback; if no entry is missing;
+        if M looks like a table of row, column and value.
 
     Raises
     ------
@@ -142,9 +142,9 @@ def complete(
 
     Notes
     -----
-    Only "structured-irls" and the nuclear norm methods hold an n x m array; the others work on the
-    observed entries and thin factors.  "structured-sirls" goes through all entries, tile by tile,
-    once they are large enough for its weights to differ; "auto" samples missing entries instead.
+    Only "structured-irls" and the nuclear norm methods store an n x m array; the others work on the
+    observed entries and thin factors.  "structured-sirls" computes all entries, tile by tile, once
+    they are large enough for its weights to differ; "auto" samples missing entries instead.
 
     References
     ----------
@@ -180,7 +180,7 @@ def complete(
         raise ValueError(f"method {kind} determines the rank itself and does not use {unused[0]}.")
     if gamma_min is not None and isinstance(chosen, MatrixIRLS):
         raise ValueError(
-            "method MatrixIRLS is for exact data and does not use gamma_min; 'auto' and IRLS do."
+            "method MatrixIRLS, for exact data, does not use gamma_min; 'auto' and IRLS do."
         )
     if not noisy and gamma_min == "validate":
         raise ValueError(
@@ -192,12 +192,12 @@ def complete(
             f"'irls'; got gamma_min={short(gamma_min)} and {kind}."
         )
     if noisy and init is not None:
-        raise ValueError("init has no part in a fit with gamma_min; leave one of them out.")
+        raise ValueError("a fit with gamma_min does not use init; leave one of them out.")
     if biases and fill_value != 0:
-        raise ValueError("fill_value belongs to a fit without biases; leave it at 0.")
+        raise ValueError("a fit with biases does not use fill_value; leave it at 0.")
     border.check_observers(callback, verbose)
     if columns is not None and shape is not None:
-        raise ValueError("shape follows from the columns of M; leave it out.")
+        raise ValueError("shape follows from columns; leave it out.")
     M, ids = read_frame(M, columns)
     entries = read_observed(M, observed, shape, threads, dtype, ids)
     limit = border.LARGEST[entries.dtype]
@@ -207,22 +207,13 @@ def complete(
             f"{short(fill_value)}."
         )
     if rank is not None and rank > min(entries.shape):
-        raise ValueError(f"n_components must be at most min{entries.shape}, of M; got {rank}.")
+        raise ValueError(f"n_components must be at most min{entries.shape} for M; got {rank}.")
     if nonnegative is None:
         nonnegative = chosen.nonnegative and not noisy and bool(entries.data.min() >= 0)
-    problem = Problem(
-        entries,
-        rank,
-        gamma_min,
-        BIAS_WEIGHTS if biases else None,
-        max_iter,
-        tol,
-        rng,
-        threads,
-        fill_value,
-        lower=0.0 if nonnegative else -np.inf,
-        init=None if init is None else _start(init, entries.shape, fill_value, entries.dtype),
-    )
+    start = None if init is None else _start(init, entries.shape, fill_value, entries.dtype)
+    weights = BIAS_WEIGHTS if biases else None
+    parameters = entries, rank, gamma_min, weights, max_iter, tol, rng, threads, fill_value
+    problem = Problem(*parameters, lower=0.0 if nonnegative else -np.inf, init=start)
     if clip is None:
         clip = not kind.startswith("Structured") and _are_grades(entries.data)
     lower = max(problem.lower, float(entries.data.min())) if clip else problem.lower
@@ -234,7 +225,7 @@ def complete(
 
 
 def _are_grades(values: Array) -> bool:
-    """Return whether values look like ratings, such as 1 to 5 by halves."""
+    """Return whether values look like ratings, such as 1 to 5 in steps of 0.5."""
     grades = np.unique(values[:1000])
     grades = np.unique(values) if len(grades) <= 101 else grades
     gaps = np.diff(grades.astype(np.float64))
@@ -246,7 +237,7 @@ def _are_grades(values: Array) -> bool:
 def solve(
     method: Method, problem: Problem, callback: Callable[..., Any] | None, verbose: int
 ) -> Completion:
-    """Return the last fit of a method, or the first at which an observer returns True."""
+    """Return the last fit of a method, or the first for which an observer returns True."""
     noisy, observations = problem.gamma_min is not None and method.by_levels, problem.observations
     with verbose_progress(verbose, problem.max_iter, "complete", "change") as progress:
         observers: list[Any] = [each for each in (callback, progress) if each is not None]
@@ -288,10 +279,10 @@ def check_gamma_min(value: object) -> float | Literal["validate"] | None:
 def _start(
     init: object, shape: tuple[int, int], fill_value: float, dtype: npt.DTypeLike
 ) -> tuple[Array, Array]:
-    """The factors of a warm start, F (n x r) and G (m x r) with orthonormal columns."""
+    """Return F (n x r) and G (m x r, with orthonormal columns) of a warm start."""
     if isinstance(init, Completion):
         if init.offset != fill_value:
-            what = f"fill_value (or mean) {init.offset:g}, now it is {fill_value:g}"
+            what = f"fill_value (or mean) {init.offset:g}, but now it is {fill_value:g}"
             raise ValueError(f"init was completed with {what}; they must agree.")
         left, right = (factor.astype(dtype, copy=False) for factor in (init.left, init.right))
     elif isinstance(init, (tuple, list)) and len(init) == 2:
@@ -306,7 +297,7 @@ def _start(
         raise ValueError(f"init has factors of shapes {left.shape} and {right.shape}.")
     n, m = len(left), right.shape[1]
     if (n, m) != shape:
-        raise ValueError(f"init is a {n} x {m} matrix, and M {shape[0]} x {shape[1]}.")
+        raise ValueError(f"init is a {n} x {m} matrix, but M is {shape[0]} x {shape[1]}.")
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         raise ValueError("init contains NaN or infinity.")
     Q, R = np.linalg.qr(right.T)
@@ -318,7 +309,7 @@ def _start(
 
 
 _LONG = (
-    "A table with one entry on a line, such as user, item and rating, is given as (rows, columns, "
+    "Give a table with one entry per line, such as user, item and rating, as (rows, columns, "
     'values) of positions, or with ids as a DataFrame and columns=("user", "item", "rating").'
 )
 
@@ -334,7 +325,7 @@ def read_observed(
     """Return the observed entries as a CSR array with sorted rows; explicit zeros are kept."""
     if isinstance(M, tuple):
         if observed is not None:
-            raise ValueError("observed must be None where M is (rows, columns, values).")
+            raise ValueError("observed must be None if M is (rows, columns, values).")
         matrix = _without_repeats(_triplets(M, shape), ids)
     elif shape is not None:
         raise ValueError("shape belongs to M = (rows, columns, values); leave it out.")
@@ -362,7 +353,7 @@ def read_observed(
             wanted = _pattern(observed, array.shape).toarray()
             if (wanted & ~pattern).any():
                 row, column = np.argwhere(wanted & ~pattern)[0]
-                raise ValueError(f"M[{row}, {column}] is NaN, but `observed` is True there.")
+                raise ValueError(f"M[{row}, {column}] is NaN, but observed is True there.")
             pattern = wanted
         matrix = arrays.list_entries(array, pattern)
     signs: dict[str, Any] = {"allow_nan": False, "allow_negative": True}
@@ -370,7 +361,7 @@ def read_observed(
         matrix, "M", dtype=arrays.check_dtype(dtype), **signs, n_threads=n_threads
     )
     if matrix.nnz == 0:
-        raise ValueError("M has no observed entry; at least one is needed.")
+        raise ValueError("M has no observed entry; expected at least one.")
     return matrix
 
 
@@ -439,7 +430,7 @@ def _pattern(observed: MatrixLike, shape: tuple[int, int]) -> sp.csr_array:
 
 
 def uninformed(matrix: sp.csr_array) -> tuple[tuple[int, int], float | None]:
-    """Count the empty rows and columns; return the value of all entries, if it is not 0, too."""
+    """Return the numbers of empty rows and columns, and the value of all entries if it is not 0."""
     (n, m), values = matrix.shape, matrix.data
     rows, columns = np.count_nonzero(np.diff(matrix.indptr)), len(np.unique(matrix.indices))
     equal = len(values) > 1 and values[0] != 0 and bool(np.all(values == values[0]))
@@ -447,13 +438,13 @@ def uninformed(matrix: sp.csr_array) -> tuple[tuple[int, int], float | None]:
 
 
 def counts(rows: int, columns: int, names: tuple[str, str] = ("row", "column")) -> str:
-    """Return a text with the numbers of rows and columns, or of what else they are."""
+    """Return a text with the numbers of rows and columns, or of things with other names."""
     pairs = zip((rows, columns), names, strict=True)
     return " and ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in pairs if count)
 
 
 def is_long(matrix: sp.csr_array) -> bool:
-    """Return whether a matrix looks like a table of row, column and value, one entry on a line."""
+    """Return whether a matrix looks like a table of row, column and value."""
     n, m = matrix.shape
     if m != 3 or n <= m or np.bincount(matrix.indices)[:2].min() < n:
         return False
@@ -464,14 +455,14 @@ def is_long(matrix: sp.csr_array) -> bool:
 
 
 def warn_of_uninformed(matrix: sp.csr_array, filled: str, *, biases: bool, listed: bool) -> None:
-    """Warn of empty rows and columns, of equal entries, or of none missing; listed: triplets."""
+    """Warn about empty rows and columns, equal entries or a full M; listed: M is triplets."""
     if is_quiet(UNINFORMED):
         return
     hint, full = "" if listed else f" {_LONG}", matrix.nnz == matrix.shape[0] * matrix.shape[1]
     if full:
         warn_user(
-            "M has no missing entry, so there is nothing to complete: missing is NaN in a dense "
-            f"M, and what is not stored in a sparse one.{hint}",
+            "M has no missing entry: there is nothing to complete. Mark missing entries by NaN in "
+            f"a dense M; a sparse M does not store them.{hint}",
             UserWarning,
         )
     elif not listed and is_long(matrix):
@@ -480,14 +471,11 @@ def warn_of_uninformed(matrix: sp.csr_array, filled: str, *, biases: bool, liste
     if any(empty):
         if biases:
             filled = "the mean of M plus the bias of the other side (of the column for a row)"
-        warn_user(
-            f"M has no observed entry in {counts(*empty)}; these are completed by {filled}.",
-            UserWarning,
-        )
+        text = f"M has no observed entry in {counts(*empty)}; these are completed by {filled}."
+        warn_user(text, UserWarning)
     if value is not None and not full:
         warn_user(
             f"All {len(matrix.data)} observed entries of M are {value:g}: the completion is "
-            "meaningless. If they stand for what users did (implicit feedback), "
-            "ssnmf_fast.Recommender finds what to recommend.",
+            "meaningless. For actions of users (implicit feedback), use ssnmf_fast.Recommender.",
             UserWarning,
         )

@@ -1,4 +1,4 @@
-"""Problems of completion, and iteratively reweighted least squares on sparse plus low rank."""
+"""Completion problems, and iteratively reweighted least squares on sparse plus low rank."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .._linalg import operators as ops
 from .._linalg.randomized_svd import leading_triplets, sketch, truncated_svd
 from ._result import Completion, CompletionState
 
-# Arguments of the kernels: c, eps and q of the step towards sparsity, that it is proximal, and the
-# smallest value.
+# Arguments of the kernels: c, eps and q of the step towards sparsity, whether it is proximal, and
+# the smallest value.
 Shrink = tuple[float, float, float, bool, float]
 Pair = tuple[Array, Array]
 
@@ -76,12 +76,12 @@ class Observations:
         return float(self.norm / len(self.values) ** 0.5)
 
     def freedom(self, rank: int) -> float:
-        """Degrees of freedom of a matrix of this rank for every observed entry (FR)."""
+        """Degrees of freedom of a matrix of this rank, per observed entry (FR)."""
         n, m = self.shape
         return rank * (n + m - rank) / len(self.values)
 
     def largest_rank(self) -> int:
-        """Largest rank that the observed entries can fix (thesis 2.3.3)."""
+        """Largest rank that the observed entries can determine (thesis 2.3.3)."""
         n, m = self.shape
         share = len(self.values) / (n * m)
         return max(1, int(np.ceil(min(n, m) * (1 - np.sqrt(max(0.0, 1 - share))))))
@@ -109,7 +109,7 @@ class Problem:
     entries: sp.csr_array
     rank: int | None
     gamma_min: float | str | None
-    biases: tuple[float, float] | None  # the weight of zero in means of rows and of columns
+    biases: tuple[float, float] | None  # the weights of zero in row and column means
     max_iter: int | None
     tol: float | None
     rng: np.random.Generator
@@ -117,7 +117,7 @@ class Problem:
     fill_value: float = 0.0
     lower: float = -np.inf  # smallest value of a missing entry
     init: Pair | None = None  # F and G to start from, with orthonormal columns of G
-    tenths: int = 0  # to hide, one after the other, for the choice of gamma at a given rank
+    tenths: int = 0  # hidden one after the other to choose gamma at a given rank
 
     @cached_property
     def observations(self) -> Observations:
@@ -139,14 +139,14 @@ class Problem:
         limit = LARGEST[F.dtype]
         if not np.abs(F).max(initial=0.0) <= limit:
             raise ValueError(
-                f"init is more than {limit:.0e} times as large as M - fill_value, too large to "
-                "start from. Leave it out, or divide it by a constant."
+                f"init is more than {limit:.0e} times as large as M - fill_value, which is too "
+                "large. Leave it out, or divide it by a constant."
             )
         return F, G
 
 
 class Fit(NamedTuple):
-    """What a method has come to: F G^T in scaled units, with orthonormal columns of G."""
+    """State of a method: F G^T in scaled units, with orthonormal columns of G."""
 
     observations: Observations
     F: Array
@@ -155,7 +155,7 @@ class Fit(NamedTuple):
     history: list[CompletionState]
     converged: bool
     biases: Pair | None = None  # of rows and of columns, in the units of the data
-    iterate: Array | None = None  # where a method stores it, n x m
+    iterate: Array | None = None  # n x m, if the method stores it
 
     def completion(self, problem: Problem) -> Completion:
         observations, rank = self.observations, len(self.singular)
@@ -190,11 +190,11 @@ class Fit(NamedTuple):
 class Method(ABC):
     """A method of :func:`ssnmf_fast.complete`."""
 
-    by_levels: ClassVar[bool] = False  # whether it fits noisy data, through levels of gamma
+    by_levels: ClassVar[bool] = False  # whether it fits noisy data by levels of gamma
     takes_rank: ClassVar[bool] = True  # and a smallest gamma and a start
-    nonnegative: ClassVar[bool] = False  # the default, where no observed entry is negative
-    dense: ClassVar[bool] = False  # whether its iterate is an n x m array, not of low rank
-    options: ClassVar[dict[str, Sequence[str]]] = {}  # values of the parameters that are names
+    nonnegative: ClassVar[bool] = False  # the default if no observed entry is negative
+    dense: ClassVar[bool] = False  # whether its iterate is an n x m array
+    options: ClassVar[dict[str, Sequence[str]]] = {}  # values of text parameters
 
     def __post_init__(self) -> None:
         for parameter in fields(self):  # type: ignore[arg-type]
@@ -212,14 +212,14 @@ class Method(ABC):
 
     @abstractmethod
     def _fits(self, problem: Problem) -> Iterator[Fit]:
-        """Yield what every look at the iterations has found; the last one is the result."""
+        """Yield the state at every check; the last one is the result."""
 
 
 _OVERSAMPLING = 5
 _FIRST_POWER_STEPS, _POWER_STEPS = 3, 1
-_NEGLIGIBLE = 1e-12  # singular values below this part of the largest are dropped
+_NEGLIGIBLE = 1e-12  # relative size of singular values that are dropped
 _EPS_DECAY, _LEAST_EPS = 0.9, 1e-30
-_UNIFORM_ERROR = 1e-9  # of replacing the map of the entries by one factor, relative
+_UNIFORM_ERROR = 1e-9  # relative error of replacing the map of the entries by a factor
 _INNER_TOL = 1e-4
 _CHECK_EVERY = 20
 _TINY = 1e-300
@@ -229,14 +229,14 @@ Rule = Callable[[int], float]
 
 @dataclass(frozen=True)
 class Schedule:
-    """How regularizers fall, and how many steps are taken; the scaled entries are the unit."""
+    """Regularizers, in units of the scaled entries, and numbers of steps by iteration."""
 
     gamma: float
     gamma_decay: float
     gamma_floor: float
     p: float = 1.0
     q: float = 1.0
-    sparsity: float = 0.0  # the step c, or weight alpha, that draws missing entries to zero
+    sparsity: float = 0.0  # the step c, or weight alpha, that pulls missing entries to zero
     sparsity_decay: float = 1.0
     eps_decay: float = _EPS_DECAY
     eps_floor: float = 1e-17
@@ -244,8 +244,8 @@ class Schedule:
     sparse_steps: int = 1  # k_s
     inner_steps: int = 1  # k_l
     inner_tol: float = _INNER_TOL
-    exact: bool = False  # rows are solved exactly instead of by gradient steps
-    explicit: bool = False  # the sparsity step is one of its gradient, on an n x m array
+    exact: bool = False  # exact solutions of rows instead of gradient steps
+    explicit: bool = False  # gradient steps towards sparsity, on an n x m array
     max_iter: int = 1000
     check_every: int = _CHECK_EVERY
     rules: Mapping[str, Rule] = field(default_factory=dict)  # of "gamma" and "eps"
@@ -256,7 +256,7 @@ class Schedule:
         return max(self.gamma * self.gamma_decay ** (iteration - 1), self.gamma_floor)
 
     def eps_at(self, iteration: int) -> float:
-        """Return that of the weights of an iteration, which the one before has set."""
+        """Return eps in the weights of an iteration, which follows from the previous one."""
         if "eps" in self.rules and iteration > 1:
             return max(self._by_rule("eps", iteration - 1), self.eps_floor)
         return max(self.eps_decay ** (iteration - 1), self.eps_floor)
@@ -271,7 +271,7 @@ class Schedule:
         return self.sparsity * self.sparsity_decay ** (iteration - 1)
 
     def map_at(self, iteration: int, largest: float) -> tuple[float, Shrink]:
-        """Return the step towards sparsity, of entries up to `largest`, as (scale, map)."""
+        """Return the step towards sparsity as (scale, map), for entries up to `largest`."""
         step, eps = self.step_at(iteration) * self.sparse_steps, self.eps_at(iteration)
         if self.floor == -np.inf:
             pull = step * eps ** (self.q / 2 - 1)
@@ -325,7 +325,7 @@ def ridge(singular: np.ndarray, gamma: float, p: float) -> np.ndarray:
 class Iteration:
     """State of the loop: factors F (n x R) and G (m x R), and the row space for the next SVD.
 
-    A `dense` one is Algorithm 1 of the thesis, where missing entries of X (n x m) are weighted too.
+    With `dense`, it is Algorithm 1 of the thesis, which also weights missing entries of X (n x m).
     """
 
     def __init__(
@@ -349,7 +349,7 @@ class Iteration:
         self.F, self.G = padded(F, observations.dtype), padded(G, observations.dtype)
         self._largest = 0.0  # bound of the missing entries
         self.gamma, self.singular = np.inf, np.zeros(0)
-        self.X: Array | None = None  # the iterate, where it is stored
+        self.X: Array | None = None  # the iterate, if it is stored
 
     def reweight(self, schedule: Schedule, iteration: int) -> None:
         observations, n_threads = self.observations, self.observations.n_threads
@@ -381,7 +381,7 @@ class Iteration:
         else:
             F = self._steps(product, G, schedule)
         self.F, self.G = F, G
-        # Of the entries of F G^T, by Cauchy and Schwarz.
+        # A bound of the entries of F G^T (Cauchy-Schwarz).
         rows, columns = (np.einsum("ik,ik->i", factor, factor).max() for factor in (F, G))
         self._largest = float(np.sqrt(rows * columns))
 
@@ -389,7 +389,7 @@ class Iteration:
         """Return the iterate, (n, m), after the gradient steps of the missing entries."""
         z = np.asarray(self.F @ self.G.T, dtype=np.float64)
         weights = (z * z + schedule.eps_at(iteration)) ** (schedule.q / 2 - 1)
-        with np.errstate(over="ignore", invalid="ignore"):  # `svd` refuses what has diverged
+        with np.errstate(over="ignore", invalid="ignore"):  # `svd` raises an error if it diverges
             for _ in range(schedule.sparse_steps):
                 z -= schedule.step_at(iteration) * (weights * z)
         np.maximum(z, schedule.floor, out=z)
@@ -398,12 +398,12 @@ class Iteration:
         return z.astype(self.observations.dtype, copy=False)
 
     def _leading(self, X: ops.Operator | Array) -> Pair:
-        """X G and the leading right singular vectors G of an iterate; sets the singular values."""
+        """Return X G and the leading right singular vectors G of X; set the singular values."""
         if isinstance(X, np.ndarray):
             U, singular, rows = ops.svd(X)
             V = rows.T
         else:
-            # The space of the last iterate is a good start; the first one has to be found.
+            # The space of the last iterate is a good start.
             U, singular, V = leading_triplets(X, self._space, self._columns, self._power_steps)
             self._space, self._power_steps = V, _POWER_STEPS
         kept = max(1, min(self.rank, int((singular > _NEGLIGIBLE * singular[0]).sum())))
@@ -424,7 +424,7 @@ class Iteration:
             # F + P_O(M - F G^T) G is X G, for orthonormal columns of G.
             product, residuals = np.empty_like(F), np.empty_like(csr[2])
             kernels.residual_step(*csr, F, G, residuals, product, n_threads)
-            if before is not None:  # how far the missing entries moved, for one G
+            if before is not None:  # the change of the missing entries
                 moved = ops.square(F - before[0]) - ops.square(residuals - before[1])
                 if self.relative(moved, F, residuals) < schedule.inner_tol:
                     break
@@ -433,7 +433,7 @@ class Iteration:
         return F
 
     def relative(self, moved: float, F: Array, residuals: Array) -> float:
-        """A squared length as a length, relative to the iterate that leaves these residuals."""
+        """Return a length, given its square, relative to the iterate with these residuals."""
         fitted = ops.square(self.observations.values - residuals)
         whole = self.observations.norm**2 + max(ops.square(F) - fitted, 0.0)
         return float((max(moved, 0.0) / (whole if whole > 0 else 1.0)) ** 0.5)
@@ -452,7 +452,7 @@ def distance_squared(
 
 
 def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Fit]:
-    """Iterate until the relative change of an iteration is below `tol`, looked at now and then."""
+    """Iterate until the relative change of an iteration is below `tol` at a check."""
     history: list[CompletionState] = []
     for iteration in range(1, schedule.max_iter + 1):
         before = state.F, state.G

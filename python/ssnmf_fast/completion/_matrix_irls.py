@@ -43,7 +43,7 @@ class Tangent(NamedTuple):
 
 
 class Weighted:
-    """Entries of a pattern with their weights (None stands for ones), by rows and by columns."""
+    """Weights of the entries of a pattern (None: ones), by rows and by columns."""
 
     def __init__(
         self, pattern: ops.Pattern, weights: Array | None, dtype: npt.DTypeLike, n_threads: int
@@ -58,7 +58,7 @@ class Weighted:
 
 
 class TangentSpace:
-    """The space at U, V (unpadded, orthonormal columns), and the data term on some entries."""
+    """Tangent space at U, V (unpadded, orthonormal columns)."""
 
     def __init__(self, U: Array, V: Array, n_threads: int) -> None:
         self.U, self.V = U, V
@@ -68,7 +68,7 @@ class TangentSpace:
         self._right = padded_zeros(len(V), 2 * self.rank, U.dtype)
 
     def factors(self, x: Tangent) -> tuple[Array, Array]:
-        """Two padded factors of rank 2 r whose product is x; they are overwritten by the next."""
+        """Return padded factors of rank 2 r with the product x; the next call overwrites them."""
         r = self.rank
         self._left[:, :r], self._left[:, r : 2 * r] = self.U, x.left
         self._right[:, :r] = ops.times(self.V, x.core.T, self._n_threads)
@@ -77,7 +77,7 @@ class TangentSpace:
         return self._left, self._right
 
     def _part(self, times_V: Array, transposed_times_U: Array) -> Tangent:
-        """The tangent part of a matrix known by its products with V and, transposed, with U."""
+        """Return the tangent part of X from X V and X^T U."""
         threads = self._n_threads
         left, right = np.ascontiguousarray(times_V), np.ascontiguousarray(transposed_times_U)
         core = ops.cross(self.U, left, threads)
@@ -102,7 +102,7 @@ class TangentSpace:
 
 
 def curvature(singular: Array, eps: float, dtype: npt.DTypeLike) -> Tangent:
-    """Return the weights of log-determinant IRLS, relative to that of the complement, 1 / eps^2."""
+    """Return the weights of log-determinant IRLS, relative to 1 / eps^2 (of the complement)."""
     s = np.maximum(np.asarray(singular, dtype=np.float64), eps * (1 + 1e-9))
     core = eps**2 / np.maximum(np.outer(s, s) - eps**2, 1e-300)
     sides = np.minimum(eps / np.maximum(s - eps, 1e-300), 1e12).astype(dtype)
@@ -134,7 +134,7 @@ def solve(
             break
         image = apply(direction)
         bend = direction.dot(image)
-        if not bend > 0:  # rounding, at the end of what this precision can solve
+        if not bend > 0:  # rounding: the limit of this precision
             break
         length = rz / bend
         x = x.plus(length, direction)
@@ -147,12 +147,12 @@ def solve(
 
 MAX_ITER = 200
 _OVERSAMPLING = 5
-_SINGLE = 1e-6  # what float32 can tell apart, of tolerances and of eps
-_EASY = 0.3  # degrees of freedom for every observed entry, below which eps may fall at once
+_SINGLE = 1e-6  # least tolerance and eps in float32
+_EASY = 0.3  # degrees of freedom per observed entry below which eps may fall at once
 _HARD = 0.8
 _FAST_ITERATIONS = 60  # of an estimate of the rank
-# Of the weights of missing entries: the largest one that draws to zero, the part of the rms below
-# which entries count as equal, and the weight of those below the floor.
+# Weights of missing entries: the largest that pulls to zero, the share of the rms below which
+# entries count as equal, and the weight of entries below the floor.
 _SPARSITY_CAP, _ROUNDING, _NEGATIVITY = 1e-3, 1e-3, 0.3
 
 
@@ -162,13 +162,13 @@ class MatrixIRLS(Method):
 
     The weighted least squares are solved on the tangent space (Kuemmerle and Mayrink Verdun, "A
     scalable second order method for ill-conditioned matrix completion from few samples", ICML
-    2021).  The two additional weights draw missing entries to zero and keep them from being
-    negative.  This is "auto" for exact data.
+    2021).  The weights on missing entries pull them to zero and keep them from being negative.
+    This is "auto" for exact data.
 
     Parameters
     ----------
     sparsity : float
-        Weight lambda of the first, at least 0, for data of spectral norm 1; 0 turns it off.
+        Weight lambda of the pull to zero, at least 0, for data of spectral norm 1; 0 turns it off.
     """
 
     sparsity: float = 200.0
@@ -176,7 +176,7 @@ class MatrixIRLS(Method):
     nonnegative: ClassVar[bool] = True
 
     def _fits(self, problem: Problem) -> Iterator[Fit]:
-        """Iterate until the low-rank part moves by less than `tol`, relative to its length."""
+        """Iterate until the relative change of the low-rank part is below `tol`."""
         observations, rank, n_threads = problem.observations, problem.rank, problem.n_threads
         (n, m), dtype, pattern = observations.shape, observations.dtype, observations.pattern
         if rank is None:
@@ -184,8 +184,7 @@ class MatrixIRLS(Method):
         least = _SINGLE if dtype == np.float32 else 0.0
         tol = max(1e-9 if problem.tol is None else problem.tol, least)
         freedom = observations.freedom(rank)
-        # Eps falls no faster than by this; a solution need not be more exact than a part of the
-        # last change.
+        # The fastest decay of eps; the tolerance of solutions, as a share of the last change.
         eps_decay, cg_share = (0.0, 1e-2) if freedom < _EASY else (0.9, 0.0)
         columns = min(rank + 1 + _OVERSAMPLING, n, m)
         row_space = sketch(m, columns, dtype, problem.rng)
@@ -235,7 +234,7 @@ class MatrixIRLS(Method):
 
 
 class _MissingEntries:
-    """Weights on sampled missing entries, `share` for every observed one, or on all of them."""
+    """Weights on missing entries: `share` samples per observed entry, or all of them."""
 
     def __init__(self, problem: Problem, share: float, sparsity: float) -> None:
         self._problem, self._sparsity = problem, sparsity
@@ -246,7 +245,7 @@ class _MissingEntries:
         self._whole: ops.Pattern | None = None
 
     def _draw(self) -> ops.Pattern:
-        """Return distinct missing entries, uniformly at random, about as many as wanted."""
+        """Return distinct missing entries, uniformly at random, about `self._wanted`."""
         if self._whole is not None:
             return self._whole
         n, m = shape = self._problem.observations.shape
@@ -255,7 +254,7 @@ class _MissingEntries:
             missing[self._taken] = False
             places = np.flatnonzero(missing)
         else:
-            # Some of the places are observed or drawn twice; more are drawn to make up for it.
+            # Draw more, because some places are observed or drawn twice.
             hits = self._wanted * (1 + len(self._taken) / self._count)
             places = np.sort(self._problem.rng.integers(n * m, size=int(hits)))
             places = places[np.diff(places, prepend=-1) > 0]
@@ -277,7 +276,7 @@ class _MissingEntries:
             return None, None
         pattern = self._draw()
         count, dtype, n_threads = len(pattern.indices), observations.dtype, observations.n_threads
-        if count == 0:  # a draw may meet observed entries only
+        if count == 0:  # all drawn places may be observed
             return None, None
         nothing = np.zeros(count, dtype)
         z = -Observations(pattern, nothing, 1.0, 0.0, n_threads).residuals(F, G)
@@ -292,9 +291,9 @@ class _MissingEntries:
 
 
 def _orthonormal(F: Array, G: Array, n_threads: int) -> tuple[Array, Array, Array]:
-    """The same product with singular values: F = U diag(s), orthonormal columns of G; padded."""
+    """Return padded factors of the same product, U diag(s) and V, and the singular values s."""
     columns = F.shape[1]
-    if columns > min(len(F), len(G)):  # of more than full rank
+    if columns > min(len(F), len(G)):  # more columns than the full rank
         Q, R = np.linalg.qr(G)
         left, singular, right = ops.svd(F @ R.T)
         return padded(left * singular, F.dtype), padded(Q @ right.T, F.dtype), singular

@@ -1,7 +1,7 @@
-"""Methods "nnm" and "structured-nnm": convex completion by ADMM, on dense arrays of small size.
+"""Methods of completion.
 
-min ||X||_* + alpha ||P_c X||  subject to  P_O X = P_O M  (thesis (2.2), (2.7)), with the 1-norm or
-the 2-norm of the missing entries.
+"nnm" and "structured-nnm" minimize ||X||_* + alpha ||P_c X|| subject to P_O X = P_O M by ADMM
+(thesis (2.2), (2.7)), with the 1-norm or the 2-norm of the missing entries.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
+from .._common.docstrings import complete
 from .._data.arrays import entry_rows
 from .._data.border import check_option
 from .._linalg.operators import square, svd
@@ -27,7 +28,7 @@ _CHECK_EVERY = 20
 
 @dataclass(frozen=True)
 class NNM(Method):
-    """Nuclear norm minimization by ADMM (Kassab 2021, (2.2)), on n x m arrays, of its own rank."""
+    """Nuclear norm minimization by ADMM (Kassab 2021, (2.2)), on n x m arrays."""
 
     takes_rank: ClassVar[bool] = False
 
@@ -63,14 +64,14 @@ class NNM(Method):
                 yield Fit(observations, F, G, shrunk, history, converged)
                 if converged:
                     return
-            # Residual balancing (Boyd and others 2011, 3.4.1).
+            # Residual balancing (Boyd et al. 2011, 3.4.1).
             if primal > 10 * change * penalty:
                 penalty, dual = penalty * 2, dual / 2
             elif change * penalty > 10 * primal:
                 penalty, dual = penalty / 2, dual * 2
 
     def _drawn(self, z: Array, penalty: float) -> Array:
-        """Missing entries after the proximal step of their norm."""
+        """Return missing entries after the proximal step of their norm."""
         return z
 
 
@@ -81,7 +82,7 @@ class StructuredNNM(NNM):
     Parameters
     ----------
     sparsity : float
-        Weight alpha of that norm, at least 0, for data of spectral norm 1; 0 turns it off.
+        Weight alpha of this norm, at least 0, for data of spectral norm 1; 0 turns it off.
     missing_norm : {"l1", "l2"}
         The norm.
     """
@@ -104,12 +105,25 @@ _SLOW_ITERATIONS = 500  # of an estimate of the rank
 
 @dataclass(frozen=True)
 class _Reweighted(Method):
-    """Iterations of reweighted least squares by a schedule."""
+    """Iteratively reweighted least squares with a schedule.
+
+    Parameters
+    ----------
+    p : float
+        Exponent of the Schatten function, 0 (log-determinant) to 1.
+    q : float
+        Exponent of the sparsity of missing entries, 0 to 1.
+    """
 
     p: float = 1.0
 
     exact: ClassVar[bool] = False  # whether rows are solved exactly
     fast: ClassVar[bool] = False  # whether the schedule is that of Algorithm 2
+
+    def __init_subclass__(cls) -> None:
+        if cls.__doc__:
+            names = "p", *cls.__annotations__
+            cls.__doc__ = complete(cls.__doc__, [_Reweighted.__doc__], names)
 
     def _fits(self, problem: Problem) -> Iterator[Fit]:
         if problem.gamma_min is not None and self.by_levels:
@@ -123,12 +137,12 @@ class _Reweighted(Method):
         else:
             schedule = sirls(observations, rank or largest, **parameters, exact=self.exact)
         if self.fast and not schedule.explicit and rank is None:
-            # Its own schedule falls so fast that nearly every rank the entries allow is kept.
+            # The schedule of this method falls too fast for an estimate of the rank.
             slow = replace(sirls(observations, largest), max_iter=_SLOW_ITERATIONS)
             rank = estimated_rank(problem, slow)
         if problem.max_iter is not None:
             schedule = replace(schedule, max_iter=problem.max_iter)
-        if problem.start is not None:  # begin where what it leaves would be the next singular value
+        if problem.start is not None:  # begin with gamma as if the residual were the next value
             F, G = (padded(factor, observations.dtype) for factor in problem.start)
             left = square(observations.residuals(F, G))
             gamma = float(np.clip(left, schedule.gamma_floor, schedule.gamma))
@@ -139,14 +153,9 @@ class _Reweighted(Method):
 
 @dataclass(frozen=True)
 class SIRLS(_Reweighted):
-    """One gradient step on the smoothed Schatten-p function for each update of the weights.
+    """A gradient step on the smoothed Schatten-p function for each update of the weights.
 
     Mohan and Fazel, "Iterative reweighted algorithms for matrix rank minimization", JMLR 2012.
-
-    Parameters
-    ----------
-    p : float
-        Exponent of the Schatten function, 0 (log-determinant) to 1.
     """
 
     by_levels: ClassVar[bool] = True
@@ -154,14 +163,9 @@ class SIRLS(_Reweighted):
 
 @dataclass(frozen=True)
 class IRLS(_Reweighted):
-    """The weighted least-squares problems solved exactly (Kassab 2021, (2.6)).
+    """Exact solutions of the weighted least-squares problems (Kassab 2021, (2.6)).
 
     With p = 0 this is "auto" for noisy data.
-
-    Parameters
-    ----------
-    p : float
-        Exponent of the Schatten function, 0 (log-determinant) to 1.
     """
 
     by_levels: ClassVar[bool] = True
@@ -173,25 +177,21 @@ class StructuredSIRLS(_Reweighted):
     """Ten gradient steps for each update, and a step towards sparsity of the missing entries.
 
     Kassab 2021, 2.3.3, Algorithm 2, by default with the parameters of the author's program, and
-    with the step towards sparsity in its proximal form, which does not overshoot.
+    with the proximal form of the step towards sparsity, which does not overshoot.
 
     Parameters
     ----------
-    p : float
-        Exponent of the Schatten function, 0 (log-determinant) to 1.
-    q : float
-        Exponent of the sparsity of missing entries, 0 to 1.
     sparsity : float
         The step c, at least 0, for data of spectral norm 1; 0 turns it off.
     sparsity_decay : float
-        c is multiplied by it in every iteration, 0 to 1; 1 in the thesis.
+        Factor of c in every iteration, 0 to 1; 1 in the thesis.
     step : {"proximal", "explicit"}
-        "explicit" is Algorithm 2 as printed, for small data: on n x m arrays, by exact singular
+        "explicit" is Algorithm 2 as printed, for small data: on n x m arrays, with exact singular
         vectors, and compared with `tol` in every iteration.  With the printed schedules and q = 0
-        it diverges; with q = 0.5 missing entries stay bounded, with q = 1 it converges.
+        it diverges; with q = 0.5 missing entries stay bounded; with q = 1 it converges.
     k_s, k_l : int
-        Steps towards sparsity and towards low rank in an iteration, at least 1.  "proximal" takes
-        those towards sparsity as one of size k_s c, and may end the others early.
+        Steps towards sparsity and towards low rank in an iteration, at least 1.  "proximal" takes a
+        single step of size k_s c towards sparsity, and may end the other steps early.
     gamma, eps : float or callable
         The regularizers.  A number, 0 to 1, is the ratio of a geometric sequence: gamma^k = 0.5^k
         and eps^k = 0.9^k as printed; "proximal" begins with gamma^1 = 1, as the program does.  A
@@ -213,17 +213,13 @@ class StructuredSIRLS(_Reweighted):
 
 @dataclass(frozen=True)
 class StructuredIRLS(_Reweighted):
-    """IRLS with weights on missing entries too (Kassab 2021, Algorithm 1).
+    """IRLS with weights on missing entries, too (Kassab 2021, Algorithm 1).
 
-    It stores an n x m array, the iterate X of Algorithm 1; the completion is its low-rank part, and
-    its attribute `iterate` is X.
+    It stores the n x m iterate X of Algorithm 1, the attribute `iterate` of the result; the
+    completion is its low-rank part.
 
     Parameters
     ----------
-    p : float
-        Exponent of the Schatten function, 0 (log-determinant) to 1.
-    q : float
-        Exponent of the sparsity of missing entries, 0 to 1.
     sparsity : float
         Weight alpha of the sparsity, at least 0, for data of spectral norm 1; 0 turns it off.
     """

@@ -1,7 +1,7 @@
-"""Completion of noisy data: shrinkage that stays, chosen on held-out entries, and biases.
+"""Completion of noisy data: lasting shrinkage, chosen by held-out entries, and biases.
 
-With gamma -> 0 all shrinkage goes, and noise is fitted.  Here gamma falls level by level and stays
-at `gamma_min`; by "validate" that is the level with the least error at held-out observed entries.
+With gamma -> 0 shrinkage vanishes, and noise is fitted.  Here gamma falls level by level to
+`gamma_min`; "validate" chooses the level with the least error at held-out observed entries.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _LEVELS_WITHOUT_GAIN = 3
 _HELD_OUT = 0.1
 _PATIENCE, _FAR, _SURE = 4, 3.0, 1.5
 _RANKS = (1, 2, 5, 10, 20, 40)
-_LEAD = 2.0  # of the first level of a rank over one that was near the best of the rank before
-_GAIN = 1e-3  # of the error, relative, that counts
+_LEAD = 2.0  # first level of a rank, relative to a level near the best of the previous rank
+_GAIN = 1e-3  # relative gain of the error that counts
 _RANKS_WITHOUT_GAIN = 2
 
 
 class Biases:
-    """Means of rows and columns of what the low-rank part leaves, less drawn where they are far.
+    """Means of rows and columns of the residual of the low-rank part.
 
-    They are drawn to zero, by at most `most` entries that are zero.
+    They are shrunk to zero, by the weight of at most `most` zero entries, less if they are large.
     """
 
     def __init__(self, matrix: sp.csr_array, most: tuple[float, float] = BIAS_WEIGHTS) -> None:
@@ -57,7 +57,7 @@ class Biases:
         self.refit(0.0)
 
     def _set_weights(self, variance: float) -> None:
-        """Set how much each is drawn, by the variance of the entries around the means."""
+        """Set the shrinkage of each mean from the variance of the entries around the means."""
         self._weights = []
         for values, counts, most in zip(self._values, self._counts, self._most, strict=True):
             squares = values**2
@@ -66,7 +66,7 @@ class Biases:
             self._weights.append(np.maximum(weights, _LEAST))
 
     def refit(self, low_rank: Array | float) -> Array:
-        """Fit both to the data minus `low_rank`; return the data minus the biases."""
+        """Fit the biases to the data minus `low_rank`; return the data minus the biases."""
         left = (self._raw - self.at(*self._places) - low_rank) / self._unit
         for _ in range(_BIAS_SWEEPS):
             before = left
@@ -85,7 +85,7 @@ class Biases:
 
     @property
     def sides(self) -> Pair:
-        """Biases of the rows and of the columns."""
+        """Row biases and column biases."""
         rows, columns = self._values
         return rows * self._unit, columns * self._unit
 
@@ -95,7 +95,7 @@ class Biases:
 
 
 class _NoisyFit:
-    """A fit of some entries that goes through levels of gamma."""
+    """A fit to some entries at falling levels of gamma."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class _NoisyFit:
             self._refit_biases()
 
     def levels(self, last: float, first: float = FIRST_GAMMA) -> Iterator[Fit]:
-        """Yield what was reached at every gamma from `first` down to `last`."""
+        """Yield the fit at every gamma from `first` down to `last`."""
         problem, state = self._problem, self.state
         most = problem.max_iter or np.inf
         tol = _TOL if problem.tol is None else problem.tol
@@ -157,7 +157,7 @@ class _NoisyFit:
         self.state.observations = replace(observations, values=scaled)
 
     def errors(self, places: Pair, truth: Array) -> Array:
-        """Errors at some places, in scaled units."""
+        """Return errors at some places, in scaled units."""
         (rows, columns), observations = places, self.state.observations
         model = np.einsum("er,er->e", self.state.F[rows], self.state.G[columns])
         model = model * observations.scale
@@ -170,17 +170,17 @@ def ranks(rank: int | None, shape: tuple[int, ...]) -> list[int]:
 
 
 class _Best(NamedTuple):
-    """The best level of one rank: its error, its gamma, and the factors reached there."""
+    """Best level of a rank: error, gamma and factors."""
 
     error: float
     gamma: float
-    near: float = FIRST_GAMMA  # the largest gamma that is hardly worse
+    near: float = FIRST_GAMMA  # the largest gamma with nearly the same error
     factors: Pair | None = None
-    is_first: bool = False  # of those tried, so that one above it may be better
+    is_first: bool = False  # whether it was tried first, so that a larger gamma may be better
 
 
 def _divisions(problem: Problem, count: int) -> Iterator[tuple[sp.csr_array, Pair, Array]]:
-    """Hide one tenth of the entries after the other: the others, the places, and the values."""
+    """Hide tenths of the entries; yield the other entries, and the hidden places and values."""
     entries = problem.entries
     order, size = problem.rng.permutation(entries.nnz), max(1, int(_HELD_OUT * entries.nnz))
     for start in range(0, min(count, entries.nnz // size) * size, size):
@@ -195,7 +195,7 @@ def _search(
 ) -> Generator[Fit, None, tuple[int, float]]:
     """Choose rank and gamma by the error at a tenth of the observed entries.
 
-    A rank starts from what the one before reached, a little above the gamma that it needed.
+    A rank starts from the factors of the previous one, slightly above its best gamma.
     """
     ((part, places, truth),) = _divisions(problem, 1)
     candidates = ranks(problem.rank, problem.entries.shape)
@@ -218,13 +218,9 @@ def _search(
 
 
 def _best_level(
-    fit: _NoisyFit,
-    gamma_min: float | None,
-    truth: Array,
-    places: Pair,
-    before: _Best | None,
+    fit: _NoisyFit, gamma_min: float | None, truth: Array, places: Pair, before: _Best | None
 ) -> Generator[Fit, None, _Best]:
-    """Go through the levels, from near the best one of the rank before, until none gains."""
+    """Lower gamma, from near the best level of the previous rank, until the error stops falling."""
     best, worse = _Best(np.inf, FIRST_GAMMA), 0
     first = FIRST_GAMMA if before is None else min(FIRST_GAMMA, _LEAD * before.near)
     patience = _LEVELS_WITHOUT_GAIN if before is None else 1
@@ -244,7 +240,7 @@ def _best_level(
 
 
 def _validated(problem: Problem, schedule: Schedule, rank: int) -> Generator[Fit, None, float]:
-    """Choose gamma by the Huber losses at several hidden tenths, all of which have to reach it."""
+    """Choose gamma by the Huber losses at several hidden tenths, among levels reached by all."""
     sums: dict[float, Array] = {}
     for part, places, truth in _divisions(problem, problem.tenths):
         fit = _NoisyFit(problem, schedule, part, rank, problem.rng)

@@ -1,4 +1,4 @@
-"""What a completion returns."""
+"""Results of completions."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ Ids = tuple[Array | None, Array | None]  # of rows and columns
 
 @dataclass(frozen=True)
 class CompletionState:
-    """What a callback sees.
+    """State of a completion, for callbacks.
 
     Attributes
     ----------
     iteration : int
         Number of outer iterations (weight updates) so far.
     change : float
-        Length of the last change of the iterate, relative to the iterate.
+        Relative change of the iterate in the last iteration.
     residual : float
-        Length of the low-rank part's error at the observed entries, relative to the data.
+        Relative error of the low-rank part at the observed entries.
     gamma : float
         The regularizer, relative to the squared spectral norm of the observed entries.
     n_components : int
-        Rank in use.
+        Current rank.
     left, right : ndarray or None
         Read-only factors of the low-rank part, (n, r) and (r, m), without offset and biases; None
         in the history of a completion.
@@ -51,7 +51,7 @@ class CompletionState:
 
     @property
     def objective(self) -> float:
-        """The change, which a progress bar shows."""
+        """The change, for progress bars."""
         return self.change
 
 
@@ -66,13 +66,13 @@ class Completion:
     right : ndarray, shape (r, m)
         Right factor with orthonormal rows; with biases two more, ones and the column biases.
     offset : float
-        Constant that is added: `fill_value`, or the mean of the data with biases.
+        Added constant: `fill_value`, or with biases the mean of the data.
     singular_values : ndarray
-        Of the low-rank part, largest first, in the units of the data.
+        Singular values of the low-rank part, largest first, in the units of the data.
     n_components : int
         Rank of the low-rank part.
     scale : float
-        Spectral norm of the observed entries minus the offset and biases.
+        Spectral norm of the observed entries without offset and biases.
     gamma : float
         The last regularizer, relative to scale^2.
     history : list of CompletionState
@@ -82,18 +82,18 @@ class Completion:
     converged : bool
         Whether the stopping rule was met.
     lower, upper : float
-        Bounds of completed entries, -inf and inf for none, by `clip` and `nonnegative`.  Others are
-        set by ``dataclasses.replace(completion, lower=1.0, upper=5.0)``.
+        Bounds of completed entries from `clip` and `nonnegative`; -inf and inf for none.  To change
+        them, use ``dataclasses.replace(completion, lower=1.0, upper=5.0)``.
     row_ids, column_ids : ndarray of str or int, shapes (n,) and (m,), or None
-        Ids of the rows and of the columns, all different, that :meth:`predict` takes in place of
-        positions: of a DataFrame, or of users and items of ``ssnmf-fast complete``.  Others are set
-        by ``dataclasses.replace(completion, row_ids=users)``; text is in the form NFC of Unicode.
+        Unique ids of rows and columns, which :meth:`predict` takes instead of positions.  They come
+        from a DataFrame, or from ``ssnmf-fast complete``; set others by
+        ``dataclasses.replace(completion, row_ids=users)``.  Text is in Unicode form NFC.
     observed : scipy.sparse.csr_array or None
         The observed entries; None in a model of ``ssnmf-fast complete``.
     iterate : ndarray, shape (n, m), or None
-        With method "structured-irls" the iterate X of the thesis' Algorithm 1;
-        ``offset + left @ right`` is its low-rank part, usually closer to the truth.  Of other
-        methods the iterate is ``to_dense(keep_observed=True)``.
+        With method "structured-irls", the iterate X of Algorithm 1 of the thesis;
+        ``offset + left @ right`` is its low-rank part, usually closer to the truth.  For other
+        methods, the iterate is ``to_dense(keep_observed=True)``.
     """
 
     left: Array
@@ -119,11 +119,11 @@ class Completion:
                 continue
             ids = _as_ids(getattr(self, name), name)
             if ids.shape != (size,):
-                raise ValueError(f"{name} has shape {ids.shape}; expected ({size},), one for each.")
+                raise ValueError(f"{name} has shape {ids.shape}; expected ({size},).")
             values, counts = np.unique(ids, return_counts=True)
             if len(values) < size:
                 twice = short(values[counts > 1][0].item())
-                raise ValueError(f"{name} holds {twice} more than once; ids must be different.")
+                raise ValueError(f"{name} holds {twice} more than once; ids must be unique.")
             object.__setattr__(self, name, ids)
 
     def __repr__(self) -> str:
@@ -144,38 +144,37 @@ class Completion:
 
         Parameters
         ----------
-        rows, columns : array_like of int or str, one shape
-            Ids where the completion has ids (of the rows, or of the columns); else positions,
-            integers from 0.
+        rows, columns : array_like of int or str, same shape
+            Ids, if the completion has ids of rows (of columns); otherwise positions from 0.
 
         Returns
         -------
         ndarray
-            Values of the low-rank model, at observed entries too.
+            Values of the low-rank model, also at observed entries.
 
         Warns
         -----
         UserWarning
-            If there are unknown ids.  They get the overall mean plus the bias of the other side, or
-            in a model without biases the mean over all rows (columns).
+            For unknown ids.  Their prediction is the overall mean plus the bias of the other side
+            or, in a model without biases, the mean over all rows (columns).
 
         Raises
         ------
         IndexError
-            If a position is outside the matrix; negative ones do not count from the end.
+            If a position is outside of the matrix, or negative.
         TypeError
-            If positions are not integers, or ids not of the kind of those of the completion.
+            If positions are not integers, or the ids of the completion have another type.
         """
         left, right = self._vectors(rows, 0), self._vectors(columns, 1)
         shapes = left.shape[:-1], right.shape[:-1]
         if shapes[0] != shapes[1] and 1 not in map(math.prod, shapes):
-            raise ValueError(f"rows and columns must have one shape; got {shapes[0]}, {shapes[1]}.")
+            raise ValueError(f"rows and columns must have the same shape; got {shapes}.")
         values = np.einsum("...k,...k->...", left, right) + self.left.dtype.type(self.offset)
         return np.asarray(np.clip(values, self.lower, self.upper), dtype=self.left.dtype)
 
     @property
     def has_biases(self) -> bool:
-        """Whether the factors have two more columns, for the biases."""
+        """Whether the factors have two more columns for the biases."""
         return bool(self.left.shape[1] > self.n_components)
 
     def _vectors(self, keys: npt.ArrayLike, side: int) -> Array:
@@ -190,7 +189,7 @@ class Completion:
                 kind = "text" if ids.dtype.kind == "U" else "integers"
                 raise TypeError(
                     f"{name} must be ids of the completion, which are {kind}; got dtype "
-                    f"{places.dtype}. Positions are for completions without ids."
+                    f"{places.dtype}. Only completions without ids take positions."
                 )
             order = np.argsort(ids)
             near = np.searchsorted(ids, wanted, sorter=order)
@@ -244,7 +243,7 @@ class Completion:
 
 
 def _as_ids(given: npt.ArrayLike, name: str) -> Array:
-    """Return ids as an array of integers, or of text in the form NFC."""
+    """Return ids as an array of integers, or of text in Unicode form NFC."""
     ids = as_array(given, name, allow_objects=True)
     if ids.dtype.kind in "OUT":
         objects = np.asarray(given, dtype=object) if isinstance(given, (list, tuple)) else ids
@@ -267,17 +266,19 @@ def read_frame(M: Any, columns: tuple[str, str, str] | None) -> tuple[Any, Ids]:
     if columns is None:
         return M, (_labels(M.index), _labels(M.columns)) if is_frame else (None, None)
     if not is_frame:
-        raise TypeError(f"columns names those of a pandas DataFrame M; got {type(M).__name__}.")
+        raise TypeError(f"columns are for a pandas DataFrame M; got {type(M).__name__}.")
     if not isinstance(columns, (tuple, list)) or not len(columns) == len({*columns}) == 3:
         raise ValueError(f"columns must be three different names; got {short(columns)}.")
     names, parts, ids = [*M.columns], list[Array](), list[Array]()
     for name in columns:
         if names.count(name) != 1:
-            raise ValueError(f"columns: M must have {short(name)} once; it has {listed(names)}.")
+            raise ValueError(
+                f"columns: M must have one column {short(name)}; it has {listed(names)}."
+            )
         absent, what = M[name].isna().to_numpy(), f"column {short(name)} of M"
         if absent.any():
-            where = f"{absent.sum()} of {len(absent)} rows, the first is row {absent.argmax()}"
-            raise ValueError(f"{what} has no value in {where}; leave them out, as by M.dropna().")
+            where = f"{absent.sum()} of {len(absent)} rows, first in row {absent.argmax()}"
+            raise ValueError(f"{what} has no value in {where}; drop these rows (M.dropna()).")
         if len(parts) < 2:
             codes, found = pandas.factorize(M[name])
             different, places = np.unique(_as_ids(found, what), return_inverse=True)
@@ -287,10 +288,10 @@ def read_frame(M: Any, columns: tuple[str, str, str] | None) -> tuple[Any, Ids]:
 
 
 def _labels(labels: Any) -> Array | None:
-    """Return labels of a DataFrame if they are ids, all different, and do not count from 0."""
+    """Return labels of a DataFrame if they are unique ids other than 0, 1, 2, ..."""
     if type(labels).__name__ == "RangeIndex" and labels.stop == len(labels):
         return None
-    with suppress(TypeError, ValueError):  # no ids, or several levels
+    with suppress(TypeError, ValueError):  # not ids, or several levels
         ids = _as_ids(labels, "labels")
         return ids if len(np.unique(ids)) == len(ids) else None
     return None

@@ -1,4 +1,4 @@
-"""Fits on a Dask cluster, for data beyond one machine; needs the extra `dask`."""
+"""Fits on a Dask cluster, for data too large for one machine; needs the extra `dask`."""
 
 from .._common.optional import DASK_HINT, require_package
 

@@ -1,4 +1,4 @@
-"""Variational Bayes on a cluster: the steps of the caller, posteriors of S, the scale of counts."""
+"""Variational Bayes on a cluster: steps of the caller, posteriors of S, the scale of counts."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from ._rows import UPDATES_OF_LOST_ROWS, Block, BlockStatistics, Factors, Plan, 
 
 @dataclass(frozen=True, kw_only=True)
 class PosteriorStep(Step):
-    """An update of the posterior where it moves, and the sums to return then."""
+    """An update of the posterior, if it `moves`, and the sums to return."""
 
     prior_shape: float
-    rates: Array  # of the update, or of the last one, with which lost rows are recovered
-    scales: Array  # what the components of the start are to be multiplied by
+    rates: Array  # of this update, or of the last one, to recover lost rows
+    scales: Array  # factors of the components of the start
     logs: bool = False
     asks: tuple[str, ...] = ()  # for "P", "bound" or "constant"
 
     def recover(self, block: Block, others: Factors) -> Rows:
-        """Recover the posterior: its part of the bound has one maximum, given A."""
+        """Recover the posterior, the only maximum of the bound given A."""
         S, term = padded(np.ones((block.n_rows, block.rank)), block.dtype), block.relations[0].term
         counts, posterior = Counts(term), Posterior(S, block.rank, term.threads)
         for _ in range(UPDATES_OF_LOST_ROWS):
@@ -52,7 +52,7 @@ class PosteriorStep(Step):
     def run(self, block: Block, rows: Rows, others: Factors) -> BlockStatistics:
         A, term = others["A"], block.relations[0].term
         counts = Counts(term)
-        if rows.posterior is None:  # these are the rows of the start
+        if rows.posterior is None:  # rows of the start
             rows.scale(self.scales)
             rows.posterior = Posterior(rows.S, block.rank, term.threads)
             rows.posterior.add_up()
@@ -76,7 +76,7 @@ class PosteriorStep(Step):
 
 
 class ClusterVariationalSteps(VariationalSteps):
-    """The steps for counts on the workers: an update of S returns the P of A for the next one."""
+    """The steps for counts on the workers; an update of S returns P for the next update of A."""
 
     S: PosteriorSums  # type: ignore[assignment]
 
@@ -117,13 +117,13 @@ class ClusterVariationalSteps(VariationalSteps):
 
 def _as_counts(block: BlockInput, title: str, scale: float) -> BlockInput:
     if not sp.issparse(block.X) and np.isnan(block.X.max()):
-        text = "X must not contain NaN: BayesianNMF takes no missing entries. Fill them before."
+        text = "X must not contain NaN: BayesianNMF does not support missing entries. Fill them."
         raise ValueError(f"{title}: {text}")
     return replace(block, X=with_title(title, counts_of, block.X, scale))
 
 
 def _find_scale(data: Data) -> float:
-    """Return the factor of data in memory, as far as it needs no median of all entries."""
+    """Return the count scale, as for data in memory, except if it needs the median of entries."""
 
     def ask(plus: Callable[[Any, Any], Any], task: Callable[..., Any], *arguments: float) -> Any:
         started = data.start(lambda block, *given: task(block.X, *given), *arguments)
@@ -132,44 +132,44 @@ def _find_scale(data: Data) -> float:
     step = common_step(ask, data.dtype)
     if step is None:
         raise ValueError(
-            "count_scale must be a number for data on a cluster that are not multiples of a common "
-            "step, as counts are; got 'auto'. In memory, 2 / median of the entries above 0 is used."
+            "count_scale='auto' needs data that are multiples of a common step, such as counts, on "
+            "a cluster; give a number. In memory, 2 / median of the positive entries is used."
         )
     return scale_of_step(step)
 
 
 @documented
 class BayesianNMF(OnCluster, estimators.BayesianNMF):
-    """Poisson-gamma NMF by variational Bayes of data on a Dask cluster.
+    """Poisson-gamma NMF by variational Bayes for data on a Dask cluster.
 
     The model is that of :class:`ssnmf_fast.BayesianNMF`.  In every iteration each worker updates
-    the posteriors of the rows of S that belong to its blocks, and sends their sums for A, which are
-    added in a fixed order: the result does not depend on the number of workers.
+    the posteriors of the rows of S that belong to its blocks, and sends sums for A, which are added
+    in a fixed order: the result does not depend on the number of workers.
 
     Parameters
     ----------
     init : {"auto", "random", "least-squares", "random-acol"} or tuple of arrays
         Start, as in memory; in a tuple (S, A), S may be a dask array.
     count_scale : float or "auto"
-        As in memory; "auto" needs X whose entries are multiples of a common step, as counts are.
+        As in memory; for "auto", entries of X must be multiples of a common step, such as counts.
     n_threads, callback
         As in :func:`ssnmf_fast.dask.factorize`.
 
     Attributes
     ----------
     representation_ : dask.array.Array, shape (n, r)
-        Posterior expectations of S, cut as X is.
+        Posterior expectations of S, with the blocks of X.
     representation_groups_ : dask.array.Array, shape (n,)
-        Row of `representation_rates_` for every sample; here always 0.
+        Row of `representation_rates_` for each sample; here always 0.
 
     See Also
     --------
-    ssnmf_fast.dask.factorize : Point estimates, also of data on disk.
+    ssnmf_fast.dask.factorize : Point estimates, also for data on disk.
 
     Notes
     -----
-    When a worker is lost, its blocks are loaded again by another one, and the posteriors of their
-    rows are computed again, given that of A.
+    If a worker is lost, another worker loads its blocks and recomputes the posteriors of their
+    rows, given the posterior of A.
     """
 
     def fit(  # type: ignore[override]
@@ -180,13 +180,13 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
         Parameters
         ----------
         X, client
-            As in :func:`ssnmf_fast.dask.factorize`, but without NaN, and not in files.
+            As in :func:`ssnmf_fast.dask.factorize`, but X must not have NaN or be in files.
         y : ignored
         """
         return super().fit(X, y, client=client)
 
     def _fit_variational(self, X: Data, groups: Array | None, **arguments: Any) -> VariationalFit:
-        del groups, arguments["n_starts"]  # there are no labels, and there is one start
+        del groups, arguments["n_starts"]  # no labels, and a single start
         init, seed, n_threads = map(arguments.pop, ("init", "random_state", "n_threads"))
         checked, threads = Parameters(**arguments), count_threads(n_threads)
         rng, rank = pcg64_of(seed), checked.rank

@@ -1,9 +1,9 @@
-"""Tasks on a Dask cluster that may lose workers: waiting, starting again, sums in a fixed order.
+"""Tasks on a Dask cluster that may lose workers: waits, restarts, sums in a fixed order.
 
-Dask decides where data are, computes again what a worker has lost, and transports results.
+Dask places data, recomputes the results of lost workers, and transports results.
 
-Python drops an exception that a destructor raises, and with it an interrupt (Ctrl-C) that arrives
-while a future of Dask is deleted.  Therefore a fit notes it, and its next wait raises it.
+Python drops exceptions of destructors, including an interrupt (Ctrl-C) that arrives while a future
+of Dask is deleted.  Therefore a fit notes interrupts, and the next wait raises them.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _State: TypeAlias = tuple[list[str], bool, bool, bool, str]
 logger = logging.getLogger("ssnmf_fast.dask")
 
 ATTEMPTS = 10
-POLL_INTERVAL = 1.0  # seconds between two looks at the cluster
-WARN_AFTER = 5.0  # no task can run: the log states why
-IDLE_TIMEOUT = 10.0  # nobody works on a task: it was lost, and is started again
+POLL_INTERVAL = 1.0  # seconds between checks of the cluster
+WARN_AFTER = 5.0  # no task can run: the log tells why
+IDLE_TIMEOUT = 10.0  # no worker has the task: it was lost, and is restarted
 SCHEDULER_TIMEOUT = 60.0  # the scheduler does not answer: it is lost
 GIVE_UP_AFTER = 300.0  # no task can run, or results do not arrive: the fit ends
-_HEARTBEAT_TIMEOUT = 5.0  # without a heartbeat, what a worker last reported may be outdated
+_HEARTBEAT_TIMEOUT = 5.0  # age of a heartbeat after which its report may be outdated
 
-_OWN_COPIES = 4  # workers that data are sent to one by one
+_OWN_COPIES = 4  # workers to which data are sent one by one
 
 _AT_WORK = ("executing", "long-running", "flight", "resumed")
-_DUE = ("ready", "constrained", "fetch")  # what a worker that is not paused starts by itself
+_DUE = ("ready", "constrained", "fetch")  # states that a worker leaves by itself unless paused
 
 _TIMEOUTS = (TimeoutError, asyncio.TimeoutError)
 _LOST = (CommClosedError, FutureCancelledError, FuturesCancelledError, OSError, *_TIMEOUTS)
-GOES_ON = "A fit with checkpoint= goes on by init=ssnmf_fast.load(path)."
+GOES_ON = "A fit with checkpoint= can be continued with init=ssnmf_fast.load(path)."
 
 
 class SchedulerLostError(RuntimeError):
@@ -64,7 +64,7 @@ class SchedulerLostError(RuntimeError):
 
 
 class WorkersLostError(RuntimeError):
-    """Results were lost with workers of the cluster, and must be requested again."""
+    """Results were lost with workers of the cluster, and must be recomputed."""
 
 
 _interrupted = False  # since the outermost context began
@@ -72,7 +72,7 @@ _interrupted = False  # since the outermost context began
 
 @contextmanager
 def note_interrupts() -> Iterator[None]:
-    """Note interrupts that are dropped, for `_raise_interrupt`."""
+    """Note dropped interrupts for `_raise_interrupt`."""
     global _interrupted
     before = sys.unraisablehook
 
@@ -98,7 +98,7 @@ def _raise_interrupt() -> None:
 
 
 def check_client(client: Client | None) -> Client:
-    """Return the client, or the one in use."""
+    """Return the given client, or the current one."""
     if client is None:
         try:
             return get_client()
@@ -114,7 +114,7 @@ def check_client(client: Client | None) -> Client:
 def add_in_tree(
     client: Client, parts: list[Future], plus: Callable[..., Any], n_sums: int = 1
 ) -> list[Future]:
-    """Start sums in a fixed tree; return futures of the last ones, `parts` gets all of them."""
+    """Start sums in a fixed tree and add them to `parts`; return the last `n_sums` futures."""
     level = list(parts)
     while len(level) > n_sums:
         n_pairs = len(level) // 2
@@ -127,12 +127,12 @@ def add_in_tree(
 def reduce_tasks(
     client: Client, futures: Sequence[Future], plus: Callable[..., Any] = operator.add
 ) -> Any:
-    """Return the sum of results, added in a fixed tree over the blocks."""
+    """Return the sum of results, in a fixed tree over the blocks."""
     return result_of(client, add_in_tree(client, list(futures), plus)[0])
 
 
 def keep_value(client: Client, value: Array) -> Future:
-    """Return a future of an array that the scheduler keeps: it is not lost with a worker."""
+    """Return a future of an array that the scheduler keeps, so that no worker can lose it."""
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):
         return client.submit(np.asarray, value, pure=False)
 
@@ -140,7 +140,7 @@ def keep_value(client: Client, value: Array) -> Future:
 def retry(
     client: Client, attempt: Callable[[], Result], repair: Callable[[], None] = lambda: None
 ) -> Result:
-    """Return what an attempt returns; repeat it if workers are lost, after a repair."""
+    """Return the result of an attempt; if workers are lost, repair and repeat."""
     last: WorkersLostError | None = None
     for number in range(ATTEMPTS):
         try:
@@ -157,7 +157,7 @@ def retry(
 
 
 def ask(client: Client, call: Callable[[], Any], seconds: float | None = None) -> Any:
-    """Return what a call of the client returns that needs an answer of the scheduler."""
+    """Return the result of a call of the client that needs an answer of the scheduler."""
     try:
         return _poll(client, call, seconds or SCHEDULER_TIMEOUT, SchedulerLostError())
     except _LOST as error:
@@ -167,11 +167,11 @@ def ask(client: Client, call: Callable[[], Any], seconds: float | None = None) -
 def scatter(
     client: Client, data: Sequence[object], places: Sequence[str]
 ) -> dict[str, list[Future]]:
-    """Send data to workers; return futures for each place, for one step: they are lost with it.
+    """Send data to workers for one step; return the futures for each place.
 
-    If the client sends to workers directly, up to four of them get copies at the same time; more of
-    them get it from each other.  A worker that leaves while data are sent to it may block the
-    scheduler: data are sent to these places only, whose loss is noticed at once.
+    If the client sends to workers directly, up to four workers get copies at the same time; more
+    workers pass them on.  A worker that leaves during the transfer may block the scheduler:
+    therefore data are sent only to these places, whose loss is noticed at once.
     """
     workers = sorted(set(places))
     direct = client.direct_to_workers and len(workers) <= _OWN_COPIES
@@ -181,7 +181,7 @@ def scatter(
         sent = (client.scatter(data, hash=False, workers=group or None) for group in groups)
         return list(await asyncio.gather(*sent))
 
-    late = WorkersLostError(f"A worker has taken no data for {SCHEDULER_TIMEOUT:.0f} s. {GOES_ON}")
+    late = WorkersLostError(f"A worker accepts no data for {SCHEDULER_TIMEOUT:.0f} s. {GOES_ON}")
     try:
         received = _poll(client, send, SCHEDULER_TIMEOUT, late, _watch(client, [], places))
     except (*_LOST, KeyError) as error:  # a KeyError for a worker that has just gone
@@ -193,7 +193,7 @@ def scatter(
 def result_of(
     client: Client, futures: Any, places: Sequence[str] = (), call: Callable[[], Any] | None = None
 ) -> Any:
-    """Return results of futures, or of a call that waits for them; they may need some places."""
+    """Return results of futures, or of a call that waits for them; `places` must stay."""
     flat = [futures] if isinstance(futures, Future) else list(futures)
     watch = _watch(client, flat, places)
     try:
@@ -206,14 +206,14 @@ def result_of(
             raise  # the error of a task
         if "restart" in str(error):
             raise RuntimeError(
-                "The Dask cluster was restarted in a fit, which takes all data and results from "
-                f"it. Fit again. {GOES_ON}"
+                "The Dask cluster was restarted during the fit, which deletes all data and results."
+                f" Fit again. {GOES_ON}"
             ) from error
         raise _loss_error(client) from error
 
 
 def finish(client: Client, futures: Sequence[Future]) -> None:
-    """Wait until futures are finished; raise what they raised."""
+    """Wait until futures are finished; raise their errors."""
 
     async def wait() -> None:
         while not all(future.done() for future in futures):
@@ -247,14 +247,14 @@ def _poll(
     late: RuntimeError | None = None,
     watch: Iterator[None] | None = None,
 ) -> Any:
-    """Return what a call of the client returns, made on its loop, unless it takes too long."""
+    """Return the result of a call of the client on its loop; raise `late` after `seconds`."""
     end = monotonic() + seconds
 
     async def run() -> tuple[Any, BaseException | None]:
         try:
             result = call()
             return (await result if inspect.isawaitable(result) else result), None
-        except Exception as error:  # some kinds of them would cancel this call instead
+        except Exception as error:  # some exceptions would cancel this call
             return None, error
 
     if client.status != "running":
@@ -281,11 +281,11 @@ def _poll(
 
 
 def _look_at_tasks(keys: Sequence[str], dask_scheduler: Scheduler = None) -> _State:
-    """Return how far the tasks with these keys are; this runs on the scheduler.
+    """Return the state of the tasks with these keys; this runs on the scheduler.
 
-    These are the workers; whether all results are there, or errors; whether something that tasks
-    need is being computed, or is on its way; whether a task waits for a worker that may run it; and
-    why nothing happens, if nothing does.
+    Return the workers; whether all tasks have results or errors; whether something that they need
+    is being computed or transferred; whether a task waits for a suitable worker; and the reason if
+    nothing happens.
     """
     workers = dask_scheduler.workers
     paused = {address: w for address, w in workers.items() if w.status.name == "paused"}
@@ -307,22 +307,22 @@ def _look_at_tasks(keys: Sequence[str], dask_scheduler: Scheduler = None) -> _St
         for task in needed
     )
     if not workers:
-        why = "The Dask cluster has no worker (where they end again and again, it is often memory)"
+        why = "The Dask cluster has no worker (workers that end repeatedly often lack memory)"
     elif len(paused) == len(workers):
         sizes = {
             a: (w.metrics.get("memory", 0) >> 20, w.memory_limit >> 20) for a, w in workers.items()
         }
-        why = "All workers of the Dask cluster are paused, for their memory is full: "
+        why = "All workers of the Dask cluster are paused because their memory is full: "
         why += ", ".join(f"{a} ({now} of {most} MiB)" for a, (now, most) in sizes.items())
     elif unrunnable:
-        why = "No worker of the Dask cluster takes a task that the fit needs"
+        why = "No worker of the Dask cluster accepts a task of the fit"
     else:
         why = "Results of the Dask cluster do not arrive"
     return list(workers), done, busy, unrunnable, why
 
 
 def _works(worker: WorkerState) -> bool:
-    """Whether a worker is at work, according to its last heartbeat."""
+    """Return whether a worker is working, according to its last heartbeat."""
     counts = worker.metrics.get("task_counts")
     if counts is None or time() - worker.last_seen > _HEARTBEAT_TIMEOUT:
         return True
@@ -334,10 +334,10 @@ def _works(worker: WorkerState) -> bool:
 
 
 def _watch(client: Client, futures: Sequence[Future], places: Sequence[str]) -> Iterator[None]:
-    """Look at the cluster during a wait for futures; raise an error if it cannot help."""
+    """Check the cluster during a wait for futures; raise an error if waiting is useless."""
     keys = [future.key for future in futures]
     before, warned = set(places), False
-    since: float | None = None  # the first look at which nobody worked
+    since: float | None = None  # time of the first check at which no worker was working
     while True:
         now: _State = ask(client, lambda: client.run_on_scheduler(_look_at_tasks, keys))
         addresses, done, busy, unrunnable, reason = now
@@ -357,9 +357,9 @@ def _watch(client: Client, futures: Sequence[Future], places: Sequence[str]) -> 
         arriving = done and all(future.status == "finished" for future in futures)
         waits = unrunnable or arriving
         if waits and seconds > GIVE_UP_AFTER:
-            raise RuntimeError(f"{reason}, since {seconds:.0f} s: the fit has stopped. {GOES_ON}")
+            raise RuntimeError(f"{reason} for {seconds:.0f} s: the fit has stopped. {GOES_ON}")
         if not waits and seconds > IDLE_TIMEOUT:
-            wait = f"nobody has worked on them for {seconds:.0f} s"
+            wait = f"no worker has worked on them for {seconds:.0f} s"
             raise WorkersLostError(f"Tasks were lost: {wait}. {GOES_ON}")
         if unrunnable and seconds > WARN_AFTER and not warned:
             warned = True

@@ -31,38 +31,30 @@ def consensus(
     client: Client | None = None,
     **options: Any,
 ) -> Consensus:
-    """Factorize X from many random starts on a cluster, and return what they agree on.
+    """Factorize X from many random starts on a cluster and return their consensus.
 
-    Every start is a task.  X, which must fit into the memory of a worker, is sent to the workers
-    once.  The result has the same bits as that of :func:`ssnmf_fast.consensus`.
+    Each start is a task; starts of a lost worker are fitted again.  X, which must fit into the
+    memory of a worker, is sent to the workers once.  The result has the same bits as that of
+    :func:`ssnmf_fast.consensus`.
 
     Parameters
     ----------
     X : array_like, scipy.sparse, CsrFile or dask.array.Array, shape (n, m)
-        Samples by features, nonnegative.  A dask array is sent to the caller; a file must be there
-        for all workers.
+        Nonnegative samples by features.  A dask array is sent to the caller; all workers need
+        access to a file.
     n_components : int
         Rank r, at least 1.
     n_threads : int, optional
-        Threads of each task; None takes one, since a worker runs several tasks at a time.
+        Threads of each task; None means one, because a worker runs several tasks at a time.
     client : dask.distributed.Client, optional
-        None takes the one in use.
+        None means the current client.
     **options
-        The other arguments of :func:`ssnmf_fast.consensus` except `n_jobs`: `n_starts`, `loss`,
-        `folder` and so on.  The folder is one of the caller, and serves both functions.
+        Other arguments of :func:`ssnmf_fast.consensus` except `n_jobs`: `n_starts`, `loss`,
+        `folder` and so on.  The folder is on the machine of the caller; both functions can use it.
 
     Returns
     -------
     Consensus
-
-    Raises
-    ------
-    ValueError, TypeError, RuntimeError
-        As :func:`ssnmf_fast.consensus` and :func:`ssnmf_fast.dask.factorize`.
-
-    Notes
-    -----
-    When a worker is lost, its starts are fitted again by others.
 
     Examples
     --------
@@ -95,12 +87,12 @@ def consensus(
 def _fit_on_workers(
     client: Client, threads: int, X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, rows: Array
 ) -> Iterator[Start]:
-    """Give the starts in their order; all are begun at once."""
+    """Yield the starts in order; all tasks are submitted at once."""
     shared = _Shared(X.matrix, rows, {**recipe.fitting, "n_threads": threads})
     started: dict[int, Future] = {}
 
     def begin(number: int) -> None:
-        """Start what is not done; a lost worker may have had the data, which are sent again."""
+        """Submit unfinished starts; send the data again, which a lost worker may have had."""
         (sent,) = scatter(client, [shared], ())[""]
         for later in range(number, len(seeds)):
             started[later] = client.submit(_fit, sent, seeds[later], pure=False)
@@ -120,14 +112,14 @@ def _fit_on_workers(
 
 @dataclass(frozen=True)
 class _Shared:
-    """What all tasks take: clean data, the samples whose components are kept, the settings."""
+    """Shared input of all tasks: clean data, samples for `assignments`, settings."""
 
     matrix: Matrix | CsrFile
     samples: Array
     arguments: dict[str, Any]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what came from the network, where arrays may be misaligned, once for each worker."""
+        """Restore from the network, where arrays may be misaligned, once per worker."""
         matrix = state["matrix"]
         if sp.issparse(matrix):
             parts = tuple(map(as_matrix, (matrix.data, matrix.indices, matrix.indptr)))

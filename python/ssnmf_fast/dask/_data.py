@@ -1,4 +1,4 @@
-"""Data of a user, cut by rows into checked blocks on the workers."""
+"""User data, cut by rows into checked blocks on the workers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .._solver.weights import Weights
 from ._cluster import check_client, result_of
 
 Blocks: TypeAlias = "da.Array | Sequence[Delayed | Future | str | Path]"
-ByRows: TypeAlias = "Blocks | Matrix | Sequence[Any]"  # what has a row for each sample
+ByRows: TypeAlias = "Blocks | Matrix | Sequence[Any]"  # with a row for each sample
 FilePath: TypeAlias = "str | Path"
 RowWeights: TypeAlias = "ByRows | Weights | None"
 Parts: TypeAlias = Sequence[tuple[Any, ...] | None]  # arguments for each block
@@ -43,7 +43,7 @@ _NAMES = {"support": "S_support", "S": "init[0] (S)"}  # of arguments
 
 @dataclass(frozen=True)
 class BlockInput:
-    """Checked data of a block of rows; sent in one piece: parts of messages may be misaligned."""
+    """Checked data of a block of rows; sent as bytes: other parts of messages may be misaligned."""
 
     X: Any  # Matrix | CsrFile
     y: Matrix | None = None
@@ -61,7 +61,7 @@ class BlockInput:
 
 
 def with_title(title: str, task: Callable[..., Any], *arguments: object, **options: object) -> Any:
-    """Run a task; an error names the block."""
+    """Run a task; errors name the block."""
     try:
         return task(*arguments, **options)
     except Exception as error:
@@ -70,7 +70,7 @@ def with_title(title: str, task: Callable[..., Any], *arguments: object, **optio
 
 
 def as_matrix(Z: Any) -> Any:
-    """Return a chunk of pydata/sparse as a SciPy matrix; arrays from the network are copied."""
+    """Convert a chunk of pydata/sparse to SciPy; copy misaligned arrays (from the network)."""
     if hasattr(Z, "to_scipy_sparse"):
         return sp.csr_array(Z.to_scipy_sparse())
     if isinstance(Z, np.ndarray) and not Z.flags.aligned:
@@ -94,7 +94,7 @@ def _check_block(
     if "y" in parts:
         y = check_matrix(as_matrix(parts["y"]), "y", dtype=checked.dtype, ordinary=True)
         if y.shape[0] != checked.shape[0]:
-            rows = f"got {y.shape[0]} rows, and X has {checked.shape[0]}"
+            rows = f"got {y.shape[0]} rows, but X has {checked.shape[0]}"
             raise ValueError(f"y must have the rows of X; {rows}.")
         parts["y"] = sparse_labels(y)
     of_weights = {name: weights_of(w) for name, w in parts.items() if name.endswith("weights")}
@@ -102,7 +102,7 @@ def _check_block(
 
 
 def _info_of(block: BlockInput) -> dict[str, Any]:
-    """Return the fields of `Data` that a block has too."""
+    """Return the fields of `Data` for a block."""
     X, Y, covariates = block.X, block.y, block.covariates
     of_X = X.nnz if isinstance(X, CsrFile) else np.count_nonzero(values_of(X))
     return {
@@ -115,7 +115,7 @@ def _info_of(block: BlockInput) -> dict[str, Any]:
     }
 
 
-# What all blocks must agree in.
+# Fields that must be equal in all blocks.
 _EQUAL = {"n_columns": "number of columns", "n_labels": "number of columns of y", "dtype": "dtype"}
 _EQUAL["n_fixed"] = "number of columns of covariates"
 
@@ -132,10 +132,10 @@ class Data:
     n_fixed: int  # fixed columns of S
     client: Client
     futures: list[Future]
-    rows: list[int]  # of all blocks, those without rows too
+    rows: list[int]  # of all blocks, including empty ones
     positions: list[int]  # of the blocks that have rows
-    checkpoint: FilePath | None = None  # of a fit to them
-    chosen: Array | None = None  # sorted numbers of samples, where not all are meant
+    checkpoint: FilePath | None = None  # of a fit
+    chosen: Array | None = None  # sorted numbers of a part of the samples
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -149,13 +149,13 @@ class Data:
 
     @property
     def lengths(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Mean numbers of nonzeros to a row and a column, of X and of y."""
+        """Mean numbers of nonzeros per row and column, for X and y."""
         n, m = self.shape
         (of_X, of_Y), k = self.nonzeros.tolist(), self.n_labels
         return (of_X // n, of_X // m), () if k is None else (of_Y // n, of_Y // k)
 
     def parts(self, chosen: Array, *arrays: Array, everywhere: bool = False) -> Parts:
-        """Return the rows of each block among sorted numbers, with parts of arrays; or None."""
+        """Return for each block its rows among sorted numbers, and parts of arrays; or None."""
         places = np.searchsorted(chosen, self.bounds)
         return [
             (chosen[a:b] - first, *(each[a:b] for each in arrays)) if a < b or everywhere else None
@@ -165,13 +165,13 @@ class Data:
     def start(
         self, task: Callable[..., Any], *shared: object, parts: Parts | None = None
     ) -> list[Future]:
-        """Start a task for each block, with its part; None leaves a block out."""
+        """Submit a task for each block, with its part; None leaves a block out."""
         pairs = zip(self.futures, parts or [()] * len(self.futures), strict=True)
         submit = partial(self.client.submit, task, pure=False)
         return [submit(block, *part, *shared) for block, part in pairs if part is not None]
 
     def array(self, futures: Sequence[Future], width: int, dtype: np.dtype[Any]) -> da.Array:
-        """Return blocks of rows as a dask array, cut as the data are."""
+        """Return blocks of rows as a dask array with the blocks of the data."""
         blocks = zip(futures, self.positions, strict=True)
         shapes = [(each, (self.rows[position], width)) for each, position in blocks]
         return da.concatenate([da.from_delayed(*each, dtype) for each in shapes])
@@ -183,7 +183,7 @@ class Data:
 
 
 def count_threads(n_threads: int | None) -> int:
-    """Return the threads of each task: a worker runs several tasks at a time."""
+    """Return the threads of each task, by default 1: a worker runs several tasks at a time."""
     return 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)
 
 
@@ -228,7 +228,7 @@ def load(
                     f"{positions[0]} and {each[name]} in block {position}."
                 )
     if first["n_columns"] == 0 or first["n_labels"] == 0:
-        raise ValueError("X, and y where it is given, must have at least one column.")
+        raise ValueError("X, and y if it is given, must have at least one column.")
     first["on_disk"] = any(each["on_disk"] for each in info)
     first["nonzeros"] = sum(each["nonzeros"] for each in info)
     return Data(**first, client=client, futures=futures, rows=rows, positions=positions)
@@ -245,11 +245,11 @@ def _count_rows(X: object) -> int:
 
 
 def _start_blocks(client: Client, X: Blocks, memory: int) -> tuple[list[Future], list[int]]:
-    """Start to load X; return its blocks as futures, and the numbers of their rows."""
+    """Start loading X; return futures of its blocks, and the numbers of their rows."""
     blocks = blocks_of(X, "X")
     if blocks is None:
         raise TypeError(
-            "X must be a dask array, or a list of delayed objects, futures or paths, one a block; "
+            "X must be a dask array, or a list with a delayed object, future or path per block; "
             f"got {type(X).__name__}. For data in memory, use ssnmf_fast.factorize."
         )
     if not blocks:
@@ -273,7 +273,7 @@ def _start_blocks(client: Client, X: Blocks, memory: int) -> tuple[list[Future],
 
 
 def blocks_of(Z: ByRows, name: str, columns: bool = True) -> list[Any] | None:
-    """Return the blocks of what is cut by rows already, or None for an array of all rows."""
+    """Return the blocks of Z if it is cut by rows; None for an array of all rows."""
     if isinstance(Z, da.Array):
         Z = whole_rows(Z, name, columns)
         return list(Z.to_delayed(optimize_graph=True).ravel())
@@ -288,35 +288,35 @@ def whole_rows(Z: da.Array, name: str, columns: bool = True) -> da.Array:
     if not columns or Z.numblocks[1] <= 1:
         return Z
     text = (
-        f"{name} is cut by columns as well, into {Z.numblocks[1]} pieces of each block of rows, "
-        "which are put together: workers copy and send the data. Use rechunk({1: -1}) before, once."
+        f"{name} is also cut by columns, into {Z.numblocks[1]} pieces per block of rows. Joining "
+        "them copies and sends the data; use rechunk({1: -1}) once before the fit."
     )
     warn_user(text, UserWarning)
     return Z.rechunk({1: -1})
 
 
 def cut(Z: ByRows, name: str, rows: Sequence[int], columns: bool = True) -> list[Any]:
-    """Return what belongs to each block of X."""
+    """Return the part of Z for each block of X."""
     lazy = isinstance(Z, da.Array) and not np.isnan(Z.shape[0])
     if not lazy and (blocks := blocks_of(Z, name, columns)) is not None:
         if len(blocks) == np.count_nonzero(rows):  # those without rows may be left out
             present = iter(blocks)
             return [next(present) if n else None for n in rows]
         if len(blocks) != len(rows):
-            counts = f"got {len(blocks)} blocks, and X has {len(rows)}"
+            counts = f"got {len(blocks)} blocks, but X has {len(rows)}"
             raise ValueError(f"{name} must have the blocks of X, with the same rows; {counts}.")
         return blocks
     whole: Any = Z if lazy else sp.csr_array(Z) if sp.issparse(Z) else np.asarray(Z)
     n = whole.shape[0] if whole.ndim else 0
     if n != sum(rows):
-        raise ValueError(f"{name} must have the rows of X; got {n} rows, and X has {sum(rows)}.")
+        raise ValueError(f"{name} must have the rows of X; got {n} rows, but X has {sum(rows)}.")
     if lazy:
         return blocks_of(whole.rechunk({0: tuple(rows)}), name, columns) or []
     return [whole[begin:end] for begin, end in pairwise(accumulate(rows, initial=0))]
 
 
 def cut_weights(X_weights: Any, name: str, rows: Sequence[int]) -> list[WeightParts | Delayed]:
-    """Return the arguments of `weights_of` for each block: weights, and what has rows."""
+    """Return the arguments of `weights_of` for each block: weights, and their rows."""
     weights = as_weights(X_weights, name)
     if weights.by_rows is None:
         return [(weights, None)] * len(rows)
@@ -326,7 +326,7 @@ def cut_weights(X_weights: Any, name: str, rows: Sequence[int]) -> list[WeightPa
 
 
 def gather(client: Client | None, y: ByRows | None) -> Any:
-    """Return an array of the cluster in memory, and others as they are."""
+    """Compute a dask array; return others unchanged."""
     if not isinstance(y, da.Array):
         return y
     client = check_client(client)
@@ -334,7 +334,7 @@ def gather(client: Client | None, y: ByRows | None) -> Any:
 
 
 def with_rows(X_weights: RowWeights, rows: Array | None) -> Any:
-    """Return weights of X, those of each sample multiplied by a number."""
+    """Return weights of X, with those of each sample multiplied by a number."""
     if rows is None:
         return X_weights
     if isinstance(X_weights, da.Array):
@@ -345,14 +345,14 @@ def with_rows(X_weights: RowWeights, rows: Array | None) -> Any:
     elif isinstance(weights.by_rows, (da.Array, list, tuple)):
         kind = type(X_weights).__name__.lower()
         raise ValueError(
-            f"X_weights must be one array with weights of samples; got blocks ({kind}). Give an "
+            f"X_weights must be one array if samples have weights; got blocks ({kind}). Give an "
             "array, or no weights of samples (sample_weight None, labeled_weight 1)."
         )
     joined = weights.with_rows(rows, "X_weights")
     if not joined.divisible:
         raise ValueError(
-            "X_weights are weights.base(...), which are not for weights of samples on a cluster. "
-            "Give an array, or none of these (sample_weight None, labeled_weight 1)."
+            "X_weights are weights.base(...), which cannot be combined with weights of samples on "
+            "a cluster. Give an array, or no such weights (sample_weight None, labeled_weight 1)."
         )
     return joined
 
@@ -362,11 +362,9 @@ def is_on_cluster(X: object) -> bool:
 
 
 def lazy_weights(X_weights: ByRows | Weights, rows: tuple[int, ...]) -> da.Array:
-    """Return an array whose blocks are the weights of blocks of rows."""
+    """Return a dask array with the weights of each block of rows."""
     if np.isnan(rows).any():
-        raise ValueError(
-            "X_weights need chunks of known sizes; call X.compute_chunk_sizes() before."
-        )
+        raise ValueError("X_weights need chunks of known sizes; call X.compute_chunk_sizes().")
     meta = np.empty((0, 1), dtype=object)
     parts = zip(cut_weights(X_weights, "X_weights", rows), rows, strict=True)
     return da.concatenate([da.from_delayed(delayed(part), (n, 1), meta=meta) for part, n in parts])

@@ -1,4 +1,4 @@
-"""Estimators of data on a cluster: those in memory, with another fit and lazy predictions."""
+"""Estimators for data on a cluster: those in memory, with another fit and lazy predictions."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ solver, init, n_threads, callback
 Attributes
 ----------
 representation_ : dask.array.Array, shape (n, r)
-    Factor S of the fit, cut as X is; files do not have it.
+    Factor S of the fit, with the blocks of X; it is not saved.
 """
 
 
 def documented(cls: Class) -> Class:
-    """Complete the docstring of an estimator by what all of them share, and by its bases."""
+    """Complete the docstring of an estimator by shared entries, and by its bases."""
     cls._kind = cls.__bases__[-1]
     doc, parameters = cls.__doc__ or "", signature(cls).parameters
     cls.__doc__ = complete(doc, [_SHARED], parameters, _LEFT_OUT)
@@ -64,7 +64,7 @@ def documented(cls: Class) -> Class:
 
 
 def lazy(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method of an estimator in memory for samples on the cluster too."""
+    """Return a method of an estimator in memory that also accepts samples on the cluster."""
     name, accepted = method.__name__, signature(method)
 
     @wraps(method)
@@ -94,20 +94,20 @@ def lazy(method: Callable[..., Any]) -> Callable[..., Any]:
     summary, _, rest = (method.__doc__ or "").partition("\n")
     either.__doc__ = f"""{summary}
 
-For a dask array, or a list of blocks as `fit` takes, the result is a lazy dask array.  X_weights
-may then be cut into blocks as well.
+For a dask array, or a list of blocks as in `fit`, the result is a lazy dask array.  X_weights may
+then be cut into blocks as well.
 {rest}"""
     return either
 
 
 class OnCluster(FactorizationBase):
-    """An estimator in memory whose data may be on a cluster.
+    """An estimator for data on a cluster.
 
-    Representations and predictions of a dask array are lazy dask arrays.  :func:`ssnmf_fast.save`
+    Representations and predictions for a dask array are lazy dask arrays.  :func:`ssnmf_fast.save`
     writes the file of the estimator in memory, without `representation_`.
     """
 
-    _kind: ClassVar[type[FactorizationBase]]  # in memory: it is saved, and workers predict with it
+    _kind: ClassVar[type[FactorizationBase]]  # the class in memory, for files and predictions
 
     def fit(
         self: Self,
@@ -126,27 +126,26 @@ class OnCluster(FactorizationBase):
         X, client, checkpoint, memory
             As in :func:`ssnmf_fast.dask.factorize`.
         y : array_like or dask.array.Array, optional
-            Labels of all samples, as the class describes them.  They are sent to the caller.
+            Labels of all samples, as for the estimator in memory; they are sent to the caller.
         **weights
             Other arguments of the method in memory, such as `X_weights`, `covariates` or
-            `sample_weight`; all may be dask arrays.  With covariates, representations of new
-            samples need theirs, in memory (``model.in_memory().transform(X, covariates=...)``).
+            `sample_weight`; all may be dask arrays.  After a fit with covariates, represent new
+            samples in memory (``model.in_memory().transform(X, covariates=...)``).
 
         Returns
         -------
         self
-            `representation_` is a dask array, cut as X is.
         """
         signature(self._kind.fit).bind(self, X, y, **weights)
         if getattr(self, "n_starts", 1) != 1:
             raise ValueError(
                 f"n_starts must be 1 for data on a cluster; got {self.n_starts}. Fit models with "
-                "several values of random_state, and keep the one of the smallest objective_."
+                "several values of random_state, and keep the model with the smallest objective_."
             )
         if getattr(self, "n_components", 1) == "auto":
             raise ValueError(
-                "n_components must be a number for data on a cluster; got 'auto'. Choose it by a "
-                "part in memory: choose_rank(part, criterion='words')."
+                "n_components must be a number for data on a cluster; got 'auto'. Choose it with a "
+                "part of the data in memory: choose_rank(part, criterion='words')."
             )
         for name in {"sample_weight", "label_weight"} & {*weights}:
             weights[name] = _data.gather(client, weights[name])
@@ -157,15 +156,7 @@ class OnCluster(FactorizationBase):
         return self
 
     def fit_transform(self, X: Blocks, y: ByRows | None = None, **parameters: Any) -> da.Array:
-        """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
-
-        Parameters are those of :meth:`fit`.
-
-        Returns
-        -------
-        dask.array.Array, shape (n, r)
-            Lazy.
-        """
+        """Return ``fit(X, y).transform(X)``, a lazy dask array; parameters as in :meth:`fit`."""
         weights = {name: parameters[name] for name in parameters if name == "X_weights"}
         return self.fit(X, y, **parameters).transform(X, **weights)
 
@@ -193,10 +184,7 @@ class OnCluster(FactorizationBase):
         return np.vstack(result_of(X.client, futures))
 
     def in_memory(self) -> Any:
-        """Return the model as an estimator in memory, without a row for each sample.
-
-        It is what :func:`ssnmf_fast.load` returns.
-        """
+        """Return the model as an estimator in memory, as :func:`ssnmf_fast.load` does."""
         parameters = self.get_params(deep=False)
         parameters["callback"] = None
         if not isinstance(parameters["init"], str):
@@ -213,7 +201,7 @@ class OnCluster(FactorizationBase):
 
 
 class PredictsOnCluster(OnCluster):
-    """The same for an estimator that predicts classes."""
+    """A classifier for data on a cluster."""
 
     decision_function = with_readout(lazy(ReadoutPredictions.decision_function))
     predict_proba = with_readout(lazy(ReadoutPredictions.predict_proba))
@@ -236,7 +224,7 @@ class PredictsOnCluster(OnCluster):
 def _apply(
     block: Matrix, weights: WeightParts | None = None, *, call: Callable[..., Array], empty: Array
 ) -> Array:
-    """Apply a method of a model to a block of rows; the result has two dimensions."""
+    """Apply a method of a model to a block of rows; return a 2-D array."""
     X = _data.as_matrix(block)
     if not X.shape[0]:
         return empty
@@ -256,7 +244,7 @@ def _represent_rows(
 
 @documented
 class NMF(OnCluster, estimators.NMF):
-    """Nonnegative matrix factorization X ~ S A of data on a Dask cluster.
+    """Nonnegative matrix factorization X ~ S A for data on a Dask cluster.
 
     The model is that of :class:`ssnmf_fast.NMF`.
 
@@ -275,21 +263,21 @@ class NMF(OnCluster, estimators.NMF):
 
 @documented
 class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
-    """Topic-supervised NMF (TS-NMF) of data on a Dask cluster.
+    """Topic-supervised NMF (TS-NMF) for data on a Dask cluster.
 
     The model is that of :class:`ssnmf_fast.TopicSupervisedNMF`.
 
     Notes
     -----
-    The labels of all samples are sent to the caller, and for the readout the representations of the
-    labeled ones, an array (labeled samples, r).  As for data on disk, the readout uses topics only.
-    In memory it also uses features and singular directions, so that its predictions differ.
+    The caller receives the labels of all samples and, for the readout, the representations of the
+    labeled samples, an array (labeled samples, r).  As for data on disk, the readout uses only
+    topics; in memory it also uses features and singular directions, so its predictions differ.
     """
 
     _with_rows = staticmethod(_data.with_rows)
 
     def _support(self, X: Data, lists: LabelLists, rank: int) -> list[Future]:
-        """Return the support of each block: that of all samples is as large as S."""
+        """Return the support of each block; for all samples it would be as large as S."""
         parts = [lists.part(slice(begin, end)) for begin, end in pairwise(np.cumsum([0, *X.rows]))]
         return [X.client.submit(LabelLists.support, p, rank, pure=False) for p in parts]
 
@@ -300,7 +288,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
 
 @documented
 class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
-    """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, of data on a Dask cluster.
+    """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, for data on a Dask cluster.
 
     The model is that of :class:`ssnmf_fast.SSNMFClassifier`.
 
@@ -311,10 +299,10 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
 
     Notes
     -----
-    The labels of all samples are sent to the caller, and for the readout the representations of the
-    labeled ones, an array (labeled samples, r), and their indicators, (labeled samples, k).  As for
-    data on disk, the readout "logistic" uses topics only.  In memory it also uses features and
-    singular directions, so that its predictions differ.
+    The caller receives the labels of all samples and, for the readout, the representations of the
+    labeled samples, an array (labeled samples, r), and their indicators, (labeled samples, k).  As
+    for data on disk, the readout "logistic" uses only topics; in memory it also uses features and
+    singular directions, so its predictions differ.
     """
 
     def _samples(
@@ -329,7 +317,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
 
 @dataclass(frozen=True, kw_only=True)
 class LabeledBlocks(_class_topics.LabeledSamples):
-    """Samples on a cluster with the labels of some of them, the `chosen` ones."""
+    """Samples on a cluster, with labels for the `chosen` samples."""
 
     X: Data
     chosen: Array
@@ -397,7 +385,7 @@ class LabeledBlocks(_class_topics.LabeledSamples):
 
 
 def _spread(block: BlockInput, rows: Array | slice, values: Array) -> Array:
-    """Return values for all rows of a block, zeros outside of these rows."""
+    """Return values for all rows of a block, with zeros except in `rows`."""
     spread = np.zeros((block.X.shape[0], *values.shape[1:]), dtype=values.dtype)
     spread[rows] = values
     return spread

@@ -74,31 +74,31 @@ def factorize(
     The model and its updates are those of :func:`ssnmf_fast.factorize`.  In every iteration each
     worker updates the rows of S of its blocks, and sends their statistics for A and B.  The caller
     adds these in a fixed order and updates A and B: the result has the same bits for any number of
-    workers, and depends on the blocks of X in the last digits only.
+    workers, and depends on the blocks of X only in the last digits.
 
     Parameters
     ----------
     X : dask.array.Array, shape (n, m), or list
-        Samples by features, nonnegative, cut by rows into NumPy arrays, SciPy sparse matrices or
-        pydata/sparse arrays; or a list with a delayed object, a future or a path for each block.  A
-        path is that of a file for :func:`ssnmf_fast.io.open_csr`, which all workers must be able to
-        open, and read in every iteration.
+        Nonnegative samples by features, cut by rows into NumPy arrays, SciPy sparse matrices or
+        pydata/sparse arrays; or a list with a delayed object, a future or a path for each block.
+        Paths are files for :func:`ssnmf_fast.io.open_csr`, which all workers must be able to open;
+        they are read in every iteration.
     y : array_like, scipy.sparse, dask.array.Array, shape (n, k), or list, optional
-        Supervision.  Arrays of all rows are cut as X is.
+        Supervision.  Arrays of all rows are cut like X.
     n_components, loss, supervision_loss, supervision_weight, max_iter, tol, random_state, verbose
         As in :func:`ssnmf_fast.factorize`.
     X_weights, y_weights : None, array, or from :mod:`ssnmf_fast.weights`
-        Weights of the loss of every entry; they may contain dask arrays.  Not for data in files.
+        Weights of the loss of each entry; they may contain dask arrays.  Not for data in files.
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`ssnmf_fast.factorize`.  Coordinate descent is used for Frobenius losses without
-        weights or with ``weights.outer``; elsewhere "hals" is "mm", and "auto" over-relaxed "mm".
+        weights or with ``weights.outer``; otherwise "hals" is "mm", and "auto" over-relaxed "mm".
     init : {"auto", "random", "least-squares", "random-acol"}, tuple, or Factorization
         Start, the same as in memory for the same `random_state` (an int, or a generator with
         PCG64), except for "least-squares" with weights of single entries.  A tuple holds S (a dask
-        array or None), A and, optionally, B; a factorization, such as that of a checkpoint, A and
-        B.  Without S, the rows are solved for.
+        array or None), A and, optionally, B; a factorization, such as a checkpoint, holds A and B.
+        Without S, its rows are computed from A and B.
     n_threads : int, optional
-        Threads of each task; None takes one, since a worker runs several tasks at a time.
+        Threads of each task; None means one, because a worker runs several tasks at a time.
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``A``, ``B``) after every
         check; returning True stops the fit.  Its ``S`` is None.
@@ -108,28 +108,28 @@ def factorize(
         As in :func:`ssnmf_fast.factorize`, but without penalties between rows of S (a graph,
         smoothness over time).
     client : dask.distributed.Client, optional
-        None takes the one in use.
+        None means the current client.
     checkpoint : path, optional
         File to which A and B are saved at every check of the objective.
     memory : int
-        Bytes that the rows of one file in memory at a time may take.
+        Largest size in bytes of the rows of a file in memory at a time.
 
     Returns
     -------
     Factorization
-        S is a dask array, cut as X is; A and B are NumPy arrays.
+        S is a dask array with the blocks of X; A and B are NumPy arrays.
 
     Raises
     ------
     ValueError, TypeError
-        For bad input; the message names the block, the argument and how to mend it.
+        For bad input; the message names the block and the argument, and suggests a fix.
     RuntimeError
-        If a task fails otherwise, or the scheduler no longer answers.
+        If a task fails for another reason, or the scheduler no longer answers.
 
     Notes
     -----
-    When a worker is lost, its blocks are loaded again by another one, and their rows of S are
-    solved for, given A and B.  The objective may then rise once, by little.
+    If a worker is lost, another worker loads its blocks and computes their rows of S from A and B.
+    The objective may then rise slightly, once.
 
     Examples
     --------
@@ -154,9 +154,9 @@ def factorize(
     loop = FitLoop(solver, max_iter, tol, observer, verbose)
     parts = {"y": y, "X_weights": X_weights, "y_weights": y_weights, "support": S_support, "S": S}
     data = load(check_client(client), X, threads, memory, dtype, covariates=covariates, **parts)
-    require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays with the workers
+    require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays on the workers
     given = {"A_support": A_support, "fixed_components": fixed_components}
-    given["covariates"] = np.zeros((0, data.n_fixed))  # its rows are on the workers
+    given["covariates"] = np.zeros((0, data.n_fixed))  # the rows are on the workers
     known = Known.of((0, data.n_columns), rank, data.dtype, **given)
     features = features_term(feature_labels, data, supervision_loss, threads)
     free = not known and S_support is None
@@ -209,7 +209,7 @@ def factorize(
         view = view_factors(factors, rank)
 
         def current() -> dict[str, Any]:
-            return {**view(), "S": None}  # which stays with the workers
+            return {**view(), "S": None}  # S stays on the workers
 
         run = loop.run(problem, current)
         S = data.array(problem.read(copy_rows), rank, data.dtype)
@@ -220,15 +220,15 @@ def factorize(
 def _penalties(
     penalties: PenaltiesLike, data: Data, features: Term | None, rank: int
 ) -> dict[str, Penalties]:
-    """Return the penalties of the factors; those of S must not be between its rows."""
+    """Return the penalties of the factors; penalties between rows of S are refused."""
     rows = {"S": data.shape[0], "A": data.n_columns}
     rows |= {} if data.n_labels is None else {"B": data.n_labels}
     rows |= {} if features is None else {"C": features.shape[1]}
     checked = check_penalties(penalties, rows, data.shape, rank)
     if not all(penalty.by_rows for penalty in checked.get("S", NONE).listed):
-        remedy = "leave it out, or fit in memory"
         raise ValueError(
-            f"S has a penalty between samples, which are on several workers; {remedy}."
+            "penalties between samples are not supported on a cluster; leave that of S out, or fit "
+            "in memory."
         )
     return checked
 
@@ -236,7 +236,7 @@ def _penalties(
 def _read_init(
     init: str | Sequence[Any] | Factorization, labels: bool
 ) -> tuple[bool, Any, Any, Any]:
-    """Return whether a start is a name; else its S, A and B, of which S and B may be None."""
+    """Return whether a start is a name, and its S, A and B (or None)."""
     if isinstance(init, Factorization):
         return False, init.S if len(init.S) else None, init.A, init.B if labels else None
     if not isinstance(init, (tuple, list)):

@@ -1,4 +1,4 @@
-"""A fit on a cluster: its blocks, its problem, whose rows are on the workers, and its starts."""
+"""A fit on a cluster: its blocks, its problem with rows on the workers, and its starts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ._rows import Block, BlockStatistics, Draw, Plan, Rows, RowStep, Step
 def _find_homes(
     keys: Sequence[str], before: Sequence[str], dask_scheduler: Scheduler = None
 ) -> list[str]:
-    """Return for each key a worker that has it, or "": one that stays, as before if it can."""
+    """Return a worker for each key, or "": preferably one that runs, and the same as before."""
     homes = []
     for key, home in zip(keys, before, strict=True):
         task = dask_scheduler.tasks.get(key)
@@ -45,7 +45,7 @@ def _find_homes(
 
 
 class ClusterFit:
-    """The blocks of a fit, each on the worker where its rows of S are, and totals of all."""
+    """The blocks of a fit, each on the worker with its rows of S, and totals of all blocks."""
 
     def __init__(self, data: Data, plan: Plan) -> None:
         self.data, self.plan, self.client = data, plan, data.client
@@ -60,7 +60,7 @@ class ClusterFit:
         retry(self.client, self._locate)
         counted: list[BlockStatistics] = result_of(self.client, self.anywhere(_rows.totals))
         self.totals = counted[0].plus(*counted[1:]).sums
-        # What keeps the mean of S where some of it is 0 by its support.
+        # The factor that keeps the mean of S if its support has zeros.
         self.within = data.shape[0] * plan.rank / max(1.0, self.totals["support"])
         gaps = [self.totals.get(f"{name} gaps", 0.0) for name in "XY"]
         if any(0 < count < len(counted) for count in gaps):
@@ -70,16 +70,16 @@ class ClusterFit:
         self.relations: list[Relation] = result_of(self.client, parts[0])
 
     def _locate(self) -> None:
-        """Wait for all blocks, and find where they are."""
+        """Wait for all blocks and find their workers."""
         try:
             finish(self.client, self.futures)
         except WorkersLostError as error:
             for number, future in enumerate(self.futures):
                 if future.cancelled():
                     raise RuntimeError(
-                        f"The data of block {number} were lost, and Dask cannot make them again: "
-                        "they were scattered, or were cancelled, as client.restart() does. Give a "
-                        f"dask array, delayed objects or files. {GOES_ON}"
+                        f"The data of block {number} were lost, and Dask cannot recompute them: "
+                        "they were scattered, or cancelled, for example by client.restart(). Give "
+                        f"a dask array, delayed objects or files. {GOES_ON}"
                     ) from error
             raise
         keys, before = [future.key for future in self.futures], self._places
@@ -90,20 +90,20 @@ class ClusterFit:
         self._places = places
 
     def anywhere(self, task: Callable[..., Any], *arguments: object) -> list[Future]:
-        """Start a task for every block at its place, or at another one if that is gone."""
+        """Submit a task for each block to its worker, or to another if that is gone."""
         submit = partial(self.client.submit, task, allow_other_workers=True, pure=False)
         pairs = zip(self.futures, self._places, strict=True)
         return [submit(future, *arguments, workers=[place]) for future, place in pairs]
 
     def _adapt(self, gaps: Sequence[float], weight: float) -> None:
-        """Make every block again where it is, from what it was."""
+        """Replace each block, on its worker, by an adapted one."""
         self.futures = self.anywhere(_rows.adapt, gaps, weight)
         retry(self.client, self._locate)
 
     def _collect(
         self, task: Callable[..., BlockStatistics], each: Sequence[object], *factors: Array
     ) -> BlockStatistics:
-        """Return the sum of the statistics that a task returns for all blocks with an argument."""
+        """Run a task for all blocks with an argument each; return the sum of the statistics."""
         client, started = self.client, list[Future]()
         self._count += 1
         try:
@@ -115,17 +115,17 @@ class ClusterFit:
             where = dict(zip(keys, self._places, strict=True)).__getitem__
             with dask.annotate(workers=where, allow_other_workers=False):  # all in one message
                 started += client.map(_rows.run_task, *arguments, key=keys, pure=False)
-            # The caller adds the last two where workers send to it directly: a message less.
+            # The caller adds the last two if workers send to it directly: one message less.
             n_sums = 2 if client.direct_to_workers else 1
             last = _cluster.add_in_tree(client, started, BlockStatistics.plus, n_sums)
-            # Earlier futures go with the message of new tasks: one of their own would delay these.
+            # Release earlier futures in the same message as new tasks, so as not to delay these.
             self._held = [started, sent]
             sums: list[BlockStatistics] = result_of(client, last, self._places)
         except BaseException:
             _cluster.cancel(client, started)
             raise
         total = sums[0].plus(*sums[1:], copy=_rows.aligned_copy)
-        if logger.isEnabledFor(logging.INFO):  # factors go to every worker, and sums come back
+        if logger.isEnabledFor(logging.INFO):  # factors to each worker, and sums back
             n_workers = len(set(self._places))
             size = sum(F.nbytes for F in factors) + len(pickle.dumps(total, protocol=5))
             logger.info(
@@ -136,14 +136,14 @@ class ClusterFit:
     def run(self, step: Step, factors: Mapping[str, Array]) -> BlockStatistics:
         """Return the statistics of all blocks after a step.
 
-        Blocks of a worker that is lost are made again by another one, and the step is repeated.
+        If a worker is lost, another worker rebuilds its blocks, and the step is repeated.
         """
         others = [factors[name] for name in step.names]
         attempt = partial(self._collect, _rows.run_step, [step] * len(self.futures), *others)
         return retry(self.client, attempt, self._locate)
 
     def read(self, step: Step, factors: Mapping[str, Array]) -> list[Future]:
-        """Return futures of what a step reads from the rows of each block, on any worker."""
+        """Return futures of the results of a step that reads the rows of each block."""
         shared = [keep_value(self.client, factors[name]) for name in step.names]
 
         def attempt() -> list[Future]:
@@ -154,19 +154,19 @@ class ClusterFit:
         return retry(self.client, attempt, self._locate)
 
     def mean(self, name: str = "X") -> float:
-        """Return the weighted mean of X or Y; 1 where any number will do."""
+        """Return the weighted mean of X or Y; 1 if it is 0."""
         weights = self.totals[f"{name} weights"]
         return float(self.totals[name] / weights if weights > 0 else 0.0) or 1.0
 
     def begin(self, each: Sequence[Draw | Future] | None = None) -> tuple[Array, Array]:
-        """Set S to starts, or that of the user; return column means, with and without support."""
+        """Set S to its start; return column means, with and without support."""
         attempt = partial(self._collect, _rows.begin, each or [None] * len(self.futures))
         sums = retry(self.client, attempt, self._locate).sums
         n = self.data.shape[0]
         return sums["columns"] / n, sums["unbound"] / n
 
     def balance(self, losses: Array) -> float:
-        """Weigh the supervision so that both losses are equal, on the workers and here."""
+        """Set the weight of the supervision so that both losses are equal."""
         weight = even_weight(losses[0], losses[1])
         self.relations = [self.relations[0], replace(self.relations[1], coefficient=weight)]
         self._adapt((0, 0), weight)
@@ -175,7 +175,7 @@ class ClusterFit:
 
 @contextmanager
 def cluster_fit(data: Data, plan: Plan) -> Iterator[ClusterFit]:
-    """Give a fit; in the end the workers drop what they keep for it."""
+    """Yield a fit; on exit, the workers drop its rows."""
     fit = ClusterFit(data, plan)
     client = fit.client
     try:
@@ -189,10 +189,10 @@ def cluster_fit(data: Data, plan: Plan) -> Iterator[ClusterFit]:
 
 
 class ClusterProblem(Problem):
-    """A problem whose rows of S, and of the data, are on the workers.
+    """A problem with the rows of S and of the data on the workers.
 
-    Here S and its relations have no row.  Changes of S wait for the next task; an update of the
-    rows returns at once what the next updates of the other factors need.
+    Here S and its relations have no rows.  Changes of S wait for the next task; an update of the
+    rows also returns the statistics for the next updates of the other factors.
     """
 
     _ready: dict[str, Statistics]
@@ -214,7 +214,7 @@ class ClusterProblem(Problem):
         self._elsewhere = tuple(name for r in fit.relations for name in r.names[1:])
         related = [*fit.relations, *local]
         super().__init__(factors, related, support, whole=False, penalties=penalties)
-        self.threads = resolve_threads()  # all of them: the workers wait for what is done here
+        self.threads = resolve_threads()  # all threads: the workers wait for the caller
 
     def forget(self) -> None:
         super().forget()
@@ -227,7 +227,7 @@ class ClusterProblem(Problem):
             self._changes.append(partial(Rows.scale, scales=free))
 
     def run_step(self, rule: Solver | None = None, **parts: Any) -> BlockStatistics:
-        """Let all blocks run the changes that wait, and a step with these fields."""
+        """Run the waiting changes, and a step with these fields, in all blocks."""
         changes, self._changes = tuple(self._changes), []
         moves = bool(changes or rule)
         self._fit.number += moves
@@ -239,7 +239,7 @@ class ClusterProblem(Problem):
         return statistics
 
     def read(self, reads: Callable[[Block, Rows], Array]) -> list[Future]:
-        """Return futures of what a function reads from the rows of each block."""
+        """Return futures of the results of a function for the rows of each block."""
         if self._changes:
             self.run_step()
         step = RowStep(number=self._fit.number, names=self._elsewhere, reads=reads)
@@ -259,7 +259,7 @@ class ClusterProblem(Problem):
         return statistics
 
     def descends(self, name: str, rule: Solver) -> bool:
-        """Whether by coordinate descent: where rows add to one Gram matrix."""
+        """Return whether to use coordinate descent; it needs one Gram matrix for all rows."""
         return super().descends(name, rule) and all(s.term.gram for s in self.views(name))
 
     def refines(self) -> bool:
@@ -283,7 +283,7 @@ class ClusterProblem(Problem):
         return float(self.run_step(asks=(value,)).sums["value"]) + here
 
     def _value_of_penalties(self) -> float:
-        """Return that of the last step for S, which has no row here, and of the others."""
+        """Return the penalties, for S those of the last step."""
         return self._of_rows + super()._value_of_penalties()
 
     def _still(self) -> list[Array]:
@@ -319,20 +319,20 @@ class ClusterProblem(Problem):
 
 
 def pcg64_of(random_state: Seed) -> np.random.Generator:
-    """Return a generator that blocks can advance: that of the user, if it can."""
+    """Return a generator that blocks can advance: the user's, if it is a PCG64."""
     rng = check_random_state(random_state)
     if isinstance(rng.bit_generator, np.random.PCG64):
         return rng
     return np.random.Generator(np.random.PCG64(int(rng.integers(2**63))))
 
 
-Start = tuple[Array, Array, Array]  # A, the means of S, what its components are to be multiplied by
+Start = tuple[Array, Array, Array]  # A, the means of S, and factors for its components
 
 
 def begin(fit: ClusterFit, init: str, rng: np.random.Generator, known: Known) -> Start:
-    """Start S as it is started in memory; return the rest, with what is known of A."""
+    """Start S as in memory; return the other parts of the start, with the known parts of A."""
     if init == "nndsvda":
-        raise ValueError("init='nndsvda' is not available on a cluster; use 'random', or a start.")
+        raise ValueError("init='nndsvda' is not available on a cluster; use 'random' or arrays.")
     name, data = starts.choose_start(init, fit.plan.losses[0], fit.data.on_disk), fit.data
     if name == "random-acol":
         chosen = rng.integers(data.shape[0], size=(fit.plan.rank, starts.ROWS_PER_MEAN))
@@ -358,7 +358,7 @@ def _uniform(fit: ClusterFit, rng: np.random.Generator, known: Known) -> Start:
 
 
 def _least_squares(fit: ClusterFit, rng: np.random.Generator, known: Known) -> Start | None:
-    """Start from the squares of factors fitted to the square roots of X, unless one vanishes."""
+    """Start from the squares of factors fitted to the square roots of X; None if one is 0."""
     plan = replace(fit.plan, of_roots=True, lengths=((), ()), penalties={}, elsewhere=())
     rank = plan.rank
     with cluster_fit(fit.data, plan) as roots:
@@ -379,7 +379,7 @@ def _least_squares(fit: ClusterFit, rng: np.random.Generator, known: Known) -> S
 
 
 def _as_known(fit: ClusterFit, A: Array, means: Array, scale: float, known: Known) -> Start:
-    """Return a drawn start with what is known of A, for an S that is to be multiplied by scale."""
+    """Return a drawn start with the known parts of A, for an S that is still to be scaled."""
     F, scales = known.restore("A", known.within("A", A.T)), np.where(fit.free, scale, 1.0)
     levels = known.levels({"S": means * scales, "A": F.mean(axis=0)}, fit.mean())
     scales *= levels["S"]
@@ -387,7 +387,7 @@ def _as_known(fit: ClusterFit, A: Array, means: Array, scale: float, known: Know
 
 
 def _draws(fit: ClusterFit, rng: np.random.Generator, scale: float) -> list[Draw]:
-    """Return the draws of all blocks, and advance the generator beyond them."""
+    """Return the draws of all blocks, and advance the generator past them."""
     bits, draws = rng.bit_generator, list[Draw]()
     assert isinstance(bits, np.random.PCG64)
     for n_rows in np.diff(fit.data.bounds).tolist():

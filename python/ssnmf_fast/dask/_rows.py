@@ -1,11 +1,11 @@
-"""Blocks of rows on workers: the terms of their data, and their rows of S, which stay there.
+"""Blocks of rows on workers: the terms of their data, and their rows of S.
 
-Rows of S are changed in place, so they are no results of tasks.  Each worker keeps those of its
-blocks.  When Dask moves a block, as it does when a worker is retired, the rows move with it.
+Rows of S change in place, so they are not results of tasks: each worker keeps those of its blocks.
+If Dask moves a block, for example when a worker is retired, the rows move with it.
 
-Steps of a fit are numbered.  A task that runs again, since its result was lost with another worker,
-finds the rows as it left them, and only computes its statistics again.  Rows that were lost are
-recovered: given the other factors, each model has one solution for them.
+Steps of a fit are numbered.  A task that is repeated because its result was lost finds the rows as
+it left them, and only recomputes its statistics.  Lost rows are recovered: given the other factors,
+each model has one solution for them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Factors: TypeAlias = Mapping[str, Array]
 
 
 def aligned_copy(F: Array) -> Array:
-    """Return a factor that came over the network as the kernels hold it."""
+    """Return a factor from the network in the storage of the kernels."""
     result = aligned_zeros(F.shape, F.dtype)
     result[...] = np.asarray(F)
     return result
@@ -47,7 +47,7 @@ def aligned_copy(F: Array) -> Array:
 
 @dataclass
 class BlockStatistics:
-    """Sufficient statistics of a block of rows for the other factors; they add up."""
+    """Sufficient statistics of a block of rows for the other factors, which can be added."""
 
     sums: dict[str, Any]  # numbers or arrays
     factors: dict[str, Statistics] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class BlockStatistics:
     def plus(
         self, *others: BlockStatistics, copy: Callable[[Array], Array] = np.copy
     ) -> BlockStatistics:
-        """Return the sum of all in new arrays: none is changed, since a task may run twice."""
+        """Return the sum in new arrays; the parts stay unchanged, because a task may run twice."""
         factors = {name: each.copied(copy) for name, each in self.factors.items()}
         sums, largest = self.sums, self.largest
         for other in others:
@@ -71,8 +71,8 @@ class BlockStatistics:
 class Rows:
     """Rows of S of a block, on its worker.
 
-    With momentum, `before` is S of an iteration ago; None stands for S itself.  With a posterior, S
-    is its geometric expectation and `before` the arithmetic one.
+    With momentum, `before` is S of the previous iteration (None: S).  With a posterior, S is its
+    geometric expectation and `before` the arithmetic one.
     """
 
     S: Array
@@ -81,26 +81,26 @@ class Rows:
     number: int = 0  # of the last step
     sums: dict[str, Any] = field(default_factory=dict)  # of the last update
     workspaces: Workspaces = field(default_factory=dict)
-    # Where S moves next: the step, whether it stays positive, and the rows there.
+    # The next extrapolation: the step, whether S stays positive, and the rows after it.
     ahead: tuple[float, bool, Array] | None = None
-    spare: list[Array] = field(default_factory=list)  # as large as S, for what comes next
-    # A task that was given up may still run, and rows move between tasks only.
+    spare: list[Array] = field(default_factory=list)  # arrays as large as S for reuse
+    # A cancelled task may still run; rows may only be pickled between tasks.
     lock: Any = field(default_factory=Lock, repr=False)
 
     def earlier(self) -> Array:
-        """Return the rows of an iteration ago, which are kept from now on."""
+        """Return the rows of the previous iteration, which are kept from now on."""
         if self.before is None:
             self.before = aligned_copy(self.S)
         return self.before
 
     def extrapolate(self, step: float, positive: bool) -> None:
-        """Move the rows further in the direction of their last move; three arrays take turns."""
+        """Extrapolate the last move of the rows; three arrays take turns."""
         moved, before = self.ahead_by(step, positive), self.earlier()
         self.S, self.before, self.ahead = moved, self.S, None
         self.spare.append(before)
 
     def ahead_by(self, step: float, positive: bool, threads: int = 1) -> Array:
-        """Return where the rows would move; they stay, and `before` too."""
+        """Return the extrapolated rows without moving."""
         if self.ahead is None or self.ahead[:2] != (step, positive):
             before = self.earlier()
             self.forget_ahead()
@@ -112,18 +112,18 @@ class Rows:
         return self.ahead[2]
 
     def forget_ahead(self) -> None:
-        """Forget where the rows would move, before they change otherwise."""
+        """Forget the extrapolated rows before another change."""
         if self.ahead is not None:
             self.spare.append(self.ahead[2])
             self.ahead = None
 
     def restore(self) -> None:
-        """Take the rows of an iteration ago."""
+        """Restore the rows of the previous iteration."""
         self.forget_ahead()
         np.copyto(self.S, self.earlier())
 
     def scale(self, scales: Array) -> None:
-        """Multiply components by numbers; what they were before no longer counts."""
+        """Multiply components by numbers; forget earlier rows."""
         self.forget_ahead()
         self.S[:, : len(scales)] *= scales.astype(self.S.dtype)
         self.before = None
@@ -156,16 +156,16 @@ def forget(fit: str) -> None:
 
 @dataclass
 class Block:
-    """Rows of the data as a fit sees them; the rows of S that are kept for them move with them."""
+    """A block of rows of the data for a fit; its rows of S move with it."""
 
-    key: tuple[str, int]  # the name of the fit, and the number of the block
-    first: int  # row, counted in all data
+    key: tuple[str, int]  # name of the fit and number of the block
+    first: int  # number of its first row in all data
     relations: list[Relation]
     support: Array | None  # where S moves, padded, as bits
-    places: int  # where S may be positive, by the support of the user
+    places: int  # number of places where S may be positive by the given support
     rank: int
     dtype: np.dtype[Any]
-    start: Array | None  # rows of the user
+    start: Array | None  # given rows
     fixed: Array | None = None  # the last components of S
     penalties: Mapping[str, Penalties] = field(default_factory=dict)  # of S, and names of others
     elsewhere: tuple[bool, ...] = ()  # see `Problem`
@@ -174,7 +174,7 @@ class Block:
     def n_rows(self) -> int:
         return self.relations[0].term.shape[0]
 
-    def __getstate__(self) -> bytes:  # one piece, as of `BlockInput`
+    def __getstate__(self) -> bytes:  # see `BlockInput`
         rows = ROWS.get(self.key)
         with nullcontext() if rows is None else rows.lock:
             return pickle.dumps((vars(self), rows), protocol=5)
@@ -191,7 +191,7 @@ class Block:
         return problem_kind(self.relations)({"S": rows.S, **others}, *arguments)
 
     def restrict(self, S: Array) -> None:
-        """Set to 0 what is not in the support, and set the fixed components."""
+        """Set entries outside of the support to 0, and set the fixed components."""
         if self.support is not None:
             S *= mask_of(self.support, S.shape[1])
         if self.fixed is not None:
@@ -200,7 +200,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Plan:
-    """How blocks are built: the same for all of them."""
+    """How to build blocks; the same for all blocks."""
 
     rank: int
     losses: tuple[Loss, Loss]
@@ -208,12 +208,12 @@ class Plan:
     lengths: tuple[tuple[int, ...], tuple[int, ...]]
     threads: int
     of_roots: bool = False
-    penalties: Mapping[str, Penalties] = field(default_factory=dict)  # here of S alone
+    penalties: Mapping[str, Penalties] = field(default_factory=dict)  # only those of S count
     elsewhere: tuple[bool, ...] = ()  # of labels of features, see `Problem`
 
 
 def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Block:
-    """Return the block of a fit; `first` is its first row, counted in all data."""
+    """Return a block for a fit; `first` is the number of its first row in all data."""
     X, dtype, rank = data.X, data.X.dtype, plan.rank
     shape = X.shape[0], rank
     if plan.of_roots:
@@ -231,7 +231,7 @@ def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Blo
     places = shape[0] * rank if support is None else int(support.sum())
     if data.S is not None:
         S = check_factor(data.S, "init[0] (S)", shape, dtype, "samples x components")
-        if not S.all():  # zeros of the start of a user stay
+        if not S.all():  # zeros of a given start stay
             support = S > 0 if support is None else support & (S > 0)
     if data.covariates is not None:
         known = Known.of(X.shape, rank, dtype, covariates=as_matrix(data.covariates))
@@ -245,7 +245,7 @@ def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Blo
 
 
 def adapt(block: Block, gaps: Sequence[float], weight: float) -> Block:
-    """Return a block with this weight of supervision, and terms for the gaps that others have."""
+    """Return a block with this weight of supervision, and terms for gaps in other blocks."""
     relations = [
         replace(r, coefficient=c, term=terms.with_gaps(r.term, block.dtype) if some else r.term)
         for r, some, c in zip(block.relations, gaps, (1.0, weight), strict=False)
@@ -257,7 +257,7 @@ Draw: TypeAlias = tuple[Mapping[str, Any], float]  # the state of a generator, a
 
 
 def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
-    """Set rows to their start; return sums of columns, and what they were without the support."""
+    """Set rows to their start; return sums of columns, with and without the support."""
     S = padded_zeros(block.n_rows, block.rank, block.dtype)
     if block.start is not None:
         S[:, : block.rank] = block.start
@@ -276,12 +276,12 @@ def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What a task does with the rows of a block, for a model: a subclass.
+    """A task for the rows of a block; each kind of model has a subclass.
 
-    Steps that move rows are numbered, and `names` are those of the other factors that are sent.
-    Rows that are recovered have had the `changes` before an update.  `recover(block, others)`
-    returns rows that were lost as they may have been; `run(block, rows, others)` moves rows that
-    have not moved in this step, and returns the statistics.  A step that `reads` returns an array.
+    Steps that move rows are numbered; `names` are the names of the other factors that are sent.
+    `recover(block, others)` returns lost rows, after the `changes` that precede an update;
+    `run(block, rows, others)` moves rows unless this step has done so, and returns the statistics.
+    A step with `reads` returns an array.
     """
 
     number: int
@@ -298,7 +298,7 @@ def run_step(block: Block, step: Step, *factors: Array) -> Any:
     """Run a step with the rows of a block, which are recovered if they were lost."""
     others = dict(zip(step.names, map(aligned_copy, factors), strict=True))
     rows, before = ROWS.get(block.key), step.number - step.moves
-    if rows is None or rows.number < before:  # lost, or moved before a step that ran elsewhere
+    if rows is None or rows.number < before:  # lost, or a step ran elsewhere after a move
         rows = step.recover(block, others)
         rows.number = before
         ROWS[block.key] = rows
@@ -308,19 +308,19 @@ def run_step(block: Block, step: Step, *factors: Array) -> Any:
 
 
 def run_task(block: Block, task: Callable[..., Any], *arguments: object) -> Any:
-    """Run a task of a fit with a block; an error names the block."""
+    """Run a task of a fit with a block; errors name the block."""
     title = f"block {block.key[1]} (rows {block.first} to {block.first + block.n_rows - 1})"
     return with_title(title, task, block, *arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowStep(Step):
-    """Changes of the rows, an update by a rule, and the statistics and sums to return then."""
+    """Changes of the rows, an update by a rule, and the statistics and sums to return."""
 
     rule: Solver | None = None
     others: Mapping[str, bool] = field(default_factory=dict)  # whether their curvature is needed
-    ahead: tuple[float, bool] | None = None  # the step of the momentum, whether rows stay positive
-    asks: tuple[Callable[[Sequence[Relation], Factors], Any], ...] = ()  # their values add up
+    ahead: tuple[float, bool] | None = None  # step of the momentum, and whether rows stay positive
+    asks: tuple[Callable[[Sequence[Relation], Factors], Any], ...] = ()  # values to add
 
     def recover(self, block: Block, others: Factors) -> Rows:
         """Solve for the rows: their problem is convex."""
@@ -349,14 +349,14 @@ class RowStep(Step):
                     below, constant = problem.squares()
                     rows.sums = {"product": problem.product(), "below": below, "constant": constant}
             rows.number = self.number
-        # Those of the update alone: rows that were recovered have none, whatever others have.
+        # Only after an update: recovered rows have no sums.
         sums = dict(rows.sums) if self.rule is not None else {}
         sums |= {asked.__name__: asked(block.relations, problem.factors) for asked in self.asks}
         sums["penalties"] = value_of(block.penalties, problem.factors)
         largest, factors = rows.S.max(axis=0, initial=0.0), {}
         if self.others:
             problem.product()  # before its P is overwritten
-            if self.ahead:  # the next step may take these rows
+            if self.ahead:  # the next step may use these rows
                 problem.factors["S"] = rows.ahead_by(*self.ahead, problem.threads)
             for name, each in problem.row_statistics(self.others).items():
                 parts = [part._replace(G=part.G[:0]) for part in each.parts]  # G is that of S
@@ -365,7 +365,7 @@ class RowStep(Step):
 
 
 def losses(relations: Sequence[Relation], factors: Factors) -> Array:
-    """Return the value of each relation, without what no component can reach."""
+    """Return the value of each relation without unreached entries."""
     return np.array([value([each], factors) - unreached([each], factors) for each in relations])
 
 
@@ -381,13 +381,13 @@ def copy_rows(block: Block, rows: Rows) -> Array:
 
 
 def square_rows(block: Block, rows: Rows, floor: float) -> Array:
-    """Return the squares of the rows of S, at least a number where S may be positive."""
+    """Return the squares of the rows of S, at least `floor` where S may be positive."""
     S: Array = np.maximum(rows.S[:, : block.rank].astype(np.float64) ** 2, floor)
     return S if block.support is None else S * mask_of(block.support, block.rank)
 
 
 def totals(block: Block) -> BlockStatistics:
-    """Return sums of entries, of weights and of the support; counts of blocks of some kinds."""
+    """Return sums of entries, weights and support, and counts of blocks with a property."""
     data = any(r.term.data for r in block.relations)
     sums = {"support": float(block.places), "data": float(data)}  # losses entry by entry
     for name, relation in zip("XY", block.relations, strict=False):

@@ -1,7 +1,7 @@
 """Measures of topics, representations and tensor models, from the papers of the models.
 
-They need NumPy and SciPy only, but for scorers of scikit-learn.  They take dense and sparse
-matrices, and never modify them.  Measures of recommendations are in :mod:`.ranking`.
+They accept dense and sparse matrices and never modify them.  Measures of recommendations are in
+:mod:`.ranking`.
 """
 
 from . import ranking as ranking

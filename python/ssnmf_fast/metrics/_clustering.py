@@ -25,7 +25,7 @@ _AXES = {"rows": 1, "columns": 0, "none": None}  # along which weights are divid
 
 @dataclass(frozen=True, eq=False)
 class TopicMatching:
-    """Result of :func:`match_topics`: pairs of a topic and a true class, min(r, k) of them.
+    """Result of :func:`match_topics`: min(r, k) pairs of a topic and a true class.
 
     Attributes
     ----------
@@ -34,11 +34,11 @@ class TopicMatching:
     classes : ndarray, shape (p,)
         Their true classes: labels, or columns of the true matrix.
     similarities : ndarray of float64, shape (p,)
-        Weighted Jaccard similarity of every pair, 0 to 1.
+        Weighted Jaccard similarity of each pair, 0 to 1.
     score : float
         Mean of the similarities.
     n_resolved : int
-        Number of pairs whose similarity lies above the threshold.
+        Number of pairs with a similarity above the threshold.
     """
 
     topics: Array
@@ -56,16 +56,16 @@ def jaccard_similarity(
     normalize: Normalization = "rows",
     unlabeled: object = "auto",
 ) -> Array:
-    r"""Return the weighted Jaccard similarity of every topic and every true class.
+    r"""Return the weighted Jaccard similarity of each topic and each true class.
 
-    :math:`J(u, v) = \sum_i \min(u_i, v_i) / \sum_i \max(u_i, v_i)` of the columns u of S and v of
+    :math:`J(u, v) = \sum_i \min(u_i, v_i) / \sum_i \max(u_i, v_i)` for the columns u of S and v of
     the truth ([1]_, equation 14).
 
     Parameters
     ----------
     normalize : {"rows", "columns", "none"}
-        Scale of both matrices before they are compared: weights of every sample, or of every topic,
-        sum to 1 (those of zeros stay); "none": as given.
+        Scaling of both matrices before the comparison: the weights of each sample ("rows") or of
+        each topic ("columns") sum to 1, unless all are 0; "none" leaves them as they are.
 
     Returns
     -------
@@ -74,15 +74,13 @@ def jaccard_similarity(
 
     Notes
     -----
-    The paper does not state how S is scaled.  By default both matrices are distributions of topics
-    for each sample, so that long and short samples have the same weight.  The scale of topics of a
-    factorization is arbitrary; to make a weight the amount of data that a topic explains, pass
-    ``S * A.sum(axis=1)``.  The cost is one minimum for each nonzero entry of the truth and topic.
+    The paper does not state how S is scaled.  By default, each sample has a distribution over
+    topics, so that long and short samples have the same weight.  The scale of the topics of a
+    factorization is arbitrary: ``S * A.sum(axis=1)`` is the amount of data that a topic explains.
 
     References
     ----------
-    .. [1] K. MacMillan and J. D. Wilson, "Topic supervised non-negative matrix factorization",
-       2017.
+    .. [1] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
 
     Examples
     --------
@@ -106,8 +104,7 @@ def match_topics(
 ) -> TopicMatching:
     """Pair topics and true classes one to one, for the largest sum of Jaccard similarities.
 
-    The evaluation of [1]_, section 4.1: weighted Jaccard similarities (equation 14), matched by the
-    Kuhn-Munkres algorithm.  A topic above the threshold is resolved.
+    This is the evaluation of [1]_, section 4.1, by the Kuhn-Munkres algorithm.
 
     Parameters
     ----------
@@ -122,13 +119,12 @@ def match_topics(
 
     Notes
     -----
-    With r topics and k classes there are min(r, k) pairs; the score is the mean over these, so
-    that scores of models with different numbers of topics are not comparable unless r = k.
+    With r topics and k classes there are min(r, k) pairs.  The score is the mean over these: do not
+    compare scores of models with different numbers of topics.
 
     References
     ----------
-    .. [1] K. MacMillan and J. D. Wilson, "Topic supervised non-negative matrix factorization",
-       2017.
+    .. [1] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
 
     Examples
     --------
@@ -155,7 +151,7 @@ def _similarities(
     axis = _AXES[check_option(normalize, "normalize", tuple(_AXES))]
     known, members, classes = read_known(S, truth, unlabeled)
     found, true = (Z if axis is None else shares_along(Z, axis) for Z in (known, members))
-    # Sums of min(u, v): only samples where v is not zero have a part.
+    # Sums of min(u, v) need only the samples where v is not zero.
     shared, by_class = np.zeros((found.shape[1], true.shape[1])), true.tocsc()
     for number, (begin, end) in enumerate(pairwise(by_class.indptr)):
         weights = by_class.data[begin:end, None]
@@ -178,10 +174,10 @@ class ClusteringScore:
     score : float
         Mean over the topics, from 0 to 1.
     per_topic : ndarray of float64, shape (r,)
-        Score of every topic.
+        Score of each topic.
     classes : ndarray, shape (r,)
-        The true class that each topic matches best: a label, or a column of memberships.  Of
-        equally good classes it is the first, also if the score is 0.
+        True class that each topic matches best (the first of equal ones): a label, or a column of
+        memberships.
     """
 
     score: float
@@ -199,16 +195,16 @@ def clustering_score(
 ) -> ClusteringScore:
     r"""Score how much of a true class each topic holds.
 
-    The score P of [1]_, its section on clustering analysis: topic l, with shares :math:`\hat S_l`
-    of the samples, scores :math:`\max_i \|\hat S_l \odot M_i\|_1 / \|M_i\|_1` over the true classes
-    i with members :math:`M_i`.
+    The score P of [1]_ (clustering analysis): topic l, with shares :math:`\hat S_l` of the samples,
+    scores :math:`\max_i \|\hat S_l \odot M_i\|_1 / \|M_i\|_1` over the true classes i with members
+    :math:`M_i`.
 
     Parameters
     ----------
     assignment : {"hard", "soft"}
-        "hard": a sample belongs only to its largest topic, the first of equal ones.  "soft": it
-        belongs to all topics by its shares, the row of S divided by its sum.  A sample whose row is
-        zero belongs to no topic, and still counts as a member of its class.
+        "hard": a sample belongs to its largest topic, the first of equal ones.  "soft": it belongs
+        to all topics by its shares, the row of S divided by its sum.  A sample with a row of zeros
+        belongs to no topic, but counts as a member of its class.
 
     Returns
     -------
@@ -216,14 +212,12 @@ def clustering_score(
 
     Notes
     -----
-    One class may be the best for several topics.  A class without members scores 0.  With hard
-    assignment, a single topic that contains every sample scores 1 and the others 0; the mean is
-    highest if each topic holds one class.
+    A class may be the best for several topics.  With hard assignment, a topic that contains every
+    sample scores 1 and the others 0; the mean is highest if each topic holds one class.
 
     References
     ----------
-    .. [1] J. Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks",
-       2020.
+    .. [1] Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks", 2020.
 
     Examples
     --------
@@ -259,16 +253,16 @@ def clustering_score(
 def labeled_scorer(scoring: str | Scorer = "accuracy", *, unlabeled: object = "auto") -> Scorer:
     """Return a scorer that leaves out unlabeled samples, for tools of scikit-learn.
 
-    A metric such as F takes -1 in `y`, which marks unlabeled samples, as a class, and predictions
-    for these as errors.  The `score` method of the estimators leaves them out already.
+    Scorers of scikit-learn treat the marker -1 in `y` as a class and count predictions for these
+    samples as errors.  The `score` method of the estimators leaves them out.
 
     Parameters
     ----------
     scoring : str or callable
-        A scorer, as in :func:`sklearn.metrics.get_scorer`: "f1_macro", "neg_log_loss", or what
-        :func:`sklearn.metrics.make_scorer` returns.
+        A scorer, as in :func:`sklearn.metrics.get_scorer`: "f1_macro", "neg_log_loss", or a result
+        of :func:`sklearn.metrics.make_scorer`.
     unlabeled : "auto", None or a label
-        What marks an unlabeled sample, as in :class:`ssnmf_fast.SSNMFClassifier`.  Rows of an
+        Marker of unlabeled samples, as in :class:`ssnmf_fast.SSNMFClassifier`.  Rows of an
         indicator matrix that are not fully labeled (NaN or -1) are left out.
 
     Returns
@@ -285,7 +279,7 @@ def labeled_scorer(scoring: str | Scorer = "accuracy", *, unlabeled: object = "a
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> X, y = load_digits(n_class=3, return_X_y=True)
-    >>> # three of four are unlabeled
+    >>> # three of four samples are unlabeled
     >>> y = np.where(np.arange(len(y)) % 4 < 3, -1, y)
     >>> model = sf.SSNMFClassifier(random_state=0)
     >>> scores = cross_val_score(model, X, y, cv=2,

@@ -1,43 +1,41 @@
-"""Arguments of the metrics, and how few entries or classes carry a matrix: sparsity."""
+"""Arguments of the metrics, and measures of sparsity."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from inspect import signature
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array, MatrixLike
-from .._common.docstrings import complete
+from .._common.docstrings import completing
 from .._common.text import short
 from .._data.arrays import entry_rows, unmask, with_values
 from .._data.border import check_matrix, check_shape
 from .._labels import ClassLabels, label_vector, unmask_labels
 
-Metric = TypeVar("Metric", bound=Callable[..., Any])
-
-_SHARED = """What the metrics mean by a name.
+complete_docstring = completing(
+    """What the metrics share.
 
 Parameters
 ----------
 S : array_like or sparse, shape (n, r)
-    Representation, at least 0.
+    Nonnegative representation.
 truth : array_like, shape (n,), or array_like or sparse, shape (n, k)
-    True class of every sample (text or integers), or memberships, at least 0, with one column for
-    each of two or more classes; a row of zeros is a sample of no class, not a missing label.
+    True class of each sample (text or integers), or nonnegative memberships with a column for each
+    class (at least two); a row of zeros is a sample without a class, not a missing label.
 unlabeled : "auto", None or a label
-    What marks an unlabeled sample in a vector of labels, besides None and NaN, which always do.
-    "auto" takes -1, unless the labels are exactly -1 and 1: then both are classes, with a warning.
-    Give -1 to have -1 always mean unlabeled, None for no marker.  Unlabeled samples are left out.
+    Marker of unlabeled samples in a vector of labels, in addition to None and NaN; these samples
+    are left out.  "auto" means -1, unless the labels are exactly -1 and 1: then both are classes,
+    and a warning is issued.  Pass -1 if it always marks unlabeled samples, None if no label does.
 components : array_like or sparse, shape (r, m)
-    Dictionary, at least 0; the terms of largest weight are used.
+    Nonnegative dictionary; the terms of largest weight are used.
 n_terms : int
-    Number of terms taken from each row, at least 1.  Terms of weight 0 are not taken.
+    Number of terms taken from each row, at least 1; terms of weight 0 are skipped.
 
 Raises
 ------
@@ -47,18 +45,12 @@ ValueError
     If shapes do not match, entries are negative or missing, no sample is labeled, a row of
     `components` is zero, or an option is unknown or out of range.
 """
+)
 _BLOCK_ENTRIES = 1 << 21  # of a dense block of rows: 16 MB
 
 
-def complete_docstring(metric: Metric) -> Metric:
-    """Complete the docstring of a metric by what all of them share."""
-    if metric.__doc__:
-        metric.__doc__ = complete(metric.__doc__, [_SHARED], signature(metric).parameters)
-    return metric
-
-
 def read_matrix(Z: MatrixLike, name: str, *, allow_negative: bool = False) -> Any:
-    """Return a finite float64 ndarray or CSR array that is not empty, not to be written to."""
+    """Return a finite, nonempty float64 ndarray or CSR array, which must not be modified."""
     matrix = check_matrix(Z, name, dtype=np.float64, allow_nan=False, allow_negative=allow_negative)
     if 0 in matrix.shape:
         raise ValueError(
@@ -68,7 +60,7 @@ def read_matrix(Z: MatrixLike, name: str, *, allow_negative: bool = False) -> An
 
 
 def as_array(values: object) -> Array:
-    """Return an array, of objects where the lengths of the rows differ; None for masked entries."""
+    """Return an array, of objects if the rows differ in length; masked entries become None."""
     try:
         return np.asarray(unmask_labels(values))
     except ValueError:
@@ -81,7 +73,7 @@ def sums_along(Z: Any, axis: int) -> Array:
 
 
 def shares_along(Z: Any, axis: int) -> Any:
-    """Return Z with columns (axis 0) or rows (axis 1) that sum to 1; those of zeros stay."""
+    """Return Z with columns (axis 0) or rows (axis 1) divided by their sums, unless these are 0."""
     sums = sums_along(Z, axis)
     sums = np.where(sums > 0, sums, 1.0)
     if sp.issparse(Z):
@@ -110,8 +102,8 @@ def read_classes(
     classes = ClassLabels(vector, unlabeled, name=name)
     if not len(classes.known):
         raise ValueError(
-            f"{name} has no labeled sample: all of it is marked as unlabeled. Label some "
-            "samples, or change `unlabeled`."
+            f"{name} has no labeled sample: all are marked as unlabeled. Label some samples, or "
+            "change `unlabeled`."
         )
     return classes
 
@@ -122,7 +114,7 @@ def read_known(
     """Return the rows of S whose truth is known, their memberships (n, k), and the classes (k,)."""
     S = read_matrix(S, "S")
     if not sp.issparse(truth) and np.ndim(array := as_array(truth)) != 2:
-        text = array.dtype.kind == "U"  # perhaps only as numbers or None are mixed with text
+        text = array.dtype.kind == "U"  # perhaps numbers or None among text
         labels = read_classes(truth if text else array, "truth", S.shape[0], unlabeled)
         known = S if labels.labeled.all() else S[labels.labeled]
         return known, labels.matrix(np.float64)[labels.labeled], labels.classes
@@ -135,7 +127,7 @@ def read_known(
     check_shape(matrix, (S.shape[0], matrix.shape[1]), "truth", "one row for each row of S")
     members = sp.csr_array(matrix)
     if not members.data.any():
-        raise ValueError("truth has no member of any class: all of it is zero.")
+        raise ValueError("truth has no member of any class: all entries are zero.")
     return S, members, np.arange(members.shape[1])
 
 
@@ -146,11 +138,11 @@ class InterLabelSparsity:
     Attributes
     ----------
     score : float
-        Hoyer sparsity of all class sums together, 0 to 1.
+        Hoyer sparsity of all class sums, 0 to 1.
     per_topic : ndarray of float64, shape (r,)
-        Hoyer sparsity of each topic's class sums.
+        Hoyer sparsity of the class sums of each topic.
     class_sums : ndarray of float64, shape (r, k)
-        Sums of the representation's rows over the samples of each class.
+        Weights of each topic, summed over the samples of each class.
     classes : ndarray, shape (k,)
         The classes, sorted.
     """
@@ -164,30 +156,24 @@ class InterLabelSparsity:
 def hoyer_sparsity(x: MatrixLike) -> float:
     r"""Return Hoyer's sparsity of a vector, or of all entries of a matrix.
 
-    :math:`(\sqrt n - \|x\|_1 / \|x\|_2) / (\sqrt n - 1)` of n entries ([1]_, equation 12; [2]_): 1
-    if a single one is not zero, 0 if all have the same size.
+    :math:`(\sqrt n - \|x\|_1 / \|x\|_2) / (\sqrt n - 1)` for n entries ([1]_, equation 12; [2]_): 1
+    if a single entry is not zero, 0 if all have the same size.
 
     Parameters
     ----------
     x : array_like or sparse, shape (n,) or (n, m)
-        Numbers of any sign, at least two.
+        At least two finite numbers of any sign.
 
     Returns
     -------
     float
-        From 0 to 1.  All zeros have sparsity 0: their entries are equal.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what is not numbers, fewer than two entries, NaN or infinity.
+        From 0 to 1; 0 for zeros.
 
     References
     ----------
     .. [1] I. Ivek, "Interpretable low-rank document representations with label-dependent sparsity
        patterns", 2014.
-    .. [2] P. O. Hoyer, "Non-negative matrix factorization with sparseness constraints", JMLR 5,
-       2004.
+    .. [2] P. O. Hoyer, "Non-negative matrix factorization with sparseness constraints", JMLR, 2004.
 
     Examples
     --------
@@ -200,10 +186,7 @@ def hoyer_sparsity(x: MatrixLike) -> float:
     x = unmask(x, "x", allow_nan=False)
     values: Any = x if sp.issparse(x) else np.atleast_2d(as_array(x))
     if values.ndim == 1:  # sparse
-        values = values if values.format in ("csr", "coo") else values.tocoo()
-        columns = values.indices if values.format == "csr" else values.coords[0]
-        places = np.zeros(len(columns), dtype=np.int64), columns
-        values = sp.coo_array((values.data, places), shape=(1, *values.shape))
+        values = values.tocoo().reshape(1, -1)
     n_entries = math.prod(values.shape)
     if values.ndim != 2 or n_entries < 2:
         raise ValueError(
@@ -220,23 +203,22 @@ def inter_label_sparsity(
 ) -> InterLabelSparsity:
     """Return how few classes use each topic: the sparsity of the class sums of S.
 
-    Row sums of S over the samples of each class make a matrix of topics and classes ([1]_, equation
-    13); its Hoyer sparsity is high if samples of a class share their few topics.
+    The rows of S are summed over the samples of each class ([1]_, equation 13).  The Hoyer sparsity
+    of these sums is high if each class uses few topics.
 
     Parameters
     ----------
     labels : array_like, shape (n,)
-        Class of every sample, text or integers; at least two classes.
+        Class of each sample, text or integers; at least two classes.
 
     Returns
     -------
     InterLabelSparsity
-        `score` over all topics and classes, `per_topic`, and the `class_sums` themselves.
 
     Notes
     -----
-    The sums follow the sizes of the classes and the scale of the topics, as in the paper.  A topic
-    that no labeled sample uses has sparsity 0, as :func:`hoyer_sparsity` of zeros.
+    As in the paper, the sums depend on the sizes of the classes and the scale of the topics.  A
+    topic that no labeled sample uses has sparsity 0.
 
     References
     ----------
@@ -268,12 +250,12 @@ def inter_label_sparsity(
 
 
 def _sparsity(entries: Array, n_entries: int) -> Array:
-    """Hoyer sparsity of every row; zeros beyond its entries fill it up to `n_entries`."""
+    """Return the Hoyer sparsity of every row, filled up to `n_entries` by zeros."""
     sizes = np.abs(entries)
     largest = sizes.max(axis=1, initial=0.0, keepdims=True)
     sizes = sizes / np.where(largest > 0, largest, 1.0)  # squares neither overflow nor vanish
     lengths = np.sqrt((sizes * sizes).sum(axis=1))
-    equal = np.full(len(sizes), math.sqrt(n_entries))  # as which a row of zeros counts
+    equal = np.full(len(sizes), math.sqrt(n_entries))  # for rows of zeros
     ratios = np.divide(sizes.sum(axis=1), lengths, out=equal, where=lengths > 0)
     sparsity = (math.sqrt(n_entries) - ratios) / (math.sqrt(n_entries) - 1)
     return np.asarray(np.clip(sparsity, 0.0, 1.0))

@@ -1,4 +1,4 @@
-"""CP models of tensors in the forms in which callers have them."""
+"""Measures of CP models of tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .._solver.starts import given_factors
 
 
 def check_cp_model(model: Any, name: str) -> tuple[Array, list[Array]]:
-    """Return the weights of the components, or ones, and a factor for each mode; float64."""
+    """Return the weights of the components (default: ones) and the factors of the modes."""
     if hasattr(model, "factors_") and hasattr(model, "weights_"):  # a fitted estimator
         model = model.weights_, list(model.factors_)
     parts = given_factors(model)
@@ -49,9 +49,8 @@ def factor_match_score(A: object, B: object, *, consider_weights: bool = True) -
     .. math:: \left(1 - \frac{|w_p - v_q|}{\max(w_p, v_q)}\right)
               \prod_k \cos(A_k[:, p], B_k[:, q])
 
-    over the modes k ([1]_, section 5), where w and v are the sizes of the components: products of
-    their weights and the Euclidean norms of their columns.  How a size is spread over the columns
-    changes nothing.
+    over the modes k ([1]_, section 5).  The sizes w and v of the components are products of their
+    weights and the Euclidean norms of their columns.
 
     Parameters
     ----------
@@ -60,30 +59,29 @@ def factor_match_score(A: object, B: object, *, consider_weights: bool = True) -
         these attributes, such as ``CPTensor`` of TensorLy and ``ktensor`` of pyttb, or a factor
         (n_k x r) for each mode.
     consider_weights : bool
-        Whether components of other sizes agree less: False leaves out the first factor above.
+        Whether the sizes of components count: False leaves out the first factor above.
 
     Returns
     -------
     float
-        From 0 to 1, which means that the components are the same; the same for (A, B) as for
-        (B, A).  A component of zeros has similarity 0 with all others.
+        From 0 to 1 (the components are the same).  A component of zeros has similarity 0 with all
+        others.
 
     Raises
     ------
     TypeError, ValueError
-        For what is no CP model, has negative entries, or for models of tensors of other shapes.
+        If an argument is not a CP model, has negative entries, or the shapes of the tensors differ.
 
     Notes
     -----
     With r and s components there are min(r, s) pairs, and the score is the mean over these:
-    components that the other model lacks do not count, as in the Tensor Toolbox, pyttb
-    (``ktensor.score``, which may match greedily) and tlviz (with ``allow_smaller_rank=True``).
-    Planted components are usually said to be recovered by scores above 0.95.
+    components without a partner do not count, as in the Tensor Toolbox, pyttb (``ktensor.score``,
+    which may match greedily) and tlviz (with ``allow_smaller_rank=True``).  Components are usually
+    considered recovered if the score is above 0.95.
 
     References
     ----------
-    .. [1] E. Acar, D. M. Dunlavy, T. G. Kolda, M. Mørup, "Scalable tensor factorizations for
-       incomplete data", 2011.
+    .. [1] E. Acar et al., "Scalable tensor factorizations for incomplete data", 2011.
 
     Examples
     --------
@@ -117,7 +115,7 @@ def factor_match_score(A: object, B: object, *, consider_weights: bool = True) -
 def _directions(model: object, name: str) -> tuple[list[Array], Array]:
     """Return factors with columns of norm 1 and the logarithms of the sizes of the components.
 
-    Of components that vanish all of these are 0.
+    All of these are 0 for components of zeros.
     """
     sizes, factors = check_cp_model(model, name)
     directions = []
@@ -133,21 +131,21 @@ def _directions(model: object, name: str) -> tuple[list[Array], Array]:
     return [np.where(alive, F, 0.0) for F in directions], np.where(alive, logarithms, 0.0)
 
 
-_LARGEST = 1 << 27  # entries of a core, or of what is made on the way
+_LARGEST = 1 << 27  # entries of a core, or of an intermediate result
 _LEAST = 1 << 12  # entries of a sparse tensor at a time
 
 
 @one_blas_thread()
 def core_consistency(result: object, X: TensorLike) -> float:
-    r"""Return how nearly a tensor has the structure of a CP model, in percent (CORCONDIA).
+    r"""Return how well a CP model describes the structure of a tensor, in percent (CORCONDIA).
 
-    With the factors fixed, the core that fits X best in the least squares sense,
+    With the factors fixed, the least-squares core
 
-    .. math:: G = X \times_1 A_1^+ \times_2 A_2^+ \cdots \times_N A_N^+,
+    .. math:: G = X \times_1 A_1^+ \times_2 A_2^+ \cdots \times_N A_N^+
 
-    would be 1 where all indices agree and 0 elsewhere, if the data had just these components.
-    The diagnostic is :math:`100 (1 - \sum (G - T)^2 / r)`, where T is that core [1]_.  Too many
-    components, or wrong ones, interact: other entries of the core grow.
+    is 1 where all indices agree and 0 elsewhere (T), if the data consist of these components alone.
+    The diagnostic is :math:`100 (1 - \sum (G - T)^2 / r)` [1]_.  If there are too many components,
+    or wrong ones, they interact, and other entries of the core grow.
 
     Parameters
     ----------
@@ -155,29 +153,27 @@ def core_consistency(result: object, X: TensorLike) -> float:
         CP model of X with r components: a result, a fitted estimator, ``(weights, factors)``, an
         object with these attributes, or a factor (n_k x r) for each mode.
     X : array_like, or sparse
-        The tensor, in the forms of :func:`ssnmf_fast.factorize_tensor`.  NaN in a dense one means
-        missing: the model stands in for it.
+        The tensor, in the forms of :func:`ssnmf_fast.factorize_tensor`.  NaN in a dense tensor
+        means missing, and is replaced by the value of the model.
 
     Returns
     -------
     float
-        At most 100, as for a perfect model or one component fitted by least squares; 90 and more
-        support the components, near 0 or below they are too many.  NaN if the model is zero.
+        At most 100, the value of a perfect model and of one component fitted by least squares.
+        Values of 90 or more support the components; values near 0 or below mean that there are too
+        many.  NaN if the model is zero.
 
     Raises
     ------
     TypeError, ValueError
-        For what is no CP model or tensor, for lengths that differ, and if the core would have more
-        than 2^27 entries (1 GB).
+        If `result` is not a CP model of X, or the core would have more than 2^27 entries (1 GB).
 
     Notes
     -----
     The core depends on how the size of a component is spread over its columns.  Here it is in the
-    first mode, as is usual, and columns of all other factors get norm 1; tlviz has the same value
-    for such factors.  The core is that of least squares, for models of any loss: models of counts
-    that are mostly zeros may have a low consistency with the right number of components.
-
-    Nothing of the size of a dense tensor is made for a sparse one: its modes are summed out.
+    first mode, as is usual, and columns of all other factors have norm 1; tlviz returns the same
+    value for such factors.  The core is fitted by least squares for models of any loss: models of
+    counts that are mostly zeros may have a low consistency with the right number of components.
 
     References
     ----------
@@ -216,7 +212,7 @@ def core_consistency(result: object, X: TensorLike) -> float:
     if not isinstance(X, SparseTensor) and np.isnan(X).any():
         model = dense_model(weights, factors, "give a smaller X, or one without NaN")
         X = np.where(np.isnan(X), model, X)
-    # Columns of norm 1: what is small is not taken for zero.
+    # Columns of norm 1, so that small ones do not count as zero.
     norms = [np.linalg.norm(F, axis=0) for F in factors]
     sizes = weights * np.prod(norms, axis=0)
     used = sizes > 0
@@ -233,18 +229,18 @@ def core_consistency(result: object, X: TensorLike) -> float:
             core += _core_of_entries(X.at.places[:, part], X.values[part], X.shape, inverses)
     else:
         core = np.asarray(X, dtype=np.float64)
-        for inverse in inverses:  # the first mode is summed out; what comes of it is the last one
+        for inverse in inverses:  # replaces the first mode by a new last one
             core = np.tensordot(core, inverse, axes=(0, 1))
     core /= sizes[used].reshape(-1, *[1] * (n_modes - 1))
     core[(np.arange(count),) * n_modes] -= 1
-    # A component of zeros lacks its 1 in the core.
+    # A component of zeros lacks its 1 in T.
     return float(100 * (1 - (np.square(core).sum() + rank - count) / rank))
 
 
 def _core_of_entries(
     places: Array, values: Array, shape: tuple[int, ...], inverses: Sequence[Array]
 ) -> Array:
-    """Sum out one mode after the other: what is left has a row for each tuple that occurs."""
+    """Sum out one mode after the other; `core` has a row for each tuple of indices left."""
     core = values.astype(np.float64)[:, None]
     modes = [*range(len(shape))]
     order = sorted(modes, key=lambda mode: -shape[mode])
@@ -255,7 +251,7 @@ def _core_of_entries(
         first, numbers = distinct(places, tuple(shape[k] for k in modes))
         entries = np.arange(len(numbers))
         size = len(first), len(numbers)
-        # The sums for one component after the other are products with matrices of one structure.
+        # Matrices for the sums of all components share this structure.
         sums = sp.csr_array((entries, (numbers, entries)), shape=size)
         summed = np.empty((len(first), core.shape[1], len(inverses[mode])))
         for q, row in enumerate(inverses[mode]):

@@ -18,7 +18,7 @@ from .._topics import names_of
 from ._sparsity import complete_docstring, read_matrix, row_blocks, shares_along, sums_along
 
 _ENTRIES_AT_ONCE = 1 << 20
-_TINY = 1e-12  # of the paper of C_V, besides probabilities in logarithms
+_TINY = 1e-12  # added to probabilities in logarithms, from the paper of C_V
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,9 @@ class TopicScore:
     Attributes
     ----------
     score : float
-        Score of all topics together.
+        Score of all topics.
     per_topic : ndarray of float64, shape (r,)
-        Score of every topic.
+        Score of each topic.
     """
 
     score: float
@@ -38,7 +38,7 @@ class TopicScore:
 
 
 def leading_terms(A: npt.ArrayLike, n_terms: int, least: int) -> list[list[int]]:
-    """Return the columns of the largest weights of rows, in falling order, at least `least`."""
+    """Return the columns of the largest weights of each row, in falling order."""
     count = check_integer(n_terms, "n_terms", least)
     topics = []
     for _, block in row_blocks(A):
@@ -47,7 +47,7 @@ def leading_terms(A: npt.ArrayLike, n_terms: int, least: int) -> list[list[int]]
     for topic, chosen in enumerate(topics):
         if len(chosen) < least:
             raise ValueError(
-                f"components[{topic}] has {len(chosen)} terms of a weight above 0; expected "
+                f"components[{topic}] has {len(chosen)} terms with a weight above 0; expected "
                 f"{least} or more. Leave the topic out."
             )
     return topics
@@ -75,7 +75,7 @@ def _read_terms(terms: Any, n_features: int | None) -> list[list[Any]]:
                 topic[place] = check_integer(term, f"{name} (a column of X)", 0, n_features - 1)
             elif not isinstance(term, str):
                 raise TypeError(
-                    f"{name} must be a word, as texts are given; got {short(term)} "
+                    f"{name} must be a word, because texts are given; got {short(term)} "
                     f"({type(term).__name__})."
                 )
         if len(topic) < 2 or len(set(map(nfc, topic))) < len(topic):
@@ -99,45 +99,48 @@ def topic_coherence(
 ) -> TopicScore:
     r"""Score topics by how often their top terms occur in the same documents.
 
-    With D the number of documents that hold a term, or both of a pair, and N that of all:
+    D is the number of documents with a term, or with both terms of a pair; N is the number of all
+    documents.
 
     - "npmi", normalized pointwise mutual information [1]_ [2]_: the mean over the pairs of
       :math:`\log \frac{N D(v, w)}{D(v) D(w)} / \log \frac{N}{D(v, w)}`; -1 for a pair that never
-      occurs together, 1 for one that occurs together in every document.
-    - "umass" [3]_: the sum over the pairs, w above v in the topic's order, of
-      :math:`\log \frac{D(v, w) + 1}{D(w)}`.
-    - "c_v" [4]_: the mean over the terms of the cosine between the vector of a term, its NPMI with
-      every term of the topic, and the sum of these vectors.  Terms that never meet each other still
-      count as alike if they meet the same other terms.
+      occurs together, 1 for a pair that occurs together in every document.
+    - "umass" [3]_: the sum of :math:`\log \frac{D(v, w) + 1}{D(w)}` over the pairs, where w is
+      above v in the topic.
+    - "c_v" [4]_: the mean over the terms of the cosine between the vector of a term (its NPMI with
+      every term of the topic) and the sum of these vectors.  Terms that never occur together still
+      count as similar if they occur with the same other terms.
 
     Documents are the rows of `X`, or all windows of `window` successive tokens in `texts`.
 
     Parameters
     ----------
     X : array_like or sparse, shape (n, m), optional
-        Documents and terms, at least 0; a term occurs in a document if its entry is above 0.  Use
+        Documents and terms, nonnegative; a term occurs in a document if its entry is above 0.  Use
         the fitted data or, for an unbiased score, other documents with the same vocabulary.
     components : array_like or sparse, shape (r, m), optional
-        Dictionary, at least 0; the terms of largest weight are used.
+        Nonnegative dictionary; the terms of largest weight are used.
     texts : iterable of sequences of str, optional
-        The tokens of every document, such as ``map(vectorizer.build_analyzer(), documents)``, in
-        place of `X`.  They are read once, a part at a time.
+        Tokens of each document, such as ``map(vectorizer.build_analyzer(), documents)``, in place
+        of `X`.  They are read once, a part at a time.
     feature_names : array_like of str, shape (m,), optional
-        The words of the columns of `components`, which `texts` need.
+        Words of the columns of `components`; needed with `texts`.
     window : int, optional
-        Number of tokens of a window, at least 1; a shorter text, or any for None, is one window.
+        Number of tokens in a window, at least 1.  A shorter text is one window; with None, every
+        text is.
     terms : sequence of sequences of int or str, optional
-        Two or more different terms for every topic, those of largest weight first, in place of
+        Two or more different terms for each topic, those of largest weight first, in place of
         `components`: columns of `X`, or words of `texts`.
     n_terms : int
-        Number of terms taken from each row of `components`, at least 2, of a weight above 0.
+        Number of terms taken from each row of `components`, at least 2; their weights must be
+        above 0.
     measure : {"npmi", "umass", "c_v"}
-        What to measure.
+        The measure.
 
     Returns
     -------
     TopicScore
-        `score`, the mean, and `per_topic`.  Higher is more coherent; NPMI and C_V lie in -1 to 1.
+        `score`, the mean, and `per_topic`.  Higher is more coherent; NPMI and C_V are in -1 to 1.
 
     Raises
     ------
@@ -145,31 +148,29 @@ def topic_coherence(
         For values, terms or tokens of a wrong kind, or if neither or both of `components` and
         `terms`, or of `X` and `texts`, are given.
     ValueError
-        For shapes that do not match, entries that are negative or missing, terms out of range, too
-        few different terms or, for "umass", one before the last of its topic that never occurs.
+        For shapes that do not match, negative or missing entries, terms out of range, too few
+        different terms or, for "umass", a term (not the last of its topic) that never occurs.
 
     Notes
     -----
-    UMass is a sum, as in its paper; some programs return the mean, which is the sum divided by
-    M (M - 1) / 2 for M terms.
+    UMass is a sum, as in its paper.  Some programs return the mean over the M (M - 1) / 2 pairs of
+    M terms.
 
-    The paper of C_V counts windows of 110 tokens.  A matrix has no order of words: its documents
-    count as whole ones, and C_V is that of the paper only if none has more than 110 tokens.  NPMI
-    is often counted in windows of 10.  Between terms that never meet, the vectors of C_V have the
-    small value of the paper, not -1; a term that never occurs has none and scores 0.
+    The paper of C_V counts windows of 110 tokens.  A matrix has no word order, so its documents are
+    counted as a whole, and C_V agrees with the paper only if no document has more than 110 tokens.
+    NPMI is often counted in windows of 10.  For terms that never occur together, the vectors of C_V
+    have the small value of the paper, not -1; a term that never occurs scores 0.
 
-    gensim's "c_v" forgets a word as soon as one of its occurrences leaves the window, even if
-    another is still inside: its values are lower where texts are longer than a window.
+    gensim's "c_v" drops a word as soon as one of its occurrences leaves the window, even if another
+    is still inside: its values are lower if texts are longer than a window.
 
     References
     ----------
     .. [1] G. Bouma, "Normalized (pointwise) mutual information in collocation extraction", 2009.
     .. [2] J. H. Lau, D. Newman and T. Baldwin, "Machine reading tea leaves: automatically
        evaluating topic coherence and topic model quality", EACL 2014.
-    .. [3] D. Mimno, H. Wallach, E. Talley, M. Leenders and A. McCallum, "Optimizing semantic
-       coherence in topic models", EMNLP 2011.
-    .. [4] M. Roeder, A. Both and A. Hinneburg, "Exploring the space of topic coherence measures",
-       WSDM 2015.
+    .. [3] D. Mimno et al., "Optimizing semantic coherence in topic models", EMNLP 2011.
+    .. [4] M. Roeder et al., "Exploring the space of topic coherence measures", WSDM 2015.
 
     Examples
     --------
@@ -191,15 +192,13 @@ def topic_coherence(
     """
     score = _MEASURES[check_option(measure, "measure", tuple(_MEASURES))]
     if (components is None) == (terms is None):
-        raise TypeError(
-            "expected one of components and terms: the dictionary, or the topics' terms."
-        )
+        raise TypeError("expected one of components (the dictionary) and terms (of the topics).")
     if (X is None) == (texts is None):
-        raise TypeError("expected one of X and texts: a matrix of documents, or their tokens.")
+        raise TypeError("expected one of X (a matrix of documents) and texts (their tokens).")
     if (feature_names is None) == (texts is not None and components is not None):
         raise TypeError(
-            "feature_names, the words of the columns of components, are for texts and components: "
-            "these need them, and nothing else takes them."
+            "feature_names (the words of the columns of components) must be given with texts and "
+            "components, and only then."
         )
     A = None if components is None else read_matrix(components, "components")
     documents = None if X is None else read_matrix(X, "X")
@@ -222,7 +221,7 @@ def topic_coherence(
         chosen = sp.csc_array(documents[:, needed])
         occurs = (chosen.data > 0).astype(np.float64), chosen.indices, chosen.indptr
         parts = [sp.csc_array(occurs, shape=chosen.shape)]
-    # How many documents hold both terms of each pair of a topic; on the diagonals, a term.
+    # Numbers of documents with both terms of each pair; on the diagonals, with a term.
     n_documents, together = 0, [np.zeros((len(topic), len(topic))) for topic in topics]
     for occurring in parts:
         n_documents += occurring.shape[0]
@@ -237,11 +236,7 @@ def topic_coherence(
 
 
 def _windows(texts: object, words: Sequence[str], window: int | None) -> Iterator[sp.csc_array]:
-    """Yield, a bounded number of windows at a time, 1 where a window holds a word.
-
-    A window begins at every token with enough others behind it; a shorter text, or any for None,
-    is one window.
-    """
+    """Yield matrices (windows x words), 1 if a window has a word; their size is bounded."""
     number_of = {nfc(word): number for number, word in enumerate(words)}
     parts: list[tuple[Array, Array]] = []
     n_windows = n_entries = 0
@@ -282,7 +277,7 @@ def _together(parts: list[tuple[Array, Array]], n_windows: int, n_words: int) ->
     places = tuple(np.concatenate(side) for side in zip(*parts, strict=True))
     shape = (n_windows, n_words)
     occurs = sp.coo_array((np.ones(len(places[0])), places), shape=shape).tocsc()
-    occurs.data[:] = 1  # a word that a window holds several times counts once
+    occurs.data[:] = 1  # a word counts once in a window
     return occurs
 
 
@@ -303,8 +298,8 @@ def _umass(together: Array, n_documents: int, topic: int, chosen: list[Any]) -> 
     absent = np.flatnonzero(single[:-1] == 0)
     if len(absent):
         raise ValueError(
-            f"term {short(chosen[absent[0]])} of topic {topic} occurs in no document, where UMass "
-            'is not defined. Leave the term out, give other documents, or use measure="npmi".'
+            f"term {short(chosen[absent[0]])} of topic {topic} occurs in no document: UMass is not "
+            'defined. Leave the term out, give other documents, or use measure="npmi".'
         )
     below, above = np.tril_indices(len(together), -1)
     return float(np.log((together[below, above] + 1) / single[above]).sum())
@@ -332,18 +327,18 @@ _MEASURES = {"npmi": _npmi, "umass": _umass, "c_v": _c_v}
 def topic_diversity(components: MatrixLike, *, n_terms: int = 25) -> TopicScore:
     """Return the share of different terms among the top terms of all topics.
 
-    This is the topic diversity of [1]_: 1 if no term is among the top terms of two topics.
+    This is the topic diversity of [1]_: 1 if no term is a top term of two topics.
 
     Returns
     -------
     TopicScore
-        `score`, above 0 to 1; and `per_topic`: the mean over the terms of a topic of 1 divided by
-        the number of topics that have the term.  Where all have as many, `score` is their mean.
+        `score`, up to 1, and `per_topic`: for each term of a topic, 1 divided by the number of
+        topics that have the term, averaged over the terms.  `score` is the mean of `per_topic` if
+        all topics have the same number of terms.
 
     References
     ----------
-    .. [1] A. B. Dieng, F. J. R. Ruiz and D. M. Blei, "Topic modeling in embedding spaces", TACL 8,
-       2020.
+    .. [1] A. B. Dieng, F. J. R. Ruiz, D. M. Blei, "Topic modeling in embedding spaces", 2020.
 
     Examples
     --------
@@ -364,37 +359,37 @@ def topic_diversity(components: MatrixLike, *, n_terms: int = 25) -> TopicScore:
 def topic_exclusivity(
     components: MatrixLike, *, n_terms: int = 10, weight: float = 0.7
 ) -> TopicScore:
-    r"""Return how much the top terms of a topic are its own: FREX.
+    r"""Return how exclusive the top terms of each topic are (FREX).
 
-    Rows of `components` are divided by their sums.  With :math:`E` the share of a topic in the
-    column of a term, :math:`F` its weight, and ranks over the terms of the topic divided by their
-    number, a term has :math:`(w / \mathrm{rank}(E) + (1 - w) / \mathrm{rank}(F))^{-1}` ([1]_,
-    [2]_).  A topic has the mean over its top terms.
+    Rows of `components` are divided by their sums.  :math:`F` is the weight of a term in the topic,
+    :math:`E` its share in the column of the term; both are ranked over the terms of the topic, and
+    the ranks divided by the number of terms.  The score of a term is
+    :math:`(w / \mathrm{rank}(E) + (1 - w) / \mathrm{rank}(F))^{-1}` ([1]_, [2]_), the score of a
+    topic the mean over its top terms.
 
     Parameters
     ----------
     components : array_like or sparse, shape (r, m)
-        Dictionary, at least 0, of two or more topics.
+        Nonnegative dictionary of two or more topics.
     weight : float, 0 to 1
-        Weight w of exclusivity, beside that of frequency.
+        Weight w of exclusivity; that of frequency is 1 - w.
 
     Returns
     -------
     TopicScore
-        `score`, the mean over the topics, and `per_topic`; above 0 to 1.
+        `score`, the mean over the topics, and `per_topic`; up to 1.
 
     Notes
     -----
-    ``exclusivity`` of the R package stm returns the sum over the top terms: `n_terms` times this
-    mean.  Where a sparse dictionary has many terms that belong to one topic alone, they share a
-    rank, and no score reaches 1.
+    ``exclusivity`` of the R package stm returns the sum over the top terms, `n_terms` times this
+    mean.  Terms of a sparse dictionary that belong to a single topic share a rank: if there are
+    many, no score reaches 1.
 
     References
     ----------
-    .. [1] J. M. Bischof and E. M. Airoldi, "Summarizing topical content with word frequency and
-       exclusivity", ICML 2012.
-    .. [2] M. E. Roberts, B. M. Stewart and D. Tingley, "stm: an R package for structural topic
-       models", Journal of Statistical Software 91, 2019.
+    .. [1] J. M. Bischof, E. M. Airoldi, "Summarizing topical content with word frequency and
+       exclusivity", 2012.
+    .. [2] M. E. Roberts et al., "stm: an R package for structural topic models", 2019.
 
     Examples
     --------
@@ -415,7 +410,7 @@ def topic_exclusivity(
     totals[totals == 0] = 1.0
     per_topic = np.empty(len(topics))
     for numbers, block in row_blocks(weights):
-        exclusive, frequent = (  # ranks from above 0 to 1; equal values have their mean rank
+        exclusive, frequent = (  # ranks up to 1; equal values have their mean rank
             rankdata(values, axis=1) / block.shape[1] for values in (block / totals, block)
         )
         frex = 1 / (share / exclusive + (1 - share) / frequent)

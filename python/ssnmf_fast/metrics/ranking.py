@@ -1,35 +1,34 @@
-"""Measures of lists of recommended items, compared with the items that users like."""
+"""Measures of lists of recommended items, given the items that users like."""
 
 from __future__ import annotations
-
-from inspect import signature
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from .._common.arrays import Array, MatrixLike
-from .._common.docstrings import complete
+from .._common.docstrings import completing
 from .._data.arrays import as_array, entry_rows, sample
 from .._data.border import check_integer, check_real, check_vector
 from ._sparsity import read_matrix
 
 __all__ = ["coverage", "mean_average_precision", "ndcg", "popular_share", "precision", "recall"]
 
-_SHARED = """What the measures mean by a name.
+_complete_docstring = completing(
+    """What the measures share.
 
 Parameters
 ----------
 recommended : array_like of int, shape (n, at least k)
-    Columns of the items in the list of every user, best first; -1 where there is no item.
+    The list of each user: columns of items, best first; -1 for no item.
 relevant : array_like or sparse, shape (n, m)
     Users and items: positive entries are relevant.  Users without any are left out of the mean.
 k : int
-    How many items of every list are taken, at least 1.
+    Number of items of each list that count, at least 1.
 cap : bool
-    Divide by k where more than k items are relevant, so that the best list has 1.
+    Divide by k if more than k items are relevant, so that the best list scores 1.
 per_user : bool
-    Return the values of all users, shape (n,), with NaN for those left out, not their mean.
+    Return the values of all users, shape (n,), instead of the mean; NaN for those left out.
 
 Returns
 -------
@@ -43,6 +42,7 @@ TypeError
 ValueError
     If shapes do not match, a list has an item twice or one out of range, or no item is relevant.
 """
+)
 
 
 def _read_lists(recommended: ArrayLike, k: int, n_items: int) -> Array:
@@ -64,7 +64,7 @@ def _read_lists(recommended: ArrayLike, k: int, n_items: int) -> Array:
 
 
 def _hits(recommended: ArrayLike, relevant: MatrixLike, k: int) -> tuple[Array, Array]:
-    """Return whether items of lists are relevant, (n x k), and how many are in all, (n,)."""
+    """Return whether items of lists are relevant, (n x k), and numbers of relevant items, (n,)."""
     liked = sp.csr_array(read_matrix(relevant, "relevant", allow_negative=True))
     n_users, n_items = liked.shape
     lists = _read_lists(recommended, k, n_items)
@@ -83,13 +83,14 @@ def _mean(values: Array, counts: Array, per_user: bool) -> float | Array:
     return np.where(counts, values, np.nan) if per_user else float(values[counts > 0].mean())
 
 
+@_complete_docstring
 def ndcg(
     recommended: ArrayLike, relevant: MatrixLike, k: int = 10, *, per_user: bool = False
 ) -> float | Array:
     r"""Return the normalized discounted cumulative gain (nDCG) of lists.
 
-    A relevant item at place i, from 1, gains :math:`1 / \log_2(i + 1)`; the gain of a list is
-    divided by that of the best one (Jarvelin and Kekalainen, ACM TOIS 20, 2002).
+    A relevant item at place i (from 1) gains :math:`1 / \log_2(i + 1)`; the gain of a list is
+    divided by that of the best possible list (Jarvelin and Kekalainen, ACM TOIS 20, 2002).
 
     Examples
     --------
@@ -104,6 +105,7 @@ def ndcg(
     return _mean((hits * gains).sum(axis=1) / best, counts, per_user)
 
 
+@_complete_docstring
 def precision(
     recommended: ArrayLike, relevant: MatrixLike, k: int = 10, *, per_user: bool = False
 ) -> float | Array:
@@ -119,6 +121,7 @@ def precision(
     return _mean(hits.mean(axis=1), counts, per_user)
 
 
+@_complete_docstring
 def recall(
     recommended: ArrayLike,
     relevant: MatrixLike,
@@ -142,6 +145,7 @@ def recall(
     return _mean(hits.sum(axis=1) / np.clip(counts, 1, k if cap else None), counts, per_user)
 
 
+@_complete_docstring
 def mean_average_precision(
     recommended: ArrayLike,
     relevant: MatrixLike,
@@ -150,9 +154,10 @@ def mean_average_precision(
     cap: bool = False,
     per_user: bool = False,
 ) -> float | Array:
-    """Return the mean over relevant items of the precision of lists that end with them (MAP).
+    """Return the mean average precision (MAP).
 
-    A relevant item that is not in the list counts 0.
+    The average of a user is taken over the relevant items: the precision of the list up to the
+    item, or 0 for an item that is not in the list.
 
     Examples
     --------
@@ -166,6 +171,7 @@ def mean_average_precision(
     return _mean(sums / np.clip(counts, 1, k if cap else None), counts, per_user)
 
 
+@_complete_docstring
 def coverage(recommended: ArrayLike, n_items: int, k: int = 10) -> float:
     """Return the share of all items that occur in any list.
 
@@ -184,6 +190,7 @@ def coverage(recommended: ArrayLike, n_items: int, k: int = 10) -> float:
     return len(np.unique(lists[lists >= 0])) / n_items
 
 
+@_complete_docstring
 def popular_share(
     recommended: ArrayLike, counts: ArrayLike, k: int = 10, *, top: float = 0.01
 ) -> float:
@@ -192,9 +199,9 @@ def popular_share(
     Parameters
     ----------
     counts : array_like, shape (m,)
-        How often every item occurs in the data, at least 0.
+        Number of times that each item occurs in the data.
     top : float, 0 to 1
-        Share of the items that are popular: rounded to a number of items, at least one.
+        Share of the items that count as popular, rounded to at least one item.
 
     Examples
     --------
@@ -207,9 +214,5 @@ def popular_share(
     n_popular = max(1, round(check_real(top, "top", maximum=1) * len(occur)))
     items = lists[lists >= 0]
     if not len(items):
-        raise ValueError("recommended has no item, but -1 everywhere; expected at least one.")
+        raise ValueError("recommended is -1 everywhere; expected at least one item.")
     return float(np.isin(items, np.argsort(-occur, kind="stable")[:n_popular]).mean())
-
-
-for _measure in (coverage, mean_average_precision, ndcg, popular_share, precision, recall):
-    _measure.__doc__ = complete(_measure.__doc__ or "", [_SHARED], signature(_measure).parameters)

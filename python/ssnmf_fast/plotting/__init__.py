@@ -1,8 +1,8 @@
 """Pictures of factorizations and of completions.
 
-matplotlib (the extra `plot`) is imported when a picture is drawn, not before.  Every function
-returns a :class:`matplotlib.figure.Figure`, which ``savefig`` writes to a file and a notebook
-shows; it needs no display.
+Every function returns a :class:`matplotlib.figure.Figure`, which ``savefig`` writes to a file and a
+notebook shows; no display is needed.  matplotlib (the extra `plot`) is imported only when a picture
+is drawn.
 """
 
 from __future__ import annotations

@@ -34,27 +34,28 @@ def term_bars(
     common_scale: bool = False,
     title: str | None = None,
 ) -> Figure:
-    """Draw the terms of largest weight of every topic: one page of small bar charts.
+    """Draw the terms of largest weight of each topic: one page of small bar charts.
 
     Parameters
     ----------
     topics : Topics
-        As from :meth:`ssnmf_fast.NMF.topics`; give a slice to draw some of them.  The name of a
-        topic stands next to its number or, where it has none, a class whose share is at least 0.6
-        or, with four classes or more, twice that of chance and 0.2.
+        The result of :meth:`ssnmf_fast.NMF.topics`, or a slice of it.  The heading of a topic has
+        its number and its name.  A topic without a name gets that of a class whose share in it is
+        at least 0.6 or, with four classes or more, at least 0.2 and twice the share expected by
+        chance.
     n_terms : int, at least 1
         Number of bars per topic, at most the number of terms in `topics`; terms of weight 0 have no
         bar.
     columns : int, optional
         Number of topics in a row of the page, at least 1; by default at most 5.
     common_scale : bool
-        Whether bars of the same length have the same weight in all topics.  Otherwise the longest
-        bar of every topic is its largest weight.
+        Whether all topics have the same scale.  Otherwise the longest bar of each topic is its
+        largest weight.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Its axes are in the order of the topics.
+        With one axes per topic, in their order.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def term_bars(
     """
     if not isinstance(topics, Topics):
         raise TypeError(
-            "topics must be what topics() of a fitted model returns, or a slice of it; got "
+            "topics must be the result of topics() of a fitted model, or a slice of it; got "
             f"{type(topics).__name__}."
         )
     if not len(topics):
@@ -77,13 +78,13 @@ def term_bars(
     for topic in topics:
         if not all(np.isfinite(weight) and weight >= 0 for weight in topic.weights):
             raise ValueError(
-                f"topics: those of topic {topic.topic} need weights that are finite and >= 0; got "
+                f"topics: weights of topic {topic.topic} must be finite and >= 0; got "
                 f"{topic.weights}."
             )
-    # No room for terms of weight 0, which have no bar.
+    # Terms of weight 0 have no bar.
     longest = max(1, *(len(real_terms(topic)) for topic in topics))
     n_terms = min(check_integer(n_terms, "n_terms", 1), longest)
-    if columns is None:  # few places of the last row stay empty
+    if columns is None:  # leave few places of the last row empty
         few = len(topics) <= 5
         columns = len(topics) if few else min((5, 4, 3), key=lambda count: -len(topics) % count)
     columns = min(check_integer(columns, "columns", 1), len(topics))
@@ -127,9 +128,9 @@ def term_bars(
 def _draw_bars(
     axes: Axes, values: ArrayLike, names: list[str], count: int, widest: float | None = None
 ) -> None:
-    """Draw bars with names, the largest on top, in the room of `count` ones.
+    """Draw named bars from the top, with room for `count`.
 
-    `widest` is the value of a bar that is as long as the axes; by default the largest one.
+    `widest` is the value of a bar as long as the axes; by default the largest value.
     """
     values = np.asarray(values, dtype=np.float64)
     places = np.arange(len(values))
@@ -144,7 +145,7 @@ def _draw_bars(
 
 
 _GAP = 0.14  # between images, in their widths
-_BESIDE = (2.2, 1.2)  # width of the reconstruction: in those of the components; inches, at least
+_BESIDE = (2.2, 1.2)  # width of the reconstruction: in widths of components, and least inches
 _LINE = 0.16  # inches of a line of text
 _GRID = 8.0  # inches
 
@@ -162,7 +163,7 @@ def image_grid(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw components as images, and which of them make up a sample.
+    """Draw components as images, and mark those that make up a sample.
 
     As in [1]_, Figure 2: the components that make up a sample are framed, and the reconstruction is
     drawn on the left.
@@ -170,20 +171,20 @@ def image_grid(
     Parameters
     ----------
     components : array_like, shape (r, height * width), >= 0
-        Such as `components_`.  Each is drawn on its own scale; the larger, the darker.
+        Components, such as `components_`.  Each has its own scale; larger is darker.
     shape : (int, int)
         Height and width of the images, in pixels.
     names : sequence of str, length r, optional
         Text above each image.
     weights : array_like, shape (r,), >= 0, optional
-        A row of the representation: the reconstruction, ``weights @ components``, is drawn to the
-        left, and components of the largest share of it are framed.
+        A row of the representation: the reconstruction, ``weights @ components``, is drawn, and the
+        components with the largest shares of it are framed.
     sample : array_like, shape (height * width,), >= 0, optional
         The sample itself, drawn above its reconstruction; needs `weights`.
     coverage : float, 0 to 1
-        As few components are framed as make up this share of the reconstruction.
+        The fewest components that make up this share of the reconstruction are framed.
     columns : int, optional
-        Images in a row, at least 1; by default about as many as rows, or somewhat more.
+        Number of images in a row, at least 1; by default the picture is about square, or wider.
 
     References
     ----------
@@ -206,12 +207,12 @@ def image_grid(
     height, width = (check_integer(side, "shape", 1) for side in shape)
     if height * width != n_pixels:
         pixels = f"{height * width} pixels; components have {n_pixels}"
-        raise ValueError(f"shape is {(height, width)}, of {pixels}.")
+        raise ValueError(f"shape is {(height, width)}, that is {pixels}.")
     coverage = check_real(coverage, "coverage")
     if coverage > 1:
         raise ValueError(f"coverage must be from 0 to 1; got {short(coverage)}.")
     if sample is not None and weights is None:
-        raise ValueError("sample is given without weights; give its row of the representation.")
+        raise ValueError("sample needs weights, its row of the representation.")
     extra, framed = [], np.zeros(count, dtype=bool)
     if sample is not None:
         extra.append(("sample", _check_row(sample, "sample", n_pixels, "pixel")))
@@ -221,12 +222,12 @@ def image_grid(
         extra.append((f"reconstruction:\n{framed.sum()} of {count} framed", whole))
     if names is not None:
         names = style.check_names(names, "names", count, "component")
-    if columns is None:  # somewhat wider than high, with few places empty in the last row
+    if columns is None:  # wider than high, with few places empty in the last row
         wanted = np.sqrt(1.6 * count * height / width)
         near = range(int(np.ceil(0.7 * wanted)), int(1.25 * wanted) + 2)
         columns = min(near, key=lambda number: (-count % number, abs(number - wanted)))
     columns = min(check_integer(columns, "columns", 1), count)
-    # Lengths are in widths of the image of a component, `inch` is one of these in inches.
+    # The unit of lengths is the width of a component's image; `inch` is this width in inches.
     tall, above = height / width, 0.0 if names is None else 0.28
     across, down = 1 + _GAP, tall + above + _GAP
     right, bottom = columns * across - _GAP, -(-count // columns) * down - above - _GAP
@@ -267,8 +268,8 @@ def _check_row(values: ArrayLike, name: str, length: int, of: str) -> Array:
 
 
 def _reconstruct(table: Array, weights: Array, coverage: float) -> tuple[Array, Array]:
-    """Return the sample, scaled, and as few components as make up this share of it, marked."""
-    # By the largest numbers first: products cannot overflow.
+    """Return the scaled sample, and mark the fewest components that make up this share of it."""
+    # Divide by the largest numbers first: products cannot overflow.
     tiny = float(np.finfo(np.float64).tiny)
     table, weights = (values / max(float(values.max()), tiny) for values in (table, weights))
     parts = table * weights[:, None]
@@ -276,7 +277,7 @@ def _reconstruct(table: Array, weights: Array, coverage: float) -> tuple[Array, 
     order = np.argsort(-totals, kind="stable")
     before = np.concatenate([[0.0], np.cumsum(totals[order])[:-1]])
     marked = np.zeros(len(parts), dtype=bool)
-    # Rounding must not ask for one more.
+    # Rounding must not add a component.
     marked[order] = (before < coverage * totals.sum() * (1 - 1e-12)) & (totals[order] > 0)
     return parts.sum(axis=0), marked
 
@@ -314,33 +315,31 @@ def tensor_components(
 ) -> Figure:
     """Draw the components of a decomposed tensor: a row for each, with a panel for each mode.
 
+    Each row shows the number of the component in the model and its share of the sum of the model.
+
     Parameters
     ----------
     result : TensorFactorization, NonnegativeCP, pair of weights and factors, or sequence of arrays
-        What to draw: a result, a fitted estimator, ``(weights, factors)``, an object with these
-        attributes, such as ``CPTensor`` of TensorLy, or a factor (n_k x r) for each mode.
+        A result, a fitted estimator, ``(weights, factors)``, an object with these attributes, such
+        as ``CPTensor`` of TensorLy, or a factor (n_k x r) for each mode.
     mode_names : sequence of str, optional
-        What each mode is called, such as ``("users", "pages", "hours")``.
+        Names of the modes, such as ``("users", "pages", "hours")``.
     entry_names : mapping of int to sequence of str, optional
-        For some modes the names of their entries; negative modes count from the last.
+        Names of the entries of some modes; negative modes count from the last.
     kinds : mapping of int to {"bars", "line", "largest"}, optional
-        How some modes are drawn: a bar for each entry, a line through all, or named bars of the
-        largest entries.  By default modes of at most 40 entries have bars; longer ones have lines
-        or, where their entries have names, the largest ones.
+        How modes are drawn: a bar for each entry, a line through all entries, or named bars of the
+        largest entries.  By default, modes with at most 40 entries have bars; longer modes have
+        lines or, if their entries have names, "largest".  Panels of a mode share a scale, except
+        for "largest".
     max_components : int
-        Number of components to draw at most, at least 1: those that explain most.
+        Largest number of components to draw, at least 1: those that explain most.
     n_terms : int
-        Number of bars of the kind "largest", at least 1; entries of weight 0 have none.
+        Number of bars of the kind "largest", at least 1; entries of weight 0 have no bar.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Its axes are in the order of the rows, and within them of the modes.
-
-    Notes
-    -----
-    A component has its number in the model, and its share of the sum of the model.  All bars and
-    lines of a mode have one scale, but for the largest entries, where each panel has its own.
+        With the axes row by row, in the order of the modes.
 
     Examples
     --------
@@ -365,7 +364,7 @@ def tensor_components(
     shares = divide_by_sums(weights * np.prod([F.sum(axis=0) for F in factors], axis=0), axis=0)
     shown = np.argsort(-shares, kind="stable")[:count].tolist()
     names: list[Sequence[object]] = [range(len(F)) for F in factors]
-    largest: dict[int, list[list[int]]] = {}  # of the modes drawn by them: entries by component
+    largest: dict[int, list[list[int]]] = {}  # by mode of this kind: entries by component
     room, widths = {}, [_PANEL] * n_modes
     for mode, F in enumerate(factors):
         if mode in entries:
@@ -410,7 +409,7 @@ def tensor_components(
 
 
 def _by_mode(values: object, name: str, count: int) -> dict[int, Any]:
-    """Return what a mapping has for modes, counted from 0."""
+    """Return the values of a mapping by mode, counted from 0."""
     if not isinstance(values, (Mapping, type(None))):
         kind = type(values).__name__
         raise TypeError(f"{name} must be a mapping of modes, such as {{0: ...}}; got {kind}.")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_FAR = 4  # ranges of the later values, beyond which a first value is left outside
+_FAR = 4  # ranges of the later values, beyond which a first value is not drawn
 _FEW = 30  # points of a curve that are marked
 
 
@@ -27,22 +27,21 @@ _FEW = 30  # points of a curve that are marked
 def objective_curve(
     fits: Any, *, label: str = "objective", title: str | None = None, ax: Axes | None = None
 ) -> Figure:
-    """Draw the objective (or a bound) of one fit, or of several, against the iterations.
+    """Draw the objective (or a bound) of one or more fits against the iterations.
 
     Parameters
     ----------
     fits : Factorization, fitted estimator, sequence of (iteration, value), or dict of these
-        Objects with `objective` or `objective_`, or the pairs themselves; a dict gives every fit a
+        Objects with `objective` or `objective_`, or the pairs themselves; a dict gives each fit a
         name and a color.  Values may have any sign.
     label : str
         Name of the vertical axis, for example "lower bound".
 
     Notes
     -----
-    The first value is not drawn if it would flatten the rest of the curve, that is, if it is
-    further from the others than four times their range.  A text at the border then gives the value.
-    The scale is logarithmic if the values that are drawn are above 0 and span a factor of more than
-    10.
+    The first value is not drawn if its distance from the others is more than four times their
+    range; a text at the border shows it.  The scale is logarithmic if the values that are drawn are
+    positive and span a factor of more than 10.
 
     Examples
     --------
@@ -83,7 +82,7 @@ def objective_curve(
 
 
 def _fit_values(axes: Axes, curves: list[Array]) -> None:
-    """Choose scale and limits of the values; starts that are far off are named at the border."""
+    """Choose scale and limits of the values; far starting values are written at the border."""
     everything = np.concatenate([pairs[:, 1] for pairs in curves])
     later = np.concatenate([pairs[1 if len(pairs) > 2 else 0 :, 1] for pairs in curves])
     low, high = float(everything.min()), float(everything.max())
@@ -100,7 +99,7 @@ def _fit_values(axes: Axes, curves: list[Array]) -> None:
         limits = low - margin, high + margin
     if above or below:
         axes.set_ylim(limits)
-    # The first values outside are named, to the right of where the curves come in.
+    # First values outside are written next to where the curves enter.
     enters = max(float(pairs[min(1, len(pairs) - 1), 0]) for pairs in curves)
     left = enters > float(np.mean(axes.get_xlim()))
     start = f"{curves[0][0, 1]:.4g} at iteration {curves[0][0, 0]:g}"
@@ -119,10 +118,10 @@ def singular_values(
     Parameters
     ----------
     values : array_like, shape (k,)
-        Singular values, largest first, such as the `singular_values` of a
+        Singular values, largest first, such as `singular_values` of a
         :class:`~ssnmf_fast.results.Completion`; zeros are left out.
     rank : int, 1 to k, optional
-        Marked by a line behind the value of this number; the others are gray.
+        Number of values to mark: a line follows them, and the others are gray.
 
     Examples
     --------
@@ -177,30 +176,28 @@ def topics_over_time(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw how prevalent every topic is over time.
+    """Draw the prevalence of each topic over time.
 
-    The heat map is that of [1]_, Figures 4.2 to 4.8: topics in rows, slices of time in columns.
-    Slices without documents are gray.
+    The heat map of [1]_, Figures 4.2 to 4.8, has topics in rows and time slices in columns; slices
+    without documents are gray.
 
     Parameters
     ----------
     model : fitted DynamicTopics, or TopicsOverTime
         Topics with their prevalence in slices.
     feature_names : array_like of str, shape (m,), optional
-        Names of the features, such as ``vectorizer.get_feature_names_out()``; as in
-        :meth:`~ssnmf_fast.DynamicTopics.topics`.
+        Names of the features, such as ``vectorizer.get_feature_names_out()``.
     kind : {"heatmap", "lines"}
         "lines" draws a curve for each topic, in the unit of the prevalence; best for few topics.
     n_terms : int
         Number of terms in the name of a topic, at least 1.
     share : {"peak", "slice", "largest"}
-        Of the heat map, what a prevalence is divided by: the largest one of its topic, the sum of
-        its slice (columns sum to 1), or the largest of all.
+        Divisor of a prevalence in the heat map: the largest value of its topic, the sum of its
+        slice (columns sum to 1), or the largest value of all.
     topics : sequence of int, optional
         Numbers of the topics to draw; by default all.
     sort : bool
-        Whether topics stand in the order of their peaks, the earliest first; else in that of
-        `topics`.
+        Whether to sort topics by their peaks, the earliest first; False keeps their order.
 
     References
     ----------

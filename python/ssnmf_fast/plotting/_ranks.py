@@ -1,9 +1,9 @@
-"""Scores of models of several ranks, and what many starts agree on."""
+"""Pictures of rank choices and of consensus results."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_SPAN = 10  # a factor between scores, from which on the scale is logarithmic
+_SPAN = 10  # factor between scores above which the scale is logarithmic
 _WANTED = ("rank", "ranks", "scores", "means", "standard_errors", "label")
 
 
@@ -26,14 +26,14 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
     Parameters
     ----------
     choice : RankChoice
-        What to draw.
+        Result of :func:`~ssnmf_fast.choose_rank`.
 
     Notes
     -----
-    The line joins the means, with one standard error above and below where there is one; gray
-    points are single splits, or starts.  The dashed line is at the chosen rank; for "words" the
-    ranks that would do, `low` to `high`, are shaded.  The scale is logarithmic if scores are above
-    0 and span a factor of more than 10.
+    The line joins the means, with bars of one standard error if it is known; gray points are single
+    splits, or starts.  The dashed line is at the chosen rank; for "words", the range `low` to
+    `high` is shaded.  The scale is logarithmic if scores are positive and span a factor of more
+    than 10.
 
     Examples
     --------
@@ -66,44 +66,21 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
     return drawn
 
 
-class ConsensusLike(Protocol):
-    """What is drawn of a :class:`ssnmf_fast.results.Consensus`."""
-
-    @property
-    def components(self) -> Array: ...
-    @property
-    def stability(self) -> Array: ...
-    @property
-    def spectra(self) -> Array: ...
-    @property
-    def clusters(self) -> Array: ...
-    @property
-    def neighbor_distances(self) -> Array: ...
-    @property
-    def distance_threshold(self) -> float: ...
-    @property
-    def cophenetic(self) -> float: ...
-    @property
-    def kept(self) -> float: ...
-
-    def consensus_matrix(self) -> Array: ...
-
-
 _MOST = 2000  # spectra whose distances are drawn
 
 
 @style.complete_docstring
-def clustergram(consensus: ConsensusLike, *, title: str | None = None) -> Figure:
-    """Draw the distances between the components that were kept, by cluster, and their densities.
+def clustergram(consensus: Any, *, title: str | None = None) -> Figure:
+    """Draw the distances between the components that were kept, by cluster.
 
     The picture of cNMF: dark squares along the diagonal are components that the starts agree on.
-    Bars on the left show the clusters, those on the right the stability of the components, above a
+    Bars on the left show the clusters, bars on the right the stability of the components, above a
     histogram of the distances by which spectra were dropped.
 
     Notes
     -----
-    Within a cluster, spectra stand in the order of a tree of their distances (average linkage).  Of
-    more than 2,000 spectra as many are drawn, evenly chosen.
+    Within a cluster, spectra are sorted by a tree of their distances (average linkage).  At most
+    2,000 spectra are drawn, evenly chosen.
 
     Examples
     --------
@@ -161,22 +138,16 @@ def clustergram(consensus: ConsensusLike, *, title: str | None = None) -> Figure
 
 
 @style.complete_docstring
-def consensus_matrix(
-    consensus: ConsensusLike, *, title: str | None = None, ax: Axes | None = None
-) -> Figure:
-    """Draw in which share of the starts two samples have the same main component.
+def consensus_matrix(consensus: Any, *, title: str | None = None, ax: Axes | None = None) -> Figure:
+    """Draw the share of starts in which two samples have the same main component.
 
-    The picture of [1]_: with components that the starts agree on, it is made of dark blocks, and
-    white elsewhere.
-
-    Notes
-    -----
-    The samples are those of `consensus.samples`, in the order of a tree (average linkage).
+    The picture of [1]_: if the starts agree, it has dark blocks and is white elsewhere.  The
+    samples, `consensus.samples`, are sorted by a tree (average linkage).
 
     References
     ----------
-    .. [1] J.-P. Brunet, P. Tamayo, T. R. Golub, J. P. Mesirov, "Metagenes and molecular pattern
-       discovery using matrix factorization", PNAS, 2004.
+    .. [1] Brunet et al., "Metagenes and molecular pattern discovery using matrix factorization",
+       PNAS, 2004.
 
     Examples
     --------
@@ -206,17 +177,17 @@ def consensus_matrix(
 
 @style.complete_docstring
 def stability_by_rank(
-    consensuses: Iterable[ConsensusLike], *, title: str | None = None, ax: Axes | None = None
+    consensuses: Iterable[Any], *, title: str | None = None, ax: Axes | None = None
 ) -> Figure:
-    """Draw stability and error against the number of components, of a consensus for each.
+    """Draw stability and error against the number of components, from a consensus for each.
 
-    The picture by which users of cNMF choose a rank: large ones that are still stable.  Stability
-    is `silhouette`, of all spectra.
+    Users of cNMF choose a rank by this picture: a large one that is still stable.  Stability is the
+    `silhouette` of all spectra.
 
     Parameters
     ----------
     consensuses : sequence of Consensus
-        One for each rank, of the same data.
+        One for each rank, for the same data.
 
     Examples
     --------
@@ -251,8 +222,8 @@ def stability_by_rank(
     return drawn
 
 
-def _in_order(consensus: ConsensusLike) -> tuple[Array, Array]:
-    """Return spectra that were kept, by cluster and then by likeness, and their clusters."""
+def _in_order(consensus: Any) -> tuple[Array, Array]:
+    """Return the kept spectra, sorted by cluster and similarity, and their clusters."""
     chosen = np.flatnonzero(consensus.clusters >= 0)
     if len(chosen) > _MOST:
         chosen = chosen[np.linspace(0, len(chosen) - 1, _MOST).astype(int)]
@@ -269,7 +240,7 @@ def _distances(spectra: Array) -> Array:
 
 
 def _leaves(distances: Array) -> Array:
-    """Return an order in which rows that are near are neighbors."""
+    """Return an order that puts similar rows next to each other."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 

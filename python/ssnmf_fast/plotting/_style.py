@@ -1,17 +1,16 @@
-"""Checks of arguments, style and text of all pictures."""
+"""Checks of arguments, style and texts of all pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Sized
-from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Iterable, Sequence, Sized
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.docstrings import complete
+from .._common.docstrings import completing
 from .._common.optional import require_package
 from .._common.text import short
 from .._data.arrays import as_array, require_real
@@ -29,7 +28,7 @@ _TERMS_IN_A_NAME = 5
 
 
 def check_finite(values: npt.ArrayLike, name: str, *, allow_negative: bool = True) -> Array:
-    """Return finite numbers, float64, of any sign unless it is not allowed."""
+    """Return finite float64 numbers."""
     array = as_array(values, name)
     require_real(array.dtype, name)
     with np.errstate(over="ignore"):  # infinity is refused
@@ -39,7 +38,7 @@ def check_finite(values: npt.ArrayLike, name: str, *, allow_negative: bool = Tru
 
 
 def check_table(values: npt.ArrayLike, name: str, wanted: str) -> Array:
-    """Return a matrix of finite numbers >= 0, float64, that is not empty."""
+    """Return a nonempty float64 matrix of finite nonnegative numbers."""
     if sp.issparse(values):
         raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
     table = check_finite(values, name, allow_negative=False)
@@ -49,7 +48,7 @@ def check_table(values: npt.ArrayLike, name: str, wanted: str) -> Array:
 
 
 def check_names(names: object, name: str, count: int, of: str) -> list[str]:
-    """Return one name for each of `count` things, as strings."""
+    """Return `count` names as strings; `of` is for the error message."""
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
         raise TypeError(f"{name} must be a sequence of names; got {short(names)}.")
     listed = [str(each) for each in names]
@@ -59,7 +58,7 @@ def check_names(names: object, name: str, count: int, of: str) -> list[str]:
 
 
 def topic_names(topics: object, count: int) -> list[str]:
-    """Return names of topics: their numbers, their largest terms, or those given."""
+    """Return names of topics: numbers, largest terms, or the given names."""
     if topics is None:
         return [f"topic {number}" for number in range(count)]
     if not isinstance(topics, Topics):
@@ -75,10 +74,7 @@ def topic_names(topics: object, count: int) -> list[str]:
 
 
 def neighbors_by_class(table: Array) -> Array:
-    """Return an order of rows in which those of the same largest column are neighbors.
-
-    Within a column those of the largest share come first; rows of zeros come last.
-    """
+    """Return an order of rows by their largest column, then by falling share; zeros come last."""
     part = divide_by_sums(table)
     column = np.where(part.any(axis=1), part.argmax(axis=1), table.shape[1])
     return np.lexsort((-part.max(axis=1), column))
@@ -87,7 +83,7 @@ def neighbors_by_class(table: Array) -> Array:
 def check_samples(
     S: npt.ArrayLike, y: Any, unlabeled: object
 ) -> tuple[Array, sp.csr_array, list[str]]:
-    """Return S, (n, r), its largest entry at most 1; the labels, (n, k) of 0 and 1; their names."""
+    """Return S (n, r) scaled to at most 1, the labels as (n, k) of 0 and 1, and their names."""
     table = check_table(S, "S", "(samples, topics)")
     count = y.shape[0] if sp.issparse(y) else len(y) if isinstance(y, Sized) else None
     if count is None:
@@ -103,29 +99,28 @@ def check_samples(
     return table, indicators, [str(label) for label in labels.classes.tolist()]
 
 
-Drawing = TypeVar("Drawing", bound=Callable[..., Any])
-
-_SHARED = """What several pictures share.
+complete_docstring = completing(
+    """What several pictures share.
 
 Parameters
 ----------
 S : array_like, shape (n, r), >= 0
-    Representation of the samples, as from ``transform`` or in `representation_`.
+    Representation of the samples: the result of ``transform``, or `representation_`.
 consensus : Consensus
-    As from :func:`ssnmf_fast.consensus`.
+    Result of :func:`ssnmf_fast.consensus`.
 topics : Topics or sequence of str, length r, optional
-    Names of the topics; those of :meth:`~ssnmf_fast.NMF.topics` are their five largest terms.
-    By default their numbers, or the names that a model gives them.
+    Names of the topics; for a result of :meth:`~ssnmf_fast.NMF.topics`, the five largest terms.
+    By default the numbers of the topics, or their names in the model.
 darkest : float, above 0 to 1, optional
-    Share with the darkest color, which larger ones have too; give it to compare several maps.  By
-    default a round number that no share exceeds.
+    Share from which cells have the darkest color; set it to compare several maps.  By default a
+    round number that no share exceeds.
 unlabeled : "auto", None or a label
-    What marks a sample without a label in `y` (n,), in addition to None and NaN: as in
+    Marker of samples without a label in `y` (n,), in addition to None and NaN, as in
     :class:`~ssnmf_fast.SSNMFClassifier`.
 title : str, optional
     Text above the picture.
 ax : matplotlib.axes.Axes, optional
-    Where to draw; None makes a figure.
+    Axes to draw on; None makes a figure.
 
 Returns
 -------
@@ -135,13 +130,14 @@ matplotlib.figure.Figure
 Raises
 ------
 TypeError
-    If an argument has another type.
+    If an argument has the wrong type.
 ValueError
     If numbers are not finite or out of range, names or shapes do not match, an option is unknown,
     or there is nothing to draw.
 MissingPackageError
     If matplotlib is not installed.
 """
+)
 
 INK = "#1f2933"
 ACCENT = "#2b6cb0"
@@ -152,13 +148,6 @@ _MARKERS = "os^DvP"
 _BLUES = ("#ffffff", "#a9c8e8", ACCENT, "#122c55")  # darker is more
 _NO_NUMBER = "#d3d8de"
 _ENTRIES_INSIDE = 6  # a longer legend is placed next to the axes
-
-
-def complete_docstring(drawing: Drawing) -> Drawing:
-    """Complete the docstring of a function that draws by what all of them share."""
-    if drawing.__doc__:
-        drawing.__doc__ = complete(drawing.__doc__, [_SHARED], signature(drawing).parameters)
-    return drawing
 
 
 def figure(width: float, height: float) -> Figure:
@@ -174,7 +163,7 @@ def figure(width: float, height: float) -> Figure:
 def axes_or_new(
     ax: Axes | None, width: float, height: float, title: str | None = None
 ) -> tuple[Figure, Axes]:
-    """Return figure and axes, with a title: those given, or new ones of this size in inches."""
+    """Return the given figure and axes, or make them in this size (inches); set the title."""
     drawn = figure(width, height) if ax is None else cast("Figure", ax.figure)
     axes = drawn.add_subplot() if ax is None else ax
     if title is not None:
@@ -183,7 +172,7 @@ def axes_or_new(
 
 
 def curve_look(number: int, *, points: bool) -> dict[str, Any]:
-    """Return color, marker (if points are marked) and line; markers differ where colors repeat."""
+    """Return color, marker (if `points`) and line; markers differ if colors repeat."""
     turn, place = divmod(number, len(COLORS))
     return {
         "color": COLORS[place],
@@ -193,7 +182,7 @@ def curve_look(number: int, *, points: bool) -> dict[str, Any]:
 
 
 def label_axes(axes: Axes, horizontal: str, vertical: str, *, curves: bool = True) -> None:
-    """Label both axes; those of curves get a faint grid and no frame above and to the right."""
+    """Label both axes; curves get a faint grid and no frame at the top and the right."""
     axes.set_xlabel(horizontal, color=INK)
     axes.set_ylabel(vertical, color=INK)
     if curves:
@@ -202,7 +191,7 @@ def label_axes(axes: Axes, horizontal: str, vertical: str, *, curves: bool = Tru
 
 
 def count_along(axis: Axis, most: int | str = "auto") -> None:
-    """Write whole numbers along an axis, `most` at most."""
+    """Write whole numbers along an axis, no more than `most`."""
     from matplotlib.ticker import AutoLocator
 
     locator = AutoLocator()
@@ -211,7 +200,7 @@ def count_along(axis: Axis, most: int | str = "auto") -> None:
 
 
 def logarithmic(axes: Axes) -> None:
-    """Make the vertical axis logarithmic, with plain numbers where it spans little."""
+    """Make the vertical axis logarithmic, with plain numbers if its range is small."""
     from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
 
     axes.set_yscale("log")
@@ -238,10 +227,10 @@ def write_next_to(
 
 
 def add_legend(axes: Axes, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Name the curves, within the axes or, if there are many, next to them."""
+    """Name the curves in the axes or, if there are many, next to them."""
     beside = len(names) > _ENTRIES_INSIDE
     place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if beside else {"loc": "best"}
-    # Set afterwards: matplotlib leaves out entries whose names start with an underscore.
+    # Set names afterwards: matplotlib drops entries with a name that starts with an underscore.
     look: dict[str, Any] = {"framealpha": 0.85, "edgecolor": "none", "fontsize": 9}
     numbers = [str(number) for number in range(len(names))]
     legend = axes.legend(handles, numbers, labelcolor=INK, **look, **place)
@@ -251,7 +240,7 @@ def add_legend(axes: Axes, handles: Sequence[Any], names: Sequence[str]) -> None
 
 
 def blues() -> Any:
-    """Return colors from white to dark blue, and gray where there is no number."""
+    """Return colors from white to dark blue, and gray for NaN."""
     from matplotlib.colors import LinearSegmentedColormap
 
     colors = LinearSegmentedColormap.from_list("ssnmf_fast_blues", _BLUES)
@@ -265,7 +254,7 @@ def plain(name: object, limit: int) -> str:
 
 
 def text_width(names: Sequence[str], size: float) -> float:
-    """Return how wide the widest name is, in inches, at this font size in points."""
+    """Return the width of the widest name in inches, at this font size in points."""
     with require_package("matplotlib"):
         from matplotlib.font_manager import FontProperties
         from matplotlib.textpath import text_to_path
@@ -275,7 +264,7 @@ def text_width(names: Sequence[str], size: float) -> float:
 
 
 def fitted(name: object, width: float, size: float) -> str:
-    """Return as much of a name as is not wider than this, in inches."""
+    """Return a name, cut to this width in inches."""
     text = line = plain(name, 200)
     limit = len(line)
     while limit > 1 and (wide := text_width([text], size)) > width:

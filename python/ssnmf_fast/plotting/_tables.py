@@ -1,4 +1,4 @@
-"""Tables of shares as heat maps: rows and columns with names, darker blue is more."""
+"""Tables of shares as heat maps with named rows and columns; darker blue is more."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LONGEST_ROW, _LONGEST_COLUMN = 60, 32  # characters of a name
-_BAR = 1.9  # height of the color bar in inches, at most
-_TOPS = (0.2, 0.4, 0.6, 0.8, 1.0)  # darkest colors for which the key has round numbers
-_SMALLEST_TEXT = 4.5  # points; rows that are lower have a name only now and then
+_BAR = 1.9  # largest height of the color bar in inches
+_TOPS = (0.2, 0.4, 0.6, 0.8, 1.0)  # darkest shares for which the key has round numbers
+_SMALLEST_TEXT = 4.5  # points; only some of the lower rows have a name
 
 
 class Room(NamedTuple):
-    """Names next to a map and below it, and about how large the map will be, in inches."""
+    """Names next to a map and below it, and its approximate size in inches."""
 
     rows: list[str]
     columns: list[str]
@@ -45,8 +45,8 @@ def table_axes(
 ) -> tuple[Figure, Axes, Room]:
     """Return figure and axes for a map of this size in inches, and the room in them.
 
-    In given axes names take 2 / 5 at most of either side.  `ends` are added to the names of the
-    rows, and not shortened.
+    In given axes, names take at most 2 / 5 of each side.  `ends` are appended to the names of the
+    rows, which may be shortened.
     """
     pairs = list(zip(rows, ends or [""] * len(rows), strict=True))
     if ax is None:
@@ -70,9 +70,9 @@ def table_axes(
 def draw_cells(
     axes: Axes, across: Array, down: Array, values: Array, top: float, meaning: str, height: float
 ) -> QuadMesh:
-    """Draw cells between these edges, the first row on top, in a frame, and the key to the colors.
+    """Draw framed cells between edges, the first row on top, and the color bar.
 
-    `height` is about that of the map in inches; the key is not longer than it needs to be.
+    `height` is the approximate height of the map in inches.
     """
     from matplotlib.ticker import StrMethodFormatter
 
@@ -90,7 +90,7 @@ def draw_cells(
 
 
 def darkest_share(values: Array, darkest: float | None) -> float:
-    """Return the share that has the darkest color: as given, or one that is not below any."""
+    """Return the share that has the darkest color: the given one, or one that none exceeds."""
     if darkest is None:
         largest = float(values.max())
         return next((top for top in _TOPS if 0 < largest <= top), 1.0)
@@ -101,17 +101,17 @@ def darkest_share(values: Array, darkest: float | None) -> float:
 
 
 def _size(height: float) -> float:
-    """Font size in points for rows of this height in inches."""
+    """Return the font size in points for rows of this height in inches."""
     return float(np.clip(0.72 * 72 * height, _SMALLEST_TEXT, 9))
 
 
 def _every(count: int, room: float, size: float) -> list[int]:
-    """Places of those names that do not touch one another."""
+    """Return the places of names that do not touch each other."""
     return list(range(0, count, max(1, int(np.ceil(1.15 * size / 72 / room)))))
 
 
 def name_rows(axes: Axes, names: Sequence[str], height: float) -> None:
-    """Write names left of rows of this height in inches, as many as there is room for."""
+    """Write names left of rows of this height in inches, if there is room for them."""
     size = _size(height)
     places = _every(len(names), height, size)
     axes.set_yticks(
@@ -121,9 +121,9 @@ def name_rows(axes: Axes, names: Sequence[str], height: float) -> None:
 
 
 def name_columns(axes: Axes, room: Room) -> None:
-    """Write names below the columns, slanted where they are long."""
+    """Write names below the columns, slanted if they are long."""
     names, width = room.columns, room.width / len(room.columns)
-    # Short names rather shrink a little than slant.
+    # Short names are made smaller instead.
     size = 9 * min(1.0, 0.85 * width / max(style.text_width(names, 9), 1e-9))
     look: dict[str, Any] = {"color": style.INK, "parse_math": False}
     places = list(range(len(names)))
@@ -136,12 +136,12 @@ def name_columns(axes: Axes, room: Room) -> None:
 
 
 def _name_height(names: Sequence[str], width: float) -> float:
-    """Return how much room, in inches, :func:`name_columns` takes below such columns."""
+    """Return the height in inches that :func:`name_columns` takes below columns."""
     wide = style.text_width(names, 9)
     return 0.2 if wide <= width else 0.72 * wide + 0.1
 
 
-_LOWEST = 0.17  # inches: a class has room for its name
+_LOWEST = 0.17  # inches of a class, with room for its name
 _UNLABELED = "(no label)"
 
 
@@ -161,27 +161,25 @@ def representation_map(
 ) -> Figure:
     """Draw the representation of all samples, sorted by class: samples in rows, topics in columns.
 
-    Every sample is divided by its sum, so that colors are shares of the topics in it.  Within a
-    class, samples with the same largest topic are next to each other.
+    Colors are shares of the topics in a sample.  Within a class, samples with the same largest
+    topic are next to each other.
 
     Parameters
     ----------
     y : array_like, shape (n,)
-        Class of every sample, not several; those without a label come last, as a class of their
-        own.  At least one needs a label.
+        Class of each sample; samples without a label come last.  At least one sample needs a label.
     class_names : sequence, length k, optional
         Names of the classes, in their sorted order; by default those in `y`.
     sort : bool
         Whether to put topics with the same largest class next to each other, in the order of the
         classes.
     max_rows : int, at least 1
-        With more samples than this, rows are means of several samples of a class; every class has
-        at least one row.
+        If there are more samples, rows are means of several samples of a class; each class has at
+        least one row.
 
     Notes
     -----
-    The height of a class is proportional to its number of samples.  If a class would be too low for
-    its name, all classes get this height, and the rest is divided in proportion.
+    The height of a class is proportional to its number of samples, but at least that of its name.
 
     Examples
     --------
@@ -195,7 +193,7 @@ def representation_map(
     if np.ndim(unmask_labels(y)) > 1:
         raise ValueError(
             f"y has shape {np.shape(y)}; expected one class for each sample. For several labels "
-            "of a sample see label_map."
+            "per sample, use label_map."
         )
     table, indicators, classes = style.check_samples(S, y, unlabeled)
     part, n_classes = divide_by_sums(table), len(classes)
@@ -207,7 +205,7 @@ def representation_map(
         counts = np.maximum(indicators.sum(axis=0), 1)
         columns = style.neighbors_by_class(np.asarray((indicators.T @ part).T) / counts)
     part = part[:, columns]
-    code = np.full(len(part), n_classes)  # those without a label come last
+    code = np.full(len(part), n_classes)  # samples without a label come last
     rows, labels = indicators.nonzero()
     code[rows] = labels
     order = np.lexsort((-part.max(axis=1), part.argmax(axis=1), code))
@@ -227,7 +225,7 @@ def representation_map(
 def _draw_blocks(
     axes: Axes, room: Room, blocks: list[Array], max_rows: int, darkest: float | None
 ) -> None:
-    """Draw the samples of each class, or means of several, at a height by their number."""
+    """Draw the samples of each class, or means of several, in proportion to their number."""
     sizes = np.array([len(block) for block in blocks], dtype=np.float64)
     heights = sizes / sizes.sum()
     least = min(_LOWEST / room.height, 0.8 / len(sizes))

@@ -1,4 +1,4 @@
-"""Topics over classes, and over the labels of the samples they occur in."""
+"""Maps of topics over classes or labels, and trees of topics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MEANINGS = {
     "label": "share of the\nlabel's weight",
     "largest": "weight, relative\nto the largest",
 }
-_DARK = 0.45  # cells of a larger share of the darkest have white text
+_DARK = 0.45  # share of the darkest color above which text is white
 _ROOM_FOR_A_NUMBER = (0.34, 0.16)  # width and height of a cell in inches
 
 
@@ -43,30 +43,30 @@ def class_map(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw which classes every topic stands for: topics in rows, classes in columns.
+    """Draw how topics are distributed over classes: topics in rows, classes in columns.
 
     With `X` and `y`, the map shows how much of a sample of each class a topic explains on average;
     the samples are represented without their labels.  Without them, it shows the same for the
     labeled samples of the fit, `class_shares_`.  For the matrix B, it is the normalized classifier
-    of [1]_, Figure 2: every row is divided by its sum.
+    of [1]_, Figure 2, with each row divided by its sum.
 
     Parameters
     ----------
     model : fitted estimator, or array_like, shape (r, k), >= 0
-        An array is a matrix of topics over classes, such as `label_components_` of a classifier;
-        for an estimator, its `class_shares_` are drawn unless `X` and `y` are given (or B, if it
-        has no shares, and expected weights for Bayesian models).  Rows of zeros are allowed.
+        An array is a matrix of topics over classes, such as `label_components_` of a classifier.
+        For an estimator without `X` and `y`, `class_shares_` are drawn or, if it has none, B
+        (expected weights for Bayesian models).  Rows of zeros are allowed.
     classes : sequence, length k, optional
         Names of the classes, such as `classes_`; by default those of the estimator or, in sorted
-        order, those in `y`, or else their numbers.
+        order, those in `y`; otherwise their numbers.
     X : array_like or sparse, shape (n, m), optional
-        Samples, best those that the fit has not seen.  An estimator without a matrix over classes
-        needs `X` and `y`, which go together.
+        Samples, preferably new to the model.  An estimator without a matrix over classes needs
+        them, and `y`.
     y : array_like, shape (n,) or (n, k), optional
-        Their classes, or an indicator matrix of several labels: as in :func:`label_map`.
+        Their classes, or an indicator matrix of several labels, as in :func:`label_map`.
     sort : bool
         Whether to put topics with the same largest class next to each other, in the order of the
-        classes, and topics without any class last.  Otherwise the order of the rows is kept.
+        classes, and topics without any class last.
 
     Notes
     -----
@@ -74,14 +74,13 @@ def class_map(
     or 1 everywhere, whether or not the topics separate the classes of new samples.
 
     For data, the amount of a sample that a topic explains is its weight in ``model.transform(X)``
-    times the sum of its row of A; every sample is divided by its sum.  The means over the classes
+    times the sum of its row of A, divided by the sum over the topics.  The means over the classes
     are divided by their sum, so small and large classes have the same influence.  A sample with
     several labels counts for each of them in equal parts.
 
     References
     ----------
-    .. [1] J. Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks",
-       2020.
+    .. [1] Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks", 2020.
 
     Examples
     --------
@@ -93,12 +92,12 @@ def class_map(
     """
     if (X is None) != (y is None):
         given, missing = ("X", "y") if y is None else ("y", "X")
-        raise ValueError(f"{given} is given without {missing}; give samples and their classes.")
+        raise ValueError(f"{given} needs {missing}; give samples and their classes, or neither.")
     fitted_model = hasattr(model, "components_")
     own: Any = None
     if X is not None and not fitted_model:
         raise TypeError(
-            f"model must be a fitted estimator where X and y are given; got {model!r:.80}."
+            f"model must be a fitted estimator if X and y are given; got {model!r:.80}."
         )
     if X is not None:
         S, indicators, own = style.check_samples(model.transform(X), y, unlabeled)
@@ -132,7 +131,7 @@ def _draw_topics(
     kind: str,
     meaning: str,
 ) -> Figure:
-    """Draw shares of a table of topics, with their numbers where there is room, and names."""
+    """Draw shares of a table of topics, with numbers if there is room, and names."""
     names = style.topic_names(topics, len(table))
     order = style.neighbors_by_class(table) if sort else np.arange(len(table))
     values, (n_rows, n_columns) = shares[order], table.shape
@@ -171,26 +170,25 @@ def label_map(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw the weights of every topic in the samples of each label, with their sparsity.
+    """Draw the weights of each topic in the samples of each label, with their sparsity.
 
-    These are the maps of [1]_, Figures 4 and 5: the weights of a topic are summed over the samples
-    of each label (13), and larger sums are darker.  The title has the sparsities (12) of `S` and of
+    In these maps of [1]_, Figures 4 and 5, the weights of a topic are summed over the samples of
+    each label (13); larger sums are darker.  The title shows the sparsities (12) of `S` and of
     these sums, from 0 (all entries are equal) to 1 (all but one are zero).
 
     Parameters
     ----------
     S : array_like, shape (n, r), >= 0
-        Representation of the samples, as from ``transform`` or in `representation_`.  Of a fit that
-        saw the labels, `representation_` shows these labels again: what ``transform`` returns does
-        not.
+        Representation of the samples: the result of ``transform``, or `representation_`, which was
+        fitted with the labels and shows them again.
     y : array_like, shape (n,) or (n, k)
-        Label of every sample, or an indicator matrix of several labels, as in
+        Label of each sample, or an indicator matrix of several labels, as in
         :meth:`ssnmf_fast.SSNMFClassifier.fit`; samples without a label are left out.
     label_names : sequence, length k, optional
         Names of the labels, in their sorted order; by default those in `y`, or their numbers.
     share : {"topic", "label", "largest"}
-        What a sum is divided by: the total of its topic (rows sum to 1), the total of its label
-        (columns sum to 1), or the largest sum of all.
+        Divisor of a sum: the total of its topic (rows sum to 1), the total of its label (columns
+        sum to 1), or the largest sum of all.
     sort : bool
         Whether to put topics with the same largest label next to each other.
 
@@ -216,7 +214,7 @@ def label_map(
         shares = sums / max(float(sums.max()), np.finfo(np.float64).tiny)
     else:
         shares = divide_by_sums(sums, axis=1 if share == "topic" else 0)
-    of_S, between = (  # there is no sparsity of a single number, nor of zeros
+    of_S, between = (  # not defined for a single number, and for zeros
         f"{hoyer_sparsity(values):.2f}" if values.size > 1 and values.any() else "-"
         for values in (table, sums)
     )
@@ -236,18 +234,16 @@ _TEXT = 8.0  # points
 def topic_tree(
     tree: Any, *, n_terms: int = 4, title: str | None = None, ax: Axes | None = None
 ) -> Figure:
-    """Draw a tree of topics: a column for each level, with parts to the right of their topic.
+    """Draw a tree of topics: a column for each level, with subtopics to the right of their topic.
+
+    The filled part of a box shows the share of the topic, relative to the largest of its level.
 
     Parameters
     ----------
     tree : TopicTree
-        As from :func:`ssnmf_fast.trees.topic_tree`.
+        Result of :func:`ssnmf_fast.trees.topic_tree`.
     n_terms : int
-        Number of terms after the name of a topic, at least 1; they are cut to the width of the box.
-
-    Notes
-    -----
-    The filled part of a box shows the share of the topic; the largest of a level is filled whole.
+        Number of terms after the name of a topic, at least 1, as far as the box has room.
 
     Examples
     --------

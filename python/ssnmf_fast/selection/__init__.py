@@ -1,4 +1,4 @@
-"""Choosing the number of components, how far to trust them, and splits of data for tests."""
+"""Choice of the number of components, stability, verification, and splits of data for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Function :func:`consensus`: many starts, which a folder may keep, and what they agree on."""
+"""Function :func:`consensus`: many starts, optionally kept in a folder, and their consensus."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from ._consensus_result import DROPPED, Consensus, regression_scores, shares_tog
 
 Folder: TypeAlias = str | PathLike[str] | None
 _N_INIT = 10  # of k-means, as in cNMF
-_DIGITS = 6  # to which spectra are compared
+_DIGITS = 6  # for the comparison of spectra
 MOST_SAMPLES = 1000  # of the consensus matrix
-STARTS = ("random", "least-squares", "random-acol")  # that differ by their seeds
+STARTS = ("random", "least-squares", "random-acol")  # that depend on the seed
 _PARTS = ("components", "assignments")
 _SHORT = 16  # digits of hashes of the places of entries and of the ends of blocks
 _READABLE = (str, bool, int, float, type(None))
@@ -68,20 +68,20 @@ def consensus(
     random_state: Seed = None,
     verbose: int = 0,
 ) -> Consensus:
-    """Factorize X from many random starts, and return the components that they agree on.
+    """Factorize X from many random starts and return the components that they agree on.
 
-    The method of cNMF [1]_: components of all starts are scaled to length 1; those far from their
-    nearest neighbors are dropped; the others are clustered by k-means, and the medians of the
-    clusters are the components; usages of samples are fitted to these.
+    The method of cNMF [1]_: components of all starts are scaled to length 1; components far from
+    their nearest neighbors are dropped; the others are clustered by k-means.  The medians of the
+    clusters are the components of the consensus, to which the usages of samples are fitted.
 
     Parameters
     ----------
     X : array_like, scipy.sparse or CsrFile, shape (n, m)
-        Samples by features, nonnegative, as :func:`factorize` takes it.
+        Nonnegative samples by features, as in :func:`factorize`.
     n_components : int
         Rank r, at least 1.
     n_starts : int
-        Number of starts, at least 1; for a `random_state`, more of them begin with the same ones.
+        Number of starts, at least 1.  For a `random_state`, a larger number adds starts.
     loss, X_weights, max_iter, tol
         As in :func:`factorize`.
     distance_threshold : float
@@ -91,16 +91,16 @@ def consensus(
     init : {"random", "least-squares", "random-acol"}
         Starts, as in :func:`factorize`.
     dtype : {"float32", "float64"}, optional
-        Of the fits of all starts and of `spectra`; None: that of X.  "float32" finds the same
-        components as "float64" in about two thirds of the time.  Components and usages of the
-        consensus have that of X, or float64.
+        Type of the fits of all starts and of `spectra`; None: the type of X.  "float32" finds the
+        same components as "float64" in about two thirds of the time.  Components and usages of the
+        consensus have the type of X, or float64.
     folder : path, optional
         Folder for the results of all starts: an interrupted call continues from there, with the
         same result.  It may hold several ranks, for the same data in the same form (dense, sparse
         or on disk), settings and level of the kernels.
     n_jobs, n_threads : int, optional
-        How many starts are fitted at a time (None: as many as threads), and the number of threads
-        of all of them together.  Neither changes the result.
+        Number of starts fitted at a time (None: the number of threads), and total number of
+        threads.  Neither changes the result.
     random_state : None, int, Generator or RandomState
         Seed of the starts and of k-means.
     verbose : int
@@ -114,7 +114,7 @@ def consensus(
     ------
     ValueError, TypeError
         For bad input; if too few components have close neighbors; if `folder` has starts of other
-        data or settings, or files that were changed.
+        data or settings, or modified files.
 
     Warns
     -----
@@ -125,9 +125,6 @@ def consensus(
     ----------
     .. [1] D. Kotliar et al., "Identifying gene expression programs of cell-type identity and
        cellular activity with single-cell RNA-Seq", eLife, 2019.
-    .. [2] J.-P. Brunet, P. Tamayo, T. R. Golub, J. P. Mesirov, "Metagenes and molecular pattern
-       discovery using matrix factorization", PNAS, 2004.
-
     Examples
     --------
     >>> import numpy as np
@@ -140,13 +137,7 @@ def consensus(
     ((4, 30), (60, 4), (4,))
     """
     settings = n_components, n_starts, distance_threshold, neighborhood_fraction, init, random_state
-    fitting: dict[str, Any] = {
-        "loss": loss,
-        "X_weights": X_weights,
-        "max_iter": max_iter,
-        "tol": tol,
-    }
-    recipe = Recipe(*settings, dtype, **fitting)
+    recipe = Recipe(*settings, dtype, loss=loss, X_weights=X_weights, max_iter=max_iter, tol=tol)
 
     def fits(
         X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array
@@ -160,7 +151,7 @@ def consensus(
 def agreement(
     X: DataLike, recipe: Recipe, fits: Fits, folder: Folder, n_threads: int | None, verbose: int
 ) -> Consensus:
-    """Return the consensus of starts that `fits` fits."""
+    """Return the consensus of the starts that `fits` returns."""
     border.check_observers(None, verbose)
     threads = resolve_threads(n_threads)
     clean = CleanMatrix(check_data(X, threads))
@@ -211,12 +202,12 @@ def agreement(
 
 
 def _cluster(spectra: Array, recipe: Recipe, seed: int) -> tuple[Array, Array, Array, float]:
-    """Return neighbor distances, clusters and silhouettes of spectra, and the silhouette of all."""
+    """Return neighbor distances, clusters, silhouettes, and the mean silhouette of all spectra."""
     rank, threshold = recipe.fitting["n_components"], recipe.distance_threshold
     distances = np.asarray(euclidean_distances(spectra), dtype=np.float64)
     n_nearest = min(recipe.n_nearest, len(spectra) - 1)
-    nearest = np.partition(distances, n_nearest, axis=1)[:, : n_nearest + 1]  # with itself
-    used = np.asarray(spectra.any(axis=1))  # a start may leave components at zero
+    nearest = np.partition(distances, n_nearest, axis=1)[:, : n_nearest + 1]  # and itself
+    used = np.asarray(spectra.any(axis=1))  # components may be zero
     nearness = np.where(used, nearest.sum(axis=1) / max(n_nearest, 1), np.inf)
     kept = np.asarray(nearness < threshold)
     if kept.sum() < rank:
@@ -224,7 +215,7 @@ def _cluster(spectra: Array, recipe: Recipe, seed: int) -> tuple[Array, Array, A
             f"Only {kept.sum()} of {len(spectra)} components have a mean distance to their "
             f"{n_nearest} nearest neighbors below distance_threshold={threshold:g}, fewer than "
             f"n_components={rank}: the starts do not agree. The smallest is {nearness.min():.3g}. "
-            "Raise distance_threshold (2 drops none), give fewer n_components, or a smaller tol."
+            "Raise distance_threshold (2 drops none), or reduce n_components or tol."
         )
     parts = [used] if kept.sum() == used.sum() else [used, kept]
     found = [clusters_of(spectra[p], distances[np.ix_(p, p)], rank, seed) for p in parts]
@@ -232,7 +223,7 @@ def _cluster(spectra: Array, recipe: Recipe, seed: int) -> tuple[Array, Array, A
     if (count := labels.max() + 1) < rank:
         warn_user(
             f"All starts have only {count} different components, fewer than n_components={rank}: "
-            f"the consensus has {count}. Give fewer n_components.",
+            f"the consensus has {count}. Reduce n_components.",
             UserWarning,
         )
     clusters, silhouettes = np.full(len(spectra), DROPPED), np.full(len(spectra), np.nan)
@@ -241,9 +232,9 @@ def _cluster(spectra: Array, recipe: Recipe, seed: int) -> tuple[Array, Array, A
 
 
 def clusters_of(spectra: Array, distances: Array, count: int, seed: int) -> tuple[Array, Array]:
-    """Return clusters of k-means, at most one for each different spectrum, and silhouettes.
+    """Return k-means clusters, at most one per different spectrum, and silhouettes, both (p,).
 
-    Both are (p,).  Silhouettes are NaN for one cluster, and for clusters of one spectrum each.
+    Silhouettes are NaN if there is one cluster, or if each cluster has one spectrum.
     """
     count = min(count, len({row.tobytes() for row in spectra.round(_DIGITS)}))
     rng, squares = np.random.default_rng(seed), distances**2
@@ -256,7 +247,7 @@ def clusters_of(spectra: Array, distances: Array, count: int, seed: int) -> tupl
 
 
 def _far_apart(squares: Array, count: int, rng: np.random.Generator) -> list[int]:
-    """Choose where k-means begins as scikit-learn does (greedy k-means++), by known distances."""
+    """Choose a start of k-means as scikit-learn does (greedy k-means++), from known distances."""
     chosen = [int(rng.integers(len(squares)))]
     nearest = squares[chosen[0]]
     for _ in range(1, count):
@@ -280,12 +271,12 @@ def _cophenetic_correlation(assignments: Array) -> float:
 
 
 class Start(NamedTuple):
-    """What is kept of a start: its components (r, m), and the main one of some samples, (s,)."""
+    """The kept parts of a start: components (r, m), and the main one of some samples, (s,)."""
 
     components: Array
     assignments: Array
     objective: float
-    level: str  # of the kernels that have fitted it
+    level: str  # of the kernels
 
 
 Fits = Callable[[CleanMatrix, Sequence[int], "Recipe", Array], Iterator[Start]]
@@ -306,16 +297,13 @@ class Recipe:
         **fitting: Any,
     ) -> None:
         rank = border.check_integer(n_components, "n_components", 1)
-        self.fitting = {
-            "n_components": rank,
-            "init": border.check_option(init, "init", STARTS),
-            **fitting,
-        }
+        init = border.check_option(init, "init", STARTS)
+        self.fitting = {"n_components": rank, "init": init, **fitting}
         self.distance_threshold = border.check_real(distance_threshold, "distance_threshold")
         share = border.check_real(neighborhood_fraction, "neighborhood_fraction")
         if not 0 < share <= 1:
             raise ValueError(
-                "neighborhood_fraction is a share of the starts, above 0 and at most 1; got "
+                "neighborhood_fraction must be above 0 and at most 1; got "
                 f"{neighborhood_fraction!r}."
             )
         self.n_starts = border.check_integer(n_starts, "n_starts", 1)
@@ -324,7 +312,7 @@ class Recipe:
         self.dtype = check_dtype(dtype)
 
     def draw(self, n_samples: int) -> tuple[int, Array, list[int]]:
-        """Return the seed of the clusters, samples whose main component is kept, and all seeds."""
+        """Return the seed of the clusters, the samples of `assignments`, and the seeds."""
         rng = border.check_random_state(self.random_state)
         of_clusters = int(rng.integers(2**31 - 1))
         count = min(n_samples, MOST_SAMPLES)
@@ -333,7 +321,7 @@ class Recipe:
 
 
 def start_of(fit: Factorization, samples: Array) -> Start:
-    """Return what is kept of a fit."""
+    """Return the kept parts of a fit."""
     parts = fit.S[samples] * fit.A.sum(axis=1)
     main = np.where(parts.any(axis=1), parts.argmax(axis=1), -1)
     return Start(fit.A, main.astype(np.int32), fit.objective[-1][1], dispatch.level_in_use())
@@ -342,18 +330,18 @@ def start_of(fit: Factorization, samples: Array) -> Start:
 def kept_starts(
     folder: Path, fits: Fits, X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array
 ) -> Iterator[Start]:
-    """Give the starts in their order, those of the folder without a fit, and keep the others."""
+    """Yield the starts in order: read them from the folder, or fit them and save them there."""
     if recipe.random_state is None:
         raise ValueError(
-            "folder is given without random_state, so that every call draws other starts. Give a "
-            "number as well, for example random_state=0."
+            "folder needs random_state: without it, every call draws other starts. Give a number, "
+            "for example random_state=0."
         )
     if folder.is_file():
         raise ValueError(f"folder={str(folder)!r} is a file; give a folder for many files.")
     folder.mkdir(parents=True, exist_ok=True)
     rank, key = recipe.fitting["n_components"], _key(X.matrix, recipe)
     keys = [{**key, "seed": seed} for seed in seeds]
-    # Files have the names of cNMF.
+    # File names are those of cNMF.
     paths = [folder / f"start.k_{rank}.iter_{number}.npz" for number in range(len(seeds))]
     kept = [_read(path, key) for path, key in zip(paths, keys, strict=True)]
     missing = [seed for seed, start in zip(seeds, kept, strict=True) if start is None]
@@ -366,7 +354,7 @@ def kept_starts(
 
 
 def _read(path: Path, key: dict[str, Any]) -> Start | None:
-    """Return the start of a file, if it is there; its seal shows whether anything has changed."""
+    """Return the start in a file, if it exists and its seal is intact."""
     if not path.exists():
         return None
     try:
@@ -377,7 +365,7 @@ def _read(path: Path, key: dict[str, Any]) -> Start | None:
             if found == key:
                 parts = archive.arrays(_PARTS)
                 if parts.keys() != {*_PARTS} or header["seal"] != _seal(found, objective, parts):
-                    raise ValueError("its contents are not those that were written")
+                    raise ValueError("its contents have been changed")
                 return Start(parts["components"], parts["assignments"], objective, key["level"])
     except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(
@@ -396,9 +384,9 @@ def _read(path: Path, key: dict[str, Any]) -> Start | None:
 def _write(path: Path, key: dict[str, Any], start: Start) -> None:
     if start.level != key["level"]:
         raise ValueError(
-            f"folder={str(path.parent)!r} is to keep starts of the level {key['level']!r} of the "
-            f"kernels, and a worker has {start.level!r}, which rounds otherwise. Set "
-            "SSNMF_FAST_ISA to the same level for all, or give no folder."
+            f"folder={str(path.parent)!r} is for starts fitted by the kernels of level "
+            f"{key['level']!r}, but a worker has {start.level!r}, which rounds differently. Set "
+            "SSNMF_FAST_ISA to the same level for all workers, or give no folder."
         )
     parts: dict[str, Any] = {name: getattr(start, name) for name in _PARTS}
     header = {"key": key, "objective": start.objective}
@@ -408,8 +396,8 @@ def _write(path: Path, key: dict[str, Any], start: Start) -> None:
 
 
 def _key(X: Any, recipe: Recipe) -> dict[str, Any]:
-    """Return what a start depends on, but its seed."""
-    form = "dense"  # on which the order of sums, and so the last bits, depends
+    """Return all that a start depends on, except its seed."""
+    form = "dense"  # the form determines the order of sums, and so the last bits
     if isinstance(X, CsrFile):
         form = f"on disk, {digest(repr([rows.stop for rows in X.slices]))[:_SHORT]}"
     elif sp.issparse(X):

@@ -1,4 +1,4 @@
-"""Tables of a consensus in files that users of cNMF know."""
+"""Result of :func:`consensus`, and its tables in the files of cNMF."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ DROPPED = -1  # the cluster of spectra that were dropped
 
 
 def check_file_name(name: object, argument: str) -> str:
-    """Return the begin of the names of files, or raise an error if it leads elsewhere."""
+    """Return a prefix of file names, or raise an error if it contains a folder."""
     if not isinstance(name, str):
         raise TypeError(f"{argument} must be text; got {name!r:.100} ({type(name).__name__}).")
     if PureWindowsPath(f"{name}.txt").name != f"{name}.txt" or "\0" in name:  # has "/" as well
         raise ValueError(
-            f"{argument} is the begin of the names of files, without separators of folders; got "
-            f"{name!r:.100}. Name the folder by its own argument."
+            f"{argument} is a prefix of file names, without folders; got {name!r:.100}. Pass the "
+            "folder as a separate argument."
         )
     return name
 
 
 _LEAST_VARIANCE = 1e-12  # as in cNMF: constant features have scores of 0
-_ROWS = 4096  # of dense data at a time
+_ROWS = 4096  # of a block of dense data
 
 
 def _blocks(X: Matrix | CsrFile) -> Iterator[tuple[slice, Any]]:
-    """Give a clean matrix as blocks of rows."""
+    """Yield blocks of rows of a clean matrix."""
     if isinstance(X, CsrFile):
         yield from X.blocks()
     elif sp.issparse(X):
@@ -61,9 +61,9 @@ def _blocks(X: Matrix | CsrFile) -> Iterator[tuple[slice, Any]]:
 
 @one_blas_thread()
 def regression_scores(X: Matrix | CsrFile, usage: Array) -> Array:
-    """Return coefficients of the least squares of z-scored features on usages, (r, m).
+    """Return the coefficients of a regression of z-scored features on usages, (r, m).
 
-    Missing entries count as their feature's mean, whose z-score is 0.
+    Missing entries have the z-score 0.
     """
     usage = np.asarray(usage, dtype=np.float64)
     m = X.shape[1]
@@ -93,7 +93,7 @@ def regression_scores(X: Matrix | CsrFile, usage: Array) -> Array:
 
 
 def shares_together(assignments: Array) -> Array:
-    """Return in which share of the starts two samples have the same main component, (s, s)."""
+    """Return the share of starts in which two samples have the same main component, (s, s)."""
     together = np.zeros((assignments.shape[1],) * 2)
     for row in assignments:
         together += row[:, None] == row
@@ -102,44 +102,44 @@ def shares_together(assignments: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
-    """What many starts of a factorization agree on; the result of :func:`consensus`.
+    """Components that many starts agree on; the result of :func:`consensus`.
 
-    Components have numbers from 0, those that are used most first.
+    Components are numbered from 0, the most used first.
 
     Attributes
     ----------
     components : ndarray, shape (r, m)
         Medians of the clusters of spectra; each sums to 1.
     usage : ndarray, shape (n, r)
-        How much of each component is in each sample, fitted to the components.
+        Amount of each component in each sample, fitted to the components.
     stability : ndarray of float64, shape (r,)
-        Mean silhouette of the spectra of each cluster, -1 to 1: near 1, all starts find this
-        component, and no other is like it.  NaN for one component, or one start.
+        Mean silhouette of the spectra of each cluster, -1 to 1.  Near 1, all starts find this
+        component, and it differs from all others.  NaN for one component, or one start.
     spectra : ndarray, shape (p, m)
         Components of all starts, of Euclidean length 1, in the order of the starts.
     clusters : ndarray of int, shape (p,)
-        The component that each spectrum belongs to; -1 for those that were dropped.
+        Component that each spectrum belongs to; -1 if it was dropped.
     neighbor_distances : ndarray of float64, shape (p,)
         Mean distance of each spectrum to its nearest neighbors.
     scores : ndarray of float64, shape (r, m)
-        Which features mark a component: coefficients of the least squares of the features, each in
-        units of its standard deviation around its mean, on the usages.
+        How strongly each feature marks a component: coefficients of a least-squares regression of
+        the standardized features on the usages.
     silhouette : float
-        Mean silhouette of all spectra, before any is dropped: to compare ranks.
+        Mean silhouette of all spectra, including dropped ones; for the comparison of ranks.
     cophenetic : float
         Cophenetic correlation of the consensus matrix of `samples`, at most 1.
     error : float
         Sum of squared errors of ``usage @ components``, with the weights of the fits, for any loss.
     samples : ndarray of int, shape (s,)
-        The samples of the consensus matrix: all, or 1000 of them.
+        Samples of the consensus matrix: all, or 1000 of them.
     assignments : ndarray of int, shape (n_starts, s)
-        The component that adds most to each of these samples in each start, -1 for none.
+        Component that adds most to each of these samples in each start, -1 for none.
     n_starts : int
         Number of starts.
     loss : str or float
         Loss of the fits and of the usages.
     distance_threshold : float
-        Mean distance to the nearest neighbors from which on spectra were dropped.
+        Spectra with at least this mean distance to their nearest neighbors were dropped.
     """
 
     _saved: ClassVar[Table] = {
@@ -173,18 +173,18 @@ class Consensus:
 
     @property
     def kept(self) -> float:
-        """Share of the spectra that were not dropped."""
+        """Share of the spectra that were kept."""
         return float(np.mean(self.clusters != DROPPED))
 
     @property
     def shares(self) -> Array:
-        """Usages of every sample divided by their sum, (n, r)."""
+        """Usages divided by the sum of their sample, (n, r)."""
         return divide_by_sums(self.usage)
 
     def __repr__(self) -> str:
         (r, m), n = self.components.shape, len(self.usage)
         spectra = f"{self.kept:.0%} of {len(self.spectra)} spectra kept"
-        stable = "no stability of one component or start"
+        stable = "stability not defined"
         if not np.isnan(self.stability).all():
             least = int(np.nanargmin(self.stability))
             mean, of_least = np.nanmean(self.stability), self.stability[least]
@@ -196,14 +196,14 @@ class Consensus:
         )
 
     def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
-        """Return the features of largest `scores` of each component, which mark it.
+        """Return the features with the largest `scores` for each component.
 
         Parameters
         ----------
         feature_names : array_like of str, shape (m,), optional
             Names of the features.
         n_terms : int
-            Number of features of each component.
+            Number of features for each component.
 
         Returns
         -------
@@ -214,16 +214,14 @@ class Consensus:
     def transform(
         self, X: MatrixLike, *, X_weights: WeightsLike = None, n_threads: int | None = None
     ) -> Array:
-        """Return the usages of new samples, as :func:`represent` fits them to the components.
+        """Return the usages of new samples, fitted to the components by :func:`represent`.
 
         Parameters
         ----------
         X : array_like or scipy.sparse, shape (n_new, m)
             Samples with the same features.
-        X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
-            Weights of their entries.
-        n_threads : int, optional
-            Number of threads; it does not change the result.
+        X_weights, n_threads
+            As in :func:`represent`.
 
         Returns
         -------
@@ -233,7 +231,7 @@ class Consensus:
         return represent(X, self.components, loss=loss, X_weights=X_weights, n_threads=n_threads)
 
     def scores_of(self, Y: DataLike, *, n_threads: int | None = None) -> Array:
-        """Return `scores` of other features of the same samples, such as all genes.
+        """Return `scores` for other features of the same samples, such as all genes.
 
         Parameters
         ----------
@@ -245,14 +243,14 @@ class Consensus:
         Returns
         -------
         ndarray of float64, shape (r, m_other)
-            cNMF's "gene_spectra_score", where Y are transcripts per million.
+            cNMF's "gene_spectra_score" if Y holds transcripts per million.
         """
         return regression_scores(self._of_samples(Y, n_threads), self.usage)
 
     def components_of(self, Y: DataLike, *, n_threads: int | None = None) -> Array:
         """Return the components in units of other features of the same samples, such as all genes.
 
-        They are the best nonnegative ones for `shares`, by the loss of the fits.
+        They are nonnegative and minimize the loss of the fits, given `shares`.
 
         Parameters
         ----------
@@ -264,7 +262,7 @@ class Consensus:
         Returns
         -------
         ndarray, shape (r, m_other)
-            cNMF's "gene_spectra_tpm", where Y are transcripts per million.
+            cNMF's "gene_spectra_tpm" if Y holds transcripts per million.
         """
         refuse_on_disk(Y, "components_of", "Y")
         clean = self._of_samples(Y, n_threads)
@@ -283,25 +281,25 @@ class Consensus:
         tpm: MatrixLike | None = None,
         tpm_names: VectorLike = None,
     ) -> list[Path]:
-        """Write tables, separated by tabs, with the names that cNMF gives its files.
+        """Write tab-separated tables with the file names of cNMF.
 
         They are ``<name>.usages.k_<r>.dt_0_5.consensus.txt``, ``<name>.spectra...consensus.txt``
         and ``<name>.gene_spectra_score...txt``; with `tpm` also ``<name>.gene_spectra_tpm...txt``.
-        Components have numbers from 1 in them.
+        Components are numbered from 1.
 
         Parameters
         ----------
         folder : path
-            It is made where it is missing.
+            Folder for the files; it is created if it does not exist.
         name : str
-            The begin of the names of the files, without separators of folders.
+            Prefix of the file names, without folders.
         feature_names, sample_names : array_like of str, shapes (m,) and (n,), optional
             Names of the features and of the samples.
         tpm : array_like or scipy.sparse, shape (n, m_tpm), optional
-            Transcripts per million, or what else scores and spectra shall be about: of all genes,
-            where the fits are of some.
+            Data for the scores and spectra, such as transcripts per million of all genes, if the
+            fits used only some genes.
         tpm_names : array_like of str, shape (m_tpm,), optional
-            Names of its features.
+            Names of the features of `tpm`.
 
         Returns
         -------
@@ -328,7 +326,7 @@ class Consensus:
         of_all = f"k_{r}.dt_{str(float(self.distance_threshold)).replace('.', '_')}"
         paths, parent = [], Path(folder)
         parent.mkdir(parents=True, exist_ok=True)
-        with Replacement() as files:  # all appear together or not at all
+        with Replacement() as files:  # all files appear together, or none
             for kind, (rows, columns, values) in tables.items():
                 end = "" if kind.startswith("gene") else ".consensus"
                 paths.append(parent / f"{name}.{kind}.{of_all}{end}.txt")
@@ -350,23 +348,13 @@ class Consensus:
         return clean
 
     def plot(self, *, title: str | None = None) -> Figure:
-        """Draw the distances of the components that were kept: :func:`plotting.clustergram`.
-
-        Parameters
-        ----------
-        title : str, optional
-            Text above the picture.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
+        """Draw the clusters with :func:`ssnmf_fast.plotting.clustergram`, and return its figure."""
         return clustergram(self, title=title)
 
     def consensus_matrix(self) -> Array:
-        """Return the share of starts in which two of the `samples` have one main component, (s, s).
+        """Return the share of starts in which two `samples` have the same main component, (s, s).
 
-        See J.-P. Brunet et al. (2004).
+        See J.-P. Brunet et al., "Metagenes and molecular pattern discovery", PNAS, 2004.
         """
         return shares_together(self.assignments)
 

@@ -1,4 +1,4 @@
-"""Fits of all ranks from several starts, and the criteria that hold nothing out."""
+"""Fits of all ranks from several starts, and the criteria without held-out entries."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SPLITS, _FAR = 3, 5.0
 
 @dataclass(frozen=True)
 class Search:
-    """The ranks, splits and starts of all fits, and how many run at a time."""
+    """Ranks, splits, starts, jobs and threads of all fits."""
 
     ranks: tuple[int, ...]
     n_splits: int
@@ -44,10 +44,7 @@ class Search:
     verbose: int
 
     def held_out(self, splits: Iterable[Run], rng: Generator) -> dict[str, Array]:
-        """Return the measures, each (ranks, splits), with NaN after a rank is pruned.
-
-        Of the starts of a rank the one with the smallest objective counts.
-        """
+        """Return the measures of the best start of each rank, (ranks, splits); NaN if pruned."""
         shape = len(self.ranks), self.n_splits
         found: dict[str, Array] = {}
         tried = np.ones(len(self.ranks), dtype=bool)
@@ -69,7 +66,7 @@ class Search:
         return found
 
     def starts(self, run: Run, ranks: Sequence[int], rng: Generator) -> Iterable[list[Fit]]:
-        """Give the fits of all starts of each rank, in their order."""
+        """Return an iterable of the fits of all starts of each rank, in order."""
         seeds = draw_seeds(rng, self.n_starts)
         jobs, threads = resolve_jobs(self.n_jobs, self.n_threads, len(ranks) * len(seeds))
         tasks = (partial(run, rank, seed) for rank in ranks for seed in seeds)
@@ -77,7 +74,7 @@ class Search:
         return ([next(fits) for _ in seeds] for _ in ranks)
 
     def by_rank(self, scores: Iterable[float], name: str) -> Array:
-        """Return a score of each rank as a column, with progress."""
+        """Return the scores of the ranks as a column, and show progress."""
         found: list[float] = []
         shown = self.verbose, len(self.ranks), "choose_rank", name, "rank"
         with verbose_progress(*shown) as progress:
@@ -89,7 +86,7 @@ class Search:
 
 
 def _far_from_best(errors: Array) -> Array:
-    """Return which ranks are pruned; ranks pruned before, with NaN, stay so."""
+    """Return which ranks are to be pruned; those with NaN already are."""
     means = np.where(np.isnan(errors).any(axis=1), np.inf, errors.mean(axis=1))
     best = int(means.argmin())
     with np.errstate(invalid="ignore"):
@@ -101,17 +98,17 @@ def _far_from_best(errors: Array) -> Array:
 def bounds(
     X: MatrixLike, y: VectorLike, model: Any, search: Search, rng: Generator, **given: object
 ) -> tuple[Array, Any]:
-    """Return the bound of a Bayesian model for every rank and start, and the best model."""
+    """Return the bounds of a Bayesian model, (ranks, starts), and the best model."""
     model = BayesianNMF() if model is None else model
     if not isinstance(model, BayesianBase):
         raise TypeError(
-            "criterion 'bound' needs a BayesianNMF or SupervisedBayesianNMF as estimator, whose "
-            f"bounds can be compared; got {type(model).__name__}."
+            "criterion 'bound' needs a BayesianNMF or SupervisedBayesianNMF as estimator; got "
+            f"{type(model).__name__}."
         )
     refuse_both(model, [name for name, value in given.items() if value is not None])
 
     def run(rank: int, seed: int, threads: int, stop: Stop) -> Fit:
-        # More components than the data need are tried on purpose.
+        # Unused components are expected here.
         found = quietly(IDLE, fit_copy, model, X, y, rank, seed, threads, stop)
         return Fit(-found.lower_bound_, model=found)
 
@@ -125,7 +122,7 @@ def bounds(
 def stabilities(
     X: TensorLike, X_weights: WeightsLike, fits: Fits, search: Search, rng: Generator
 ) -> Array:
-    """Return the mean silhouette of the components of all starts for every rank, (ranks, 1)."""
+    """Return the mean silhouettes of the components of all starts, (ranks, 1)."""
     clean = CleanMatrix(check_data(X, resolve_threads(search.n_threads)))
     of_clusters, *seeds = draw_seeds(rng, search.n_starts + 1)
     settings = {name: fits.settings[name] for name in ("loss", "max_iter", "tol")}
@@ -135,7 +132,7 @@ def stabilities(
     def silhouette(rank: int) -> float:
         starts = fit_starts(clean, seeds, n_components=rank, **settings)
         spectra = unit_rows(np.concatenate([start.A for start in starts]))
-        spectra = spectra[spectra.any(axis=1)]  # a start may leave components at zero
+        spectra = spectra[spectra.any(axis=1)]  # components may be zero
         if not len(spectra):
             return 0.0
         with limited_openmp(1):
@@ -146,10 +143,10 @@ def stabilities(
 
 
 def tensor_scores(criterion: str, data: Data, fits: Fits, search: Search, rng: Generator) -> Array:
-    """Return how pairs of starts agree, or the core consistency of the best start, (ranks, 1)."""
+    """Return the agreement of starts, or the core consistency of the best one, (ranks, 1)."""
 
     def agreement(several: list[Fit]) -> float:
-        # The mean would depend on how many starts end in a poor optimum.
+        # The mean would depend on the number of poor optima.
         return float(np.median([factor_match_score(A, B) for A, B in combinations(several, 2)]))
 
     def consistency(several: list[Fit]) -> float:

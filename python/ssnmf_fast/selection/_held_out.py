@@ -1,4 +1,4 @@
-"""Entries and labels that are held out of fits, the fits, and how well these predict them."""
+"""Held-out entries and labels, the fits without them, and the errors of their predictions."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from .._solver.weights import Weights, WeightsLike
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# Places held out at most: fits to sparse data go over them in every iteration, zeros among them.
+# Largest number of held-out places, zeros included: fits to sparse data use them in each iteration.
 MOST_PLACES = 1 << 22
 _SLACK = 8  # standard deviations of a number of places
-# Share of a prediction that comes from marginal sums.  A model may be 0 where a count is not, and
-# losses that grow like a logarithm or faster would be dominated by these entries.
+# Share of a prediction that comes from marginal sums.  Otherwise entries for which the model is 0
+# would dominate losses that grow at least like a logarithm.
 _SMOOTHING = 0.01
-# Largest prediction, times the largest entry seen in a column or slice.  Where all else of a
-# component is near 0, a single hidden entry would otherwise outweigh all others.
+# Largest prediction, relative to the largest entry seen in a column or slice.  Otherwise a hidden
+# entry in a component that is near 0 elsewhere could outweigh all others.
 _MOST = 2.0
 _AT_ONCE = 1 << 16
-_TASK = ("n_components", "random_state", "n_threads", "callback")  # arguments of a fit
+_TASK = ("n_components", "random_state", "n_threads", "callback")  # the arguments in a `Task`
 _MAX_ITER = 500
 _TOL = {True: 1e-6, False: 1e-5}  # of squared errors, and of other losses
 
@@ -49,7 +49,7 @@ Task = tuple[int, int, int, Stop]  # rank, seed, threads and callback of a fit
 
 
 class Fit(NamedTuple):
-    """What is kept of a fit: its objective, measures, factors (n_k, r) and component weights."""
+    """Objective, measures, factors (n_k, r) and component weights of a fit."""
 
     objective: float
     factors: Sequence[Array] = ()
@@ -58,13 +58,13 @@ class Fit(NamedTuple):
     measures: Mapping[str, float] = {}
 
 
-Run = Callable[[int, int, int, Stop], Fit]  # fits a rank from a seed by some threads
+Run = Callable[[int, int, int, Stop], Fit]  # the arguments are a `Task`
 
 
 class Fits:
-    """Fits by a loss or, if there is an estimator, of copies of it.
+    """Fits of plain factorizations or of copies of an estimator.
 
-    Those of tensors that are `drawn` have random starts: "auto" may not depend on the seed.
+    With `drawn`, fits of tensors have random starts: "auto" may not depend on the seed.
     """
 
     def __init__(self, estimator: Any, tensor: bool, drawn: bool, **given: object) -> None:
@@ -95,7 +95,7 @@ class Fits:
                 self.settings["init"] = init
             elif estimator.init == "svd":
                 raise ValueError(
-                    "criterion 'stability' needs starts that differ, and estimator.init is 'svd'; "
+                    "criterion 'stability' needs different starts, but estimator.init is 'svd'; "
                     "set it to 'random' or 'least-squares'."
                 )
             elif estimator.init == "auto":
@@ -105,9 +105,8 @@ class Fits:
         if self.estimator is not None:
             if isinstance(X_weights, Weights) and not X_weights.divisible:
                 raise ValueError(
-                    "X_weights has weights of the rows of a sparse X, which an estimator does not "
-                    "support together with held-out entries; leave estimator out, or give a dense "
-                    "X."
+                    "X_weights has weights of the rows of a sparse X, which estimators do not "
+                    "support with held-out entries; leave estimator out, or give a dense X."
                 )
             model = fit_copy(self.estimator, X, y, *task, X_weights=X_weights)
             value = model.objective_[-1][1]
@@ -126,7 +125,7 @@ class Fits:
 def fit_copy(
     estimator: BaseEstimator, X: Any, y: VectorLike, *task: Unpack[Task], **given: object
 ) -> Any:
-    """Return a copy of an estimator, fitted by a task."""
+    """Return a copy of an estimator, fitted with the settings of a task."""
     own, settings = estimator.callback, dict(zip(_TASK, task, strict=True))
     if own is not None:
         settings["callback"] = lambda state: bool(own(state)) or task[3](state)
@@ -135,7 +134,7 @@ def fit_copy(
 
 
 def refuse_both(estimator: BaseEstimator, given: Iterable[str]) -> None:
-    """Raise ValueError for parameters that the estimator has itself, or its start of one rank."""
+    """Raise ValueError for parameters of the estimator, or if its start is for one rank."""
     if names := ", ".join(given):
         raise ValueError(
             f"{names} and estimator are both given; set {names} of the estimator instead, or leave "
@@ -143,12 +142,12 @@ def refuse_both(estimator: BaseEstimator, given: Iterable[str]) -> None:
         )
     if not isinstance(estimator.init, str):
         raise ValueError(
-            "estimator.init holds arrays, which have one rank; set it to 'random' to choose a rank."
+            "estimator.init holds arrays for a single rank; set it to 'random' to choose a rank."
         )
 
 
 class Data:
-    """Clean data as fits take them, as arrays or `SparseTensor`, and their weights."""
+    """Clean data in the form of fits, their entries as an array or `SparseTensor`, and weights."""
 
     def __init__(self, X: TensorLike, X_weights: WeightsLike, threads: int, tensor: bool) -> None:
         clean: Any = tensors.check_tensor(X, "X") if tensor else check_data(X, threads)
@@ -169,9 +168,9 @@ class Data:
             self.entries = SparseTensor(Coordinates(places, clean.shape), clean.data)
 
     def hold_out(self, share: float, zeros: bool, rng: Generator) -> HeldOut:
-        """Hold out a random share of the entries with a weight (and above 0, unless `zeros`).
+        """Hold out a random share of the entries with a weight (positive ones unless `zeros`).
 
-        Each has the same chance.  Of sparse data at most :data:`MOST_PLACES` are drawn.
+        All entries have the same chance.  For sparse data, at most :data:`MOST_PLACES` are drawn.
         """
         X, listed = self.entries, self.weights.listed(self.entries)
         if listed is None and isinstance(X, SparseTensor) and not zeros:
@@ -180,7 +179,7 @@ class Data:
             places = listed.places[:, draw_numbers(listed.places.shape[1], share, rng)]
         else:
             if isinstance(X, SparseTensor):
-                X.at.keys()  # raises an error unless places can be counted
+                X.at.keys()  # raises an error if there are too many places to count
                 share = min(share, MOST_PLACES / prod(X.shape))
             chosen = draw_numbers(prod(X.shape), share, rng)
             places = np.array(np.unravel_index(chosen, X.shape), dtype=np.int32)
@@ -203,15 +202,15 @@ class Data:
 
 
 def draw_numbers(count: int, share: float, rng: Generator) -> Array:
-    """Return sorted numbers below a count, each with the same chance."""
-    expected = count * share  # the gaps are drawn: the memory is that of the result
+    """Return sorted numbers below a count, each drawn with the same chance."""
+    expected = count * share  # gaps are drawn, so that memory is needed only for the result
     gaps = rng.geometric(share, int(expected + _SLACK * np.sqrt(expected) + _SLACK))
     places = np.cumsum(gaps) - 1
     return np.asarray(places[places < count])
 
 
 def marginals_of(X: Tensor) -> tuple[list[Array], list[Array]]:
-    """Return sums, above 0 also where nothing was seen, and largest entries of slices by mode."""
+    """Return sums (smoothed, so that they are positive) and largest entries of slices by mode."""
     sums, largest = [], []
     for mode, length in enumerate(X.shape):
         if isinstance(X, SparseTensor):
@@ -229,19 +228,19 @@ def marginals_of(X: Tensor) -> tuple[list[Array], list[Array]]:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Data and weights that fits see, and the held-out entries with their weights."""
+    """Data and weights for the fits, and the held-out entries with their weights."""
 
     X: Any
     X_weights: Any
     places: Array
     values: Array
     weights: Array
-    sums: list[Array]  # those of :func:`marginals_of`
+    sums: list[Array]  # see `marginals_of`
     largest: list[Array]
     tensor: bool
 
     def measures(self, fit: Fit, loss: LossName | float, threads: int) -> dict[str, float]:
-        """Return the mean loss, "error", and for counts in a matrix the perplexity."""
+        """Return "error", the mean loss, and "perplexity" for counts in a matrix."""
         predicted, of_loss = self._predicted(fit), loss_named(loss, "loss")
         if of_loss.degree is not None and of_loss.degree <= 1:
             predicted = (1 - _SMOOTHING) * predicted + _SMOOTHING * self._without_model
@@ -256,7 +255,7 @@ class HeldOut:
             S, F = (factor.astype(np.float64) for factor in fit.factors)
             sizes = (1 - _SMOOTHING) * (S @ F.sum(axis=0))
             sizes += _SMOOTHING * self.sums[0]
-            # By the model, what share of its sample a count has, and the mean of the logarithms.
+            # Predicted shares of the counts in their samples, and the mean of their logarithms.
             shares = predicted[counted] / sizes[self.places[0][counted]]
             counts = counts[counted]
             mean = counts @ np.log(shares) / counts.sum() if len(counts) else np.nan
@@ -264,7 +263,7 @@ class HeldOut:
         return measures
 
     def _predicted(self, fit: Fit) -> Array:
-        """Return predictions, at most a multiple of the largest entries that were seen."""
+        """Return predictions, limited to a multiple of the largest entries seen."""
         *first, last = (np.ascontiguousarray(F, dtype=np.float64) for F in fit.factors)
         if fit.weights is not None:
             last = last * fit.weights.astype(np.float64)
@@ -279,7 +278,7 @@ class HeldOut:
 
     @cached_property
     def _without_model(self) -> Array:
-        """Products of the marginal sums."""
+        """Predictions from the marginal sums."""
         first, *others = self.sums
         predicted = first[self.places[0]]
         for sums, places in zip(others, self.places[1:], strict=True):
@@ -290,7 +289,7 @@ class HeldOut:
 def splits(
     data: Data, y: VectorLike, fits: Fits, share: float, zeros: bool, rng: Generator
 ) -> Iterator[Run]:
-    """Give one split after the other, without an end."""
+    """Yield splits, without limit."""
     while True:
         held_out, n = data.hold_out(share, zeros, rng), data.entries.shape[0]
         labels = None if y is None else hold_out_labels(y, fits.estimator, n, share, rng)
@@ -300,7 +299,7 @@ def splits(
 def _measured(
     fits: Fits, X: Any, held_out: HeldOut, labels: HeldOutLabels | None, *task: Unpack[Task]
 ) -> Fit:
-    """Fit a rank from a seed by some threads, and measure how what is held out is predicted."""
+    """Fit a rank from a seed, and measure the predictions of held-out entries and labels."""
     y = None if labels is None else labels[0]
     fit = fits.fit(held_out.X, held_out.X_weights, y, *task)
     measures = held_out.measures(fit, fits.loss, task[2])
@@ -310,13 +309,13 @@ def _measured(
     return Fit(fit.objective, measures=measures)
 
 
-HeldOutLabels = tuple[Any, Array, Any]  # those that fits see; rows and values of the others
+HeldOutLabels = tuple[Any, Array, Any]  # labels for fits; rows and values of held-out labels
 
 
 def hold_out_labels(
     y: npt.ArrayLike, estimator: BaseEstimator | None, n: int, share: float, rng: Generator
 ) -> HeldOutLabels:
-    """Hold out a random share of the labels; each class keeps a labeled sample."""
+    """Hold out a random share of the labels, but not the last one of a class."""
     marker = getattr(estimator, "unlabeled", None)
     targets: Any = RealTargets(y) if is_regressor(estimator) else labels_of(y, marker)
     labeled = targets.labeled

@@ -1,4 +1,4 @@
-"""Function :func:`choose_rank` and its result."""
+"""Function :func:`choose_rank`."""
 
 from __future__ import annotations
 
@@ -51,34 +51,33 @@ def choose_rank(
     Parameters
     ----------
     X : array_like or scipy.sparse, shape (n, m), or a tensor
-        Nonnegative samples; NaN in a dense X means missing.  A tensor has three modes or more, or
-        comes as coordinates, in the forms of :func:`factorize_tensor`.
+        Nonnegative samples; NaN in a dense X means missing.  Arrays with three modes or more, and
+        coordinates in the forms of :func:`factorize_tensor`, are tensors.
     ranks : iterable of int, optional
-        Ranks to try, each at least 1, such as ``range(2, 31, 2)``.  "words" needs none: it tries 16
-        from 1 to 64, up to half of the smaller side of X.
+        Ranks to try, each at least 1, such as ``range(2, 31, 2)``.  "words" does not need them: it
+        tries 16 ranks from 1 to 64, up to half of the smaller side of X.
     y : array_like, shape (n,) or (n, k), optional
         Labels or targets, for an `estimator` that takes them.  Some of them are held out as well,
-        and `label_score` shows how well they are predicted; the choice depends on X alone.
+        and `label_score` shows how well they are predicted; the choice depends only on X.
     criterion : {"held-out", "words", "bound", "stability", "corcondia"}
-        How ranks are compared; see Notes.  "words" is for texts, in seconds; "bound" for matrices,
-        "corcondia" for tensors.
+        How ranks are compared; see Notes.  "words" is for texts and takes seconds; "bound" is for
+        matrices, "corcondia" for tensors.
     estimator : optional
-        An estimator of this package that takes `X_weights`, such as :class:`NMF`, for tensors a
-        :class:`NonnegativeCP`, for "bound" a :class:`BayesianNMF` (the default) or
-        :class:`ssnmf_fast.papers.SupervisedBayesianNMF`; it is not fitted itself.  None fits plain
+        Estimator of this package to fit copies of: one that takes `X_weights`, such as
+        :class:`NMF`; for tensors a :class:`NonnegativeCP`; for "bound" a :class:`BayesianNMF` (the
+        default) or :class:`ssnmf_fast.papers.SupervisedBayesianNMF`.  None fits plain
         factorizations (:func:`factorize`, :func:`factorize_tensor`).
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float, optional
         Loss of plain factorizations and their predictions; "frobenius" by default.
     n_splits : int
-        Number of times that entries are held out, at least 1; 5 by default, for "words" 2.
+        Number of splits into fitted and held-out entries, at least 1; by default 5, for "words" 2.
     n_starts : int, optional
-        Number of starts of every rank in every split, at least 1; 3 by default, for "stability" 20.
-        The best one by training loss is used.
+        Number of starts for each rank and split, at least 1; by default 3, for "stability" 20.  The
+        best one by training loss is used.
     validation_fraction : float
         Share of the entries that are held out, above 0 and below 1.
     mask_zeros : bool
-        Whether zeros are held out as well.  False is for zeros that stand for unknown values, for
-        which predictions are not tested then.
+        Whether zeros are held out as well.  Use False if zeros mean unknown values.
     rule : {"near-best", "best"}
         "best" takes the rank with the best score, as "bound" always does.  "near-best" takes a rank
         whose score is nearly as good: for "held-out" the smallest within one standard error of the
@@ -86,18 +85,18 @@ def choose_rank(
     stability : bool
         Whether "words" also counts the topics that recur in the other half of the texts.
     X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
-        Nonnegative weights of the loss of every entry; of a tensor as in :func:`factorize_tensor`.
-        Entries without weight are not held out.
+        Nonnegative weights of the loss of each entry, as in the function that fits.  Entries
+        without weight are not held out.
     max_iter : int, optional
         Largest number of iterations of a plain factorization; 500 by default.
     tol : float, optional
-        Its tolerance; 1e-6 by default for squared errors, 1e-5 for others.  Models that are not
-        fitted to the end predict like smaller ones.
+        Tolerance of a plain factorization; by default 1e-6 for squared errors, 1e-5 for other
+        losses.  Models that have not converged predict like smaller models.
     n_jobs, n_threads : int, optional
-        Number of fits at a time (None: as many as threads can serve), and of threads of all fits
-        together; neither changes the result.
+        Number of fits at a time (None: chosen by the number of threads), and total number of
+        threads; neither changes the result.
     random_state : None, int, Generator or RandomState
-        Seed of the splits and of the starts; None takes that of `estimator`, if there is one.
+        Seed of the splits and the starts; None takes that of `estimator`, if there is one.
     verbose : int
         1 shows progress on standard error.
 
@@ -105,41 +104,38 @@ def choose_rank(
     -------
     RankChoice
 
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input.
-
     Notes
     -----
-    *held-out*: a random share of the entries is held out from the fits [1]_, and predicted.  Every
-    entry has the same chance.  For sparse data, zeros included, at most about four million entries
-    are held out in a split: no array of the size of X is made.  Errors are means of the loss: for
-    "frobenius" mean squared errors, for "kullback-leibler" half of the mean Poisson deviance, for
-    matrices with the perplexity.  Where the loss would be infinite for a prediction of 0, a
-    hundredth of a prediction comes from the sums of its row and column, or of its slices.  After
-    three splits, ranks are pruned whose mean is more than five standard errors above the best.
+    *held-out*: a random share of the entries is held out of the fits [1]_ and predicted.  All
+    entries have the same chance.  For sparse data, at most about four million entries (including
+    zeros) are held out in a split, and no array of the size of X is made.  The error is the mean
+    loss: for "frobenius" the mean squared error, for "kullback-leibler" half of the mean Poisson
+    deviance (with the perplexity, for matrices).  If the loss is infinite for a prediction of 0, a
+    hundredth of each prediction comes from the sums of its row and column, or of its slices.  After
+    three splits, ranks with a mean more than five standard errors above the best are pruned.
 
-    *words*: for sparse matrices of texts, by words alone: counts, presence and TF-IDF of the same
-    texts give the same.  A tenth of the different words of each text is hidden, topics of the rest
-    are found by Kullback-Leibler NMF, and the score is the mean log-probability of a hidden word,
-    smoothed, among the words that the text does not have.  Topics gain what they add to one topic.
-    Gains below 0.05 nats a word or 3 standard errors: no topics.  If the gain falls again, the rank
-    is the smallest with 90 % of the largest gain; else a doubling must add a sixth to it.  `low`
-    is the smallest rank with 60 % of the largest gain, `high` the one that has it.  It is no
-    estimate of a number of classes.  `loss`, `rule` and the settings of fits are not used.
+    *words*: for sparse matrices of texts.  The result depends only on which words occur, not on
+    counts or TF-IDF.  A tenth of the different words of each text is hidden, Kullback-Leibler NMF
+    finds topics in the others, and the score is the smoothed mean log-probability of a hidden word,
+    given that it is not one of the visible words.  The gain of a rank is its score minus the score
+    of one topic.  If the largest gain is below 0.05 nats per word or 3 standard errors, there are
+    no topics.  If the gain falls after its maximum, the chosen rank is the smallest with 90 % of
+    the largest gain; otherwise each doubling of the rank must add a sixth to the gain.  `low` is
+    the smallest rank with 60 % of the largest gain, `high` the rank with the largest gain.  The
+    result does not estimate the number of classes.  `loss`, `rule` and the settings of fits are not
+    used.
 
     *bound*: the largest lower bound of the evidence of a Bayesian model [2]_.  Nothing is held out,
     `n_splits` is ignored, and the best model is kept.
 
-    *stability*: components of `n_starts` starts of all data are clustered, as :func:`consensus`
-    does; their mean silhouette measures how well the starts agree.  Few components are stable in
-    any case: "near-best" takes the largest rank whose silhouette is at most 0.1 below the best.
-    For tensors the score is the median :func:`~ssnmf_fast.metrics.factor_match_score` of pairs of
-    starts, with the same rule; the starts are random, as `init="auto"` may not depend on the seed.
+    *stability*: components of `n_starts` fits to all data are clustered as in :func:`consensus`;
+    their mean silhouette measures how well the starts agree.  Small numbers of components are
+    nearly always stable, so "near-best" takes the largest rank whose silhouette is at most 0.1
+    below the best.  For tensors, the score is the median
+    :func:`~ssnmf_fast.metrics.factor_match_score` of pairs of random starts.
 
     *corcondia*: the :func:`~ssnmf_fast.metrics.core_consistency` of the best of `n_starts` fits to
-    all data [3]_, in percent.  It is about 100 for one component: "near-best" takes the largest
+    all data [3]_, in percent.  It is about 100 for one component, so "near-best" takes the largest
     rank that is at most 10 below the best.
 
     References
@@ -166,8 +162,8 @@ def choose_rank(
     words = criterion == "words"
     if ranks is None and not words:
         raise ValueError(
-            f"criterion {criterion!r} needs ranks, for example range(2, 31, 2); criterion='words', "
-            "for texts in a sparse matrix, needs none."
+            f"criterion {criterion!r} needs ranks, for example range(2, 31, 2); only "
+            "criterion='words', for texts in a sparse matrix, does not."
         )
     tried = None if ranks is None else _checked_ranks(ranks)
     n_splits = (2 if words else _SPLITS) if n_splits is None else n_splits
@@ -190,19 +186,12 @@ def choose_rank(
         unused = [name for name, value in others.items() if value is not None]
         if unused:
             raise ValueError(
-                f"criterion 'words' finds topics of which words texts have, and takes no "
-                f"{unused[0]}; leave it out, or use criterion='held-out'."
+                f"criterion 'words' does not take {unused[0]}; leave it out, or use "
+                "criterion='held-out'."
             )
-        return choose_by_words(
-            X,
-            rng,
-            ranks=tried,
-            n_splits=n_splits,
-            share=share,
-            stability=stability,
-            n_jobs=resolve_jobs(n_jobs, n_threads, n_splits),
-            verbose=verbose,
-        )
+        jobs = resolve_jobs(n_jobs, n_threads, n_splits)
+        options: dict[str, Any] = {"n_splits": n_splits, "share": share, "stability": stability}
+        return choose_by_words(X, rng, ranks=tried, n_jobs=jobs, verbose=verbose, **options)
     assert tried is not None
     search = Search(tried, n_splits, n_starts, n_jobs, n_threads, verbose)
     tensor = _is_tensor(X, estimator)
@@ -210,10 +199,7 @@ def choose_rank(
     if criterion == "stability" and (n_starts < 2 or (tried[0] < 2 and not tensor)):
         needed = "n_starts" if tensor else "ranks and n_starts"
         given = n_starts if tensor else f"{tried[0]} and {n_starts}"
-        raise ValueError(
-            "criterion 'stability' compares the components of starts with each other: it needs "
-            f"{needed} of at least 2; got {given}."
-        )
+        raise ValueError(f"criterion 'stability' needs {needed} of at least 2; got {given}.")
     settings: dict[str, Any] = {"loss": loss, "max_iter": max_iter, "tol": tol}
     parts: dict[str, Any] = {}
     if criterion == "bound":
@@ -252,12 +238,12 @@ def _check_combination(
         "criterion='bound' is not available for tensors; use 'held-out', 'corcondia' or "
         "'stability'.": tensor and criterion == "bound",
         "criterion='corcondia' is only available for tensors.": of_core and not tensor,
-        "criterion 'corcondia' takes no X_weights: its core is fitted to all entries; mark missing "
-        "ones by NaN in a dense X, or use criterion='held-out'.": of_core and X_weights is not None,
+        "criterion 'corcondia' does not take X_weights; mark missing entries by NaN in a dense X, "
+        "or use criterion='held-out'.": of_core and X_weights is not None,
         "y needs an estimator that takes labels, for example estimator=SSNMFClassifier(); give "
         "one, or leave y out.": plain and y is not None and criterion != "bound",
-        "criterion='stability' fits plain factorizations and takes no estimator; give loss, "
-        "max_iter and tol instead, or use criterion='held-out'.": (
+        "criterion='stability' fits plain factorizations and does not take an estimator; give "
+        "loss, max_iter and tol instead, or use criterion='held-out'.": (
             criterion == "stability" and not tensor and not plain
         ),
     }
@@ -266,8 +252,8 @@ def _check_combination(
             raise ValueError(message)
     if tensor and not plain and not isinstance(estimator, NonnegativeCP):
         raise TypeError(
-            "X is a tensor, whose estimator is NonnegativeCP; got "
-            f"{type(estimator).__name__}. Leave estimator out, or give X as a matrix."
+            f"X is a tensor and needs a NonnegativeCP as estimator; got {type(estimator).__name__}."
+            " Leave estimator out, or give X as a matrix."
         )
 
 
@@ -280,8 +266,8 @@ def _checked_ranks(ranks: Iterable[int]) -> tuple[int, ...]:
     given = list(islice(ranks, MOST_RANKS + 1))
     if len(given) > MOST_RANKS:
         raise ValueError(
-            f"ranks holds more than {MOST_RANKS} ranks, of which each is fitted several times; "
-            "expected fewer, for example range(5, 100, 5)."
+            f"ranks holds more than {MOST_RANKS} ranks, and each is fitted several times; give "
+            "fewer, for example range(5, 100, 5)."
         )
     tried = {check_integer(rank, "every rank in ranks", 1) for rank in given}
     if not tried:

@@ -1,4 +1,4 @@
-"""What differs between a receipt and what is computed of a result and its data."""
+"""Function :func:`verify`: a result compared with its receipt and its data."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .._solver.result import Factorization, Receipt, TensorFactorization
 
 Compared = tuple[str, str, str]  # a name, and values as recorded and as computed
 
-# How far values may be apart: shares of the larger one and of what the data pull at the factors,
-# and residuals, which are shares themselves.  Levels of the kernels round differently: by less than
-# a tenth of this for float32, and a hundredth for float64 (see docs/guide/trust.md).
+# Tolerances: relative to the larger value, relative to the pull of the data, and for residuals.
+# Levels of the kernels differ by less than a tenth of this for float32, and a hundredth for float64
+# (see docs/guide/trust.md).
 _ALLOWED = {"float64": (1e-10, 1e-13, 1e-12), "float32": (1e-5, 1e-6, 2e-6)}
-_SHAKES = 4  # of values whose factors are shaken
-_ROUNDING = 1e-6  # of the stopping rule, whose values are in other units
+_SHAKES = 4  # of the effect of rounding on the values
+_ROUNDING = 1e-6  # of the stopping rule, whose values may be in other units
 
 _VERSION = re.compile(r"\d+(\.\d+)+[a-z0-9.+-]*")
 
 
 def _differences(check: Check) -> list[str]:
-    """Return what differs between a receipt and a result, its data and other inputs."""
+    """Return the differences between a receipt and a result, its data and other inputs."""
     receipt, parts = check.receipt, check.parts
     known = {
         "version of the library": (receipt.version, _VERSION.fullmatch(receipt.version)),
@@ -44,7 +44,7 @@ def _differences(check: Check) -> list[str]:
     }
     found = [] if check.data == receipt.data else ["X is not the one of the fit."]
     if receipt.seal != receipt.expected_seal():
-        found.append("The receipt has been changed: its seal is that of another one.")
+        found.append("The receipt has been changed: it does not match its seal.")
     for what, (value, is_known) in known.items():
         if not is_known:
             found.append(f"The receipt has {value!r:.50} for a {what}.")
@@ -56,9 +56,9 @@ def _differences(check: Check) -> list[str]:
     found += _of_history(check)
     for name in sorted({*receipt.inputs, *check.inputs}):
         if name not in check.inputs:
-            found.append(f"The fit was given {name}, which are not given here.")
+            found.append(f"The fit was given {name}; give them here, too.")
         elif name not in receipt.inputs:
-            found.append(f"The fit was given no {name}.")
+            found.append(f"The fit was not given {name}.")
         elif receipt.inputs[name] != check.inputs[name]:
             found.append(f"{name} are not those of the fit.")
     return found
@@ -71,13 +71,13 @@ def _of_history(check: Check) -> list[str]:
     for name, value in check.attributes.items():
         if name != "objective" and value != recorded.get(name):
             was = short(recorded.get(name))
-            found.append(f"{name} is {short(value)}, and was {was} in the fit.")
+            found.append(f"{name} is {short(value)}, but was {was} in the fit.")
     last = tuple(history[-1]) if history else None
     if last != (receipt.n_iter, receipt.objective):
         found.append("The last value of the objective is not that of the receipt.")
     max_iter, tol = receipt.settings.get("max_iter"), receipt.settings.get("tol")
     if not isinstance(max_iter, int) or receipt.n_iter > max_iter:
-        found.append(f"There were {receipt.n_iter} iterations, and max_iter is {max_iter}.")
+        found.append(f"There were {receipt.n_iter} iterations, but max_iter is {max_iter}.")
     stopped = False  # by the stopping rule
     if len(history) > 1 and isinstance(tol, (int, float)) and tol > 0:
         (_, first), (before, high), (iteration, low) = history[0], history[-2], history[-1]
@@ -88,7 +88,7 @@ def _of_history(check: Check) -> list[str]:
 
 
 def _compare_values(receipt: Receipt, now: receipts.Recomputed) -> tuple[list[str], list[Compared]]:
-    """Return what differs, and all that is compared, of the objective and the residuals."""
+    """Return the differences of objective and residuals, and a table of these values."""
     of_value, of_scale, of_residual = _ALLOWED.get(receipt.dtype, _ALLOWED["float64"])
     old, new = receipt.objective, now.objective
     found, table = [], [("objective", f"{old:.10g}", f"{new:.10g}")]
@@ -106,16 +106,16 @@ def _compare_values(receipt: Receipt, now: receipts.Recomputed) -> tuple[list[st
 
 @dataclass(frozen=True)
 class Verification:
-    """Whether a result is what its receipt says; it is true if so.
+    """Result of :func:`verify`; its truth value is `ok`.
 
     Attributes
     ----------
     ok : bool
-        Whether nothing differs.
+        Whether the result agrees with its receipt.
     differences : list of str
-        What differs, a sentence each.
+        The differences, a sentence each.
     table : list of (str, str, str)
-        Names of what was compared, and values as recorded and as computed now.
+        Names of the compared values, the values as recorded, and as computed now.
     """
 
     differences: list[str]
@@ -129,9 +129,9 @@ class Verification:
         return self.ok
 
     def __repr__(self) -> str:
-        lines = ["The result is what its receipt says."]
+        lines = ["The result agrees with its receipt."]
         if not self.ok:
-            lines = ["The result is not what its receipt says of it and of these data:"]
+            lines = ["The result does not agree with its receipt and these data:"]
             lines += [f"  - {sentence}" for sentence in self.differences]
         if self.table:
             rows = [("", "recorded", "computed"), *self.table]
@@ -150,27 +150,27 @@ def verify(
 ) -> Verification:
     """Check a result against its receipt and its data.
 
-    The fingerprints of the data, of the other inputs of the fit and of the factors are compared
-    with those of the receipt.  The objective and the residuals of the optimality conditions are
-    recomputed, in about the time of an iteration.
+    Fingerprints of the data, the other inputs and the factors are compared with the receipt.  The
+    objective and the residuals of the optimality conditions are recomputed, in about the time of an
+    iteration.
 
     Parameters
     ----------
     result : Factorization, TensorFactorization or fitted estimator
-        As a fit returned it, or :func:`load`.  Of an estimator the `factorization_` is verified.
+        Result of a fit or of :func:`load`.  For an estimator, `factorization_` is verified.
     X, y
-        The data and the labels or targets of the fit, if it had some.
+        The data of the fit, and its labels or targets, if any.
     n_threads : int, optional
         Number of threads; it does not change the outcome.
     **inputs
-        The other arguments of the fit by name: weights, supports, fixed components, penalties,
-        labels of features.  Parameters of an estimator are only needed if its file does not keep
-        them: those that are neither text nor numbers.
+        Other arguments of the fit by name: weights, supports, fixed components, penalties, labels
+        of features.  Parameters of a loaded estimator are needed if they are neither text nor
+        numbers, because files do not keep them.
 
     Returns
     -------
     Verification
-        True if nothing differs; print it to see the differences.
+        True if the result agrees with its receipt; print it to see the differences.
 
     Raises
     ------
@@ -181,9 +181,8 @@ def verify(
 
     Notes
     -----
-    A receipt is not a signature: those who know this library can change a result and write a
-    receipt for it, but not for factors that are no optimum of these data.  See the user guide for
-    the tolerances.
+    A receipt is not a signature: the library could be used to write a receipt for a changed result,
+    but only if its factors are an optimum for these data.  See the user guide for the tolerances.
 
     Examples
     --------
@@ -223,7 +222,7 @@ def verify(
     try:
         now = check.recompute()
     except (ValueError, TypeError, ArithmeticError, LookupError) as error:
-        found.append(f"The objective cannot be computed of these: {error}")
+        found.append(f"The objective cannot be computed from these inputs: {error}")
         return Verification(found, table)
     values, rows = _compare_values(check.receipt, now)
     return Verification(found + values, table + rows)
