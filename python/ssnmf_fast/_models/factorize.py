@@ -188,7 +188,9 @@ def factorize(
         penalties=penalties,
         threads=threads,
     )
-    return best_start(fits, count, rng, loop, jobs, random_state)
+    if count == 1:
+        return fits.fit(rng, loop, random_state)
+    return best_start(fits, count, rng, loop, jobs)
 
 
 def factorize_tensor(
@@ -308,4 +310,6 @@ def factorize_tensor(
         penalties=penalties,
         threads=threads,
     )
-    return best_start(fits, count, rng, loop, jobs, random_state)
+    if count == 1:
+        return fits.fit(rng, loop, random_state)
+    return best_start(fits, count, rng, loop, jobs)
