@@ -188,7 +188,9 @@ def factorize(
         penalties=penalties,
         threads=threads,
     )
-    return best_start(fits, count, rng, loop, jobs, random_state)
+    if count > 1:
+        return best_start(fits, count, rng, loop, jobs)
+    return fits.fit(rng, loop, random_state)
 
 
 def factorize_tensor(
@@ -308,4 +310,6 @@ def factorize_tensor(
         penalties=penalties,
         threads=threads,
     )
-    return best_start(fits, count, rng, loop, jobs, random_state)
+    if count > 1:
+        return best_start(fits, count, rng, loop, jobs)
+    return fits.fit(rng, loop, random_state)
