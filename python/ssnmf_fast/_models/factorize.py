@@ -188,9 +188,9 @@ def factorize(
         penalties=penalties,
         threads=threads,
     )
-    if count == 1:
-        return fits.fit(rng, loop, random_state)
-    return best_start(fits, count, rng, loop, jobs)
+    if count > 1:
+        return best_start(fits, count, rng, loop, jobs)
+    return fits.fit(rng, loop, random_state)
 
 
 def factorize_tensor(
@@ -310,6 +310,6 @@ def factorize_tensor(
         penalties=penalties,
         threads=threads,
     )
-    if count == 1:
-        return fits.fit(rng, loop, random_state)
-    return best_start(fits, count, rng, loop, jobs)
+    if count > 1:
+        return best_start(fits, count, rng, loop, jobs)
+    return fits.fit(rng, loop, random_state)

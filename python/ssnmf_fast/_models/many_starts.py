@@ -59,7 +59,7 @@ def draw_seeds(rng: Generator, n_starts: int) -> list[int]:
 
 
 def best_start(fits: Fits[Fit], n_starts: int, rng: Generator, loop: FitLoop, jobs: int) -> Fit:
-    """Return the fit with the smallest objective among the starts."""
+    """Return the fit with the smallest objective among several starts."""
     found = run_starts(fits, draw_seeds(rng, n_starts), loop, jobs)
     best, values = keep_best(found, n_starts, loop.verbose)
     return replace(best, start_objectives=tuple(values))
